@@ -1,7 +1,7 @@
-"""Which lines of a text became which: the shortest edit script, in bounded time.
+"""Line diffs: the shortest edit script in bounded time, and the hunks of a unified diff.
 
-Source: E. W. Myers, "An O(ND) Difference Algorithm and Its Variations" (1986), the greedy
-algorithm of its section 4.
+Sources: E. W. Myers, "An O(ND) Difference Algorithm and Its Variations" (1986), the greedy
+algorithm of section 4; POSIX.1-2024, diff, "Diff -u or -U Output Format".
 """
 
 from __future__ import annotations

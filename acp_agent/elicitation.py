@@ -1,6 +1,6 @@
-"""What the user is asked beside the conversation: a form to fill in, or a page to visit.
+"""Questions to the user outside the conversation: a form to fill in, or a page to visit.
 
-Source: Agent Client Protocol, Elicitation; it has the vocabulary of the Model Context Protocol's.
+Source: Agent Client Protocol, Elicitation, which shares its types with the Model Context Protocol.
 """
 
 from __future__ import annotations

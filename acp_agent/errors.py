@@ -1,6 +1,6 @@
-"""The one tree of exceptions. `acp_agent.server.errors` maps it to the wire, and nothing else does.
+"""All exceptions of this program. Only `acp_agent.server.errors` maps them to the wire.
 
-A message is one line that a person understands: what was wrong, then what to do.
+A message is one line: what went wrong, then what to do.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Typed identifiers that sort by the time they were made.
+"""Typed identifiers that sort by creation time.
 
-The layout is UUID version 7 (RFC 9562, section 5.7), written in hex behind a prefix that says what
-the id is of. Within one millisecond a counter keeps the order.
+The layout is UUID version 7 (RFC 9562, section 5.7) in hex, behind a prefix for the kind. Within
+one millisecond a counter keeps the order.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""How amounts of tokens and of US dollars are read, and how those of dollars are written.
+"""Parse amounts of tokens and US dollars, and format dollars.
 
-No amount of dollars that is not zero is shown as zero.
+An amount of dollars that is not zero is never shown as zero.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The certificates that HTTP clients trust, where the environment names them.
+"""CA certificates of HTTP clients, where the environment names them.
 
-SSL_CERT_FILE and, without it, SSL_CERT_DIR take the place of the system's. REQUESTS_CA_BUNDLE is of
-another library and has no meaning here.
+SSL_CERT_FILE and, without it, SSL_CERT_DIR replace the system's certificates. REQUESTS_CA_BUNDLE
+belongs to another library and has no effect here.
 """
 
 from __future__ import annotations

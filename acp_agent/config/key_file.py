@@ -1,4 +1,4 @@
-"""The private file of keys: its shape, and how it is read and changed."""
+"""The private file of API keys: its format, reading and changing it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The system's own store of keys, through the optional package `keyring`."""
+"""API keys in the system's keyring, through the optional package `keyring`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the configuration: the file, then the variables of the environment that go before it."""
+"""Load the configuration from its file and the environment variables that override it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This computer's own addresses, for which no proxy is asked: behind one they mean the proxy's."""
+"""Loopback addresses, which never use a proxy: behind one they would mean the proxy's own host."""
 
 from __future__ import annotations
 

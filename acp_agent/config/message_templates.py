@@ -1,10 +1,9 @@
-"""Recognises an English text by its template, and says it in another language.
+"""Translate a rendered English text by finding the template that it fits.
 
-A template is a text with `{}` where values stand: `"cannot read {} ({}); check who may read it"`.
-Its translation has the same values, as `{}` in their order, or as `{1}`, `{0}` in another.
-`{:text}` is a value that is a text of ours in its turn, such as a reason. The space beside it is
-left out between Chinese and Chinese. Values of others stay apart, so that nobody takes the name of
-a file for words of ours.
+A template is a text with `{}` for its values: `"cannot read {} ({}); check who may read it"`. Its
+translation has the same values, as `{}` in their order, or as `{1}`, `{0}` in another. `{:text}` is
+a value that is one of our texts itself, such as a reason. The space beside it is removed between
+Chinese and Chinese. Other values stay as they are, so that a file's name is never translated.
 """
 
 from __future__ import annotations

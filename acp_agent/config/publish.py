@@ -1,4 +1,7 @@
-"""How the JSON Schemas that we publish are written."""
+"""Write the JSON Schema of the configuration file, for completion and checks in editors.
+
+`python -m acp_agent.config.publish schemas` writes `schemas/config.schema.json`.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Whether a question asks for a secret, by its words; they are in `secret_questions.toml`.
+"""Detect questions that ask for a secret, by the patterns in `secret_questions.toml`.
 
-A form never asks for a secret, and neither does a question in text: what the user types is shown,
-kept, and sent to a model (Agent Client Protocol, Elicitation, Form mode).
+Neither a form nor a question in text may ask for a secret: what the user types is shown, stored,
+and sent to a model (Agent Client Protocol, Elicitation, Form mode).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A secret that does not show itself."""
+"""API keys from the environment, the key file and the keyring, and names of secret variables."""
 
 from __future__ import annotations
 

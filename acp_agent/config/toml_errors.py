@@ -1,7 +1,9 @@
-"""Where a text stops being TOML and why, in the words of those who write it.
+"""Explain TOML syntax errors, and find the line of a value.
 
-Python's parser says where and why for those who know the grammar: "Cannot declare ('limits',)
-twice (at line 3, column 8)". Here is what the usual mistakes are called by a person.
+Python's parser writes for those who know the grammar: "Cannot declare ('limits',) twice (at line 3,
+column 8)". This module explains the usual mistakes in plain words. No parser of Python's tells the
+positions of values; tomlkit, however, writes a document back byte for byte, so a mark that is put
+at a value before writing shows its line.
 """
 
 from __future__ import annotations

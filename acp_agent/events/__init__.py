@@ -1,8 +1,9 @@
-"""The vocabulary of the journal: everything that can happen in a session.
+"""All events that the journal can hold.
 
-A session is the ordered list of its events. What an editor sees, live or replayed, and what a model
-is sent are pure functions of that list. An event carries all that its projections need, is never
-changed once written, and new fields always have a default, so that old journals stay readable.
+A session is an ordered list of events. What an editor sees, live or replayed, and what a model is
+sent are pure functions of that list. An event has all that its projections need and never changes
+once written. New fields always have a default, so that old journals stay readable. Class names
+follow the tags in the journal, which never change.
 """
 
 from __future__ import annotations

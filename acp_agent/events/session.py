@@ -1,4 +1,4 @@
-"""What a session is: its beginning, its folders and options, what was said in it."""
+"""Events around turns: settings, prompts, notices, compactions, checkpoints, child sessions."""
 
 from __future__ import annotations
 

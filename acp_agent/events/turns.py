@@ -1,4 +1,4 @@
-"""What every event is."""
+"""Events of a turn: requests to the model, its answers, tool calls, permissions, and the end."""
 
 from __future__ import annotations
 
@@ -21,6 +21,17 @@ StopReason = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "
 LoopKind = Literal["repeat", "cycle", "errors"]
 LoopStep = Literal["told", "asked", "stopped"]
 LoopDecision = Literal["", "go_on", "stop", "said"]
+
+
+ToolKind = Literal[
+    "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"
+]
+
+
+DecidedBy = Literal["user", "mode", "grant", "rule", "flag", "nobody"]
+
+
+PLAN = "plan"  # the id of the plan that the todo tool keeps; a session has one
 
 
 class TurnStarted(Event, frozen=True, kw_only=True, tag="turn_started"):
@@ -150,13 +161,6 @@ class TurnInterrupted(Event, frozen=True, kw_only=True, tag="turn_interrupted"):
     message: MessageId
     cut: MessageId | None = None
     calls: tuple[CallId, ...] = ()
-
-
-ToolKind = Literal[
-    "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"
-]
-DecidedBy = Literal["user", "mode", "grant", "rule", "flag", "nobody"]
-PLAN = "plan"  # the id of the plan that the todo tool keeps; a session has one
 
 
 class ToolCalled(Event, frozen=True, kw_only=True, tag="tool_called"):

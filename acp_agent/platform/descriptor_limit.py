@@ -1,7 +1,7 @@
-"""The limit of open files: raised at start-up, and named wherever it is reached.
+"""The limit of open files: raised at start-up, and named in the errors that it causes.
 
-Files, sockets, pipes and processes all take descriptors, and what fails without one often says
-something else: a name cannot be resolved, a database cannot be opened, a module is not found.
+Files, sockets, pipes and processes all need descriptors, and without one the error often names
+something else: a host cannot be resolved, a database cannot be opened, a module is not found.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Opens folders and files by absolute paths without following a symlink, in any part of the path.
+"""Open folders and files by absolute paths without following symlinks anywhere in the path.
 
 A path that was resolved and checked can lead elsewhere a moment later, when another process puts a
-symlink into it. Opened here, it leads where it was checked to lead, or the opening fails. What is
-done next is done relative to the descriptor of the folder, which no rename can redirect.
+symlink into it. Opened here, it leads where it was checked to lead, or opening fails. Later steps
+are relative to the folder's descriptor, which no rename can redirect.
 
-Linux does it in one call, openat2(2). Elsewhere, and where a sandbox refuses that call, each part
-of the path is opened on its own, relative to the one before.
+Linux does this in one call, openat2(2). Elsewhere, and where a sandbox refuses that call, each part
+of the path is opened relative to the one before.
 """
 
 from __future__ import annotations

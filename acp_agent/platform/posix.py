@@ -1,4 +1,4 @@
-"""What only POSIX systems have. Another system is a second module with these functions."""
+"""POSIX functions: signals, process groups, file locks, private files."""
 
 from __future__ import annotations
 

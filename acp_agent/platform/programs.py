@@ -1,6 +1,6 @@
-"""The programs that we start, found and started so that no project can put its own in their place.
+"""Find and start programs so that no project can substitute its own.
 
-This module imports nothing heavy: `initialize` is answered with it.
+`initialize` is answered with this module loaded, so it imports nothing heavy.
 """
 
 from __future__ import annotations

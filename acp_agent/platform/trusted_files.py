@@ -1,7 +1,7 @@
-"""Reads files that steer the agent: those of a project, which others may have put there.
+"""Read files that steer the agent, such as a project's, which others may have put there.
 
-A project's file is read where it is an ordinary file inside the project that this user or root
-owns. Nothing here waits: opening a FIFO would wait for somebody to write into it.
+A project's file is read only if it is a regular file inside the project and owned by this user or
+root. Nothing here blocks: opening a FIFO would wait for a writer.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""Ends the children of a program that was killed, from outside of it.
+"""A process that ends the children of this program when the program is killed.
 
-A program that gets SIGKILL can end nothing any more. So a second process, a small script of the
-system's shell, waits at the other end of a pipe: when the pipe is closed, in whichever way, it ends
-the process groups that it was given, and, on Linux, everything with the mark in its environment. It
-works on every POSIX system and for whole groups, which Linux's PR_SET_PDEATHSIG does not: that
-reaches the shell alone, and goes by the thread that started it.
+A program that gets SIGKILL cannot end anything. So a small shell script waits at the other end of a
+pipe: when the pipe is closed, however that happens, it ends the process groups that it was given
+and, on Linux, every process with the mark in its environment. It works on every POSIX system and
+for whole groups. Linux's PR_SET_PDEATHSIG does not: it reaches the shell alone, and follows the
+thread that started it.
 
-It cannot help where it is killed too, and elsewhere than on Linux not for a process that left its
-group.
+It cannot help when it is killed too, nor, outside Linux, with a process that left its group.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Makes skills and agents of what their files and the user's configuration say."""
+"""Build skills and agents from their files, the agents they extend, and the configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the skills and agents of a session, and says what is wrong with those that are broken."""
+"""Find and read the files of skills and agents, and report what is wrong with them."""
 
 from __future__ import annotations
 

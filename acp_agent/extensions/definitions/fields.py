@@ -1,6 +1,7 @@
-"""The front matter of skills and agents as types. The published JSON Schemas are made from them.
+"""Types of the front matter of skills and agents. The published JSON Schemas are made from them.
 
-Fields that are not here are other programs': `unused_fields` names them.
+Fields of other programs that mean one of ours are accepted under their names; all others are
+reported by `unused_fields`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Where skills and agents can be.
+"""The folders that may contain skills and agents.
 
-On the way to a session's first prompt, so without anything that reads them: a session that has
-none pays for a few looks at folders.
+This module runs on the way to the first prompt, so it reads no files: a session without skills and
+agents pays for a few `stat` calls.
 """
 
 from __future__ import annotations

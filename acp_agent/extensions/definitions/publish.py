@@ -1,4 +1,4 @@
-"""Writes the JSON Schemas of the front matter of skills and agents, for editors and checks.
+"""Write the JSON Schemas of the front matter of skills and agents.
 
 `python -m acp_agent.extensions.definitions.publish schemas` writes `schemas/skill.schema.json` and
 `schemas/agent.schema.json`.

@@ -1,4 +1,4 @@
-"""What a skill or an agent wants to be run with."""
+"""Skills and agents as they are used, and the settings that they run with."""
 
 from __future__ import annotations
 

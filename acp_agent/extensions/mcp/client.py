@@ -1,7 +1,7 @@
-"""One connection to a server: agreeing on a version, listing what it offers, asking it.
+"""A connection to an MCP server: version negotiation, lists, requests.
 
 The package's client is entered and left in the task that runs `connected`, as its task groups
-demand; every other task may ask it meanwhile.
+require; any other task may send requests meanwhile.
 """
 
 from __future__ import annotations
@@ -41,6 +41,41 @@ T = TypeVar("T")
 _NOT_THIS_HANDSHAKE = frozenset({types.UNSUPPORTED_PROTOCOL_VERSION, types.METHOD_NOT_FOUND})
 
 _log = logging.getLogger(__name__)
+
+
+class CallTimeouts:
+    """The limits of one connection's calls."""
+
+    def __init__(self) -> None:
+        self._limits: dict[asyncio.Timeout, float] = {}
+        self._asking = 0
+
+    @asynccontextmanager
+    async def limit(self, seconds: float) -> AsyncIterator[None]:
+        """Raise TimeoutError after so many seconds in which the user was not being asked."""
+        async with asyncio.timeout(None if self._asking else seconds) as limit:
+            self._limits[limit] = seconds
+            try:
+                yield
+            finally:
+                del self._limits[limit]
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """The user is being asked: no time passes, and afterwards every call has its own anew."""
+        self._asking += 1
+        self._set(None)
+        try:
+            yield
+        finally:
+            self._asking -= 1
+            if not self._asking:
+                self._set(asyncio.get_running_loop().time())
+
+    def _set(self, now: float | None) -> None:
+        for limit, seconds in self._limits.items():
+            if not limit.expired():
+                limit.reschedule(None if now is None else now + seconds)
 
 
 class McpClient:
@@ -292,38 +327,3 @@ def _quieten() -> None:
     """Keep the package from writing what servers send, and addresses, to the log."""
     for name in ("mcp", "client", "httpx2"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-
-
-class CallTimeouts:
-    """The limits of one connection's calls."""
-
-    def __init__(self) -> None:
-        self._limits: dict[asyncio.Timeout, float] = {}
-        self._asking = 0
-
-    @asynccontextmanager
-    async def limit(self, seconds: float) -> AsyncIterator[None]:
-        """Raise TimeoutError after so many seconds in which the user was not being asked."""
-        async with asyncio.timeout(None if self._asking else seconds) as limit:
-            self._limits[limit] = seconds
-            try:
-                yield
-            finally:
-                del self._limits[limit]
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """The user is being asked: no time passes, and afterwards every call has its own anew."""
-        self._asking += 1
-        self._set(None)
-        try:
-            yield
-        finally:
-            self._asking -= 1
-            if not self._asking:
-                self._set(asyncio.get_running_loop().time())
-
-    def _set(self, now: float | None) -> None:
-        for limit, seconds in self._limits.items():
-            if not limit.expired():
-                limit.reschedule(None if now is None else now + seconds)

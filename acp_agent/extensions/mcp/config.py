@@ -1,4 +1,4 @@
-"""A server as the editor names it, whichever version of the protocol it came in."""
+"""Configuration of an MCP server as the editor sends it, its secrets, and its environment."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A server's questions to the user, passed on to the editor.
+"""Pass a server's elicitation requests on to the editor.
 
-Source: Model Context Protocol, Elicitation. A form never asks for a secret: what the user types may
-be shown, kept, and sent to a model.
+Source: Model Context Protocol, Elicitation. A form may not ask for a secret: what the user types is
+shown, stored, and sent to a model.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Why a server cannot be used, in one line for the user."""
+"""Describe why a server cannot be used, in one line for the user."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The HTTP transports: streamable HTTP, and the older one with server-sent events.
+"""HTTP transports of MCP: streamable HTTP, and the older one with server-sent events.
 
-Source: Model Context Protocol, Transports. They are the package's own; here are the limits.
+Source: Model Context Protocol, Transports. The package implements them; this module adds limits.
 """
 
 from __future__ import annotations

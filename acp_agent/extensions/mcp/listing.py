@@ -1,4 +1,4 @@
-"""What a server offers, as far as the bounds let it in."""
+"""List what a server offers, within limits."""
 
 from __future__ import annotations
 

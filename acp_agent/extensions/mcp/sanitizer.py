@@ -1,10 +1,8 @@
-"""Makes what a server sends fit to be used and shown: the one place where it comes in.
+"""Sanitise everything that a server sends, before anything else reads it.
 
-Texts may have controls, marks of direction and characters that nobody sees in them: these are
-written out. From lists what is of the wrong shape is taken out, before it costs the whole list.
-
-The package checks an answer as a whole, so one tool whose schema is no object would take all others
-with it.
+Control characters, direction marks and invisible characters in texts are escaped. List entries of
+the wrong shape are removed: the package validates an answer as a whole, so one tool whose schema is
+not an object would cost all the others.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A tool's JSON Schema as a model may be sent it, and as its arguments are checked.
+"""Tool schemas of MCP servers: cleaned for the model, and used to validate arguments.
 
-A server's schema is somebody else's text: it is bounded, what refers to elsewhere is replaced, and
-what only some providers take is left out. What is left out, the server has to check by itself.
+A server's schema is untrusted: it is bounded, references are inlined, and keywords that only some
+providers accept are removed. The server has to check those by itself.
 """
 
 from __future__ import annotations

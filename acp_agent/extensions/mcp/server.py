@@ -1,4 +1,4 @@
-"""A server's life: connected in the background, connected again when it dies, ended in the end."""
+"""Lifecycle of an MCP server: connect in the background, reconnect when it dies, close."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all servers of a session offer at one moment, named, checked and bounded."""
+"""Tools and prompts of all MCP servers of a session: named, validated and bounded."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A session's MCP servers: connected beside its turns, and what they offer at the moment.
+"""MCP servers of a session: connected in the background, and their questions to the user.
 
-Imported by sessions that have servers, and by no others.
+Imported only by sessions that have servers.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The journal's file: events kept, listed, read around damage, and taken out of a broken file."""
+"""The journal's file: writing, reading and listing sessions, and recovery from damage."""

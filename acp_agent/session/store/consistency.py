@@ -1,7 +1,7 @@
-"""Events in the order that a conversation has, where some of them are lost.
+"""Restore a consistent sequence of events where some are lost.
 
-What is left of a turn must still be one: whoever shows it, or makes a request to a model of it,
-relies on answers and calls that begin and end.
+Whoever shows a turn, or builds a model request from it, relies on answers and tool calls that begin
+and end.
 """
 
 from __future__ import annotations

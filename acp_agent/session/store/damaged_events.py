@@ -1,4 +1,4 @@
-"""What stands in the place of events that cannot be read, and how the others are read around them.
+"""Placeholders for events that cannot be read, and reading around damaged pages.
 
 Imported only when the journal turns out to be damaged. See docs/decisions/damage.md.
 """

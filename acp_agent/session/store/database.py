@@ -1,4 +1,4 @@
-"""Opening the journal's file: whose it is, of which version, and whether it can be written.
+"""Open the journal's file: check its owner and version, create it, fall back to read-only.
 
 Nothing is changed in a file before it is known to be a journal of a version that this program can
 write.

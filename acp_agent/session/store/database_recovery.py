@@ -1,7 +1,11 @@
-"""Takes out of a damaged journal what can be read of it, and puts it into a sound one.
+"""Recover sessions from a damaged journal file into a sound one.
 
-The damaged file is only read. Events keep their places, so that what is missing is missing in the
-same place; what stands there and is no event is taken along as it is.
+The damaged file is only read. SQLite finds a row from the root of its table's tree; where the
+file's header, or an inner page, is damaged, it finds nothing below. Here every page is read by
+itself, with the committed part of the log beside the file laid over it. Events keep their numbers,
+so what is missing is missing in the same place; a body that is not an event is copied as it is.
+
+Source: https://sqlite.org/fileformat2.html.
 """
 
 from __future__ import annotations

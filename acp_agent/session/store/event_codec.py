@@ -1,4 +1,4 @@
-"""Events as the JSON that the journal keeps."""
+"""Encode, decode and merge events for the journal."""
 
 from __future__ import annotations
 

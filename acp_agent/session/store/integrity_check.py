@@ -1,4 +1,4 @@
-"""Which sessions of a journal are damaged: every event is read."""
+"""Find damaged sessions by reading every event."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""What the newest write was, beside the journal, so that a journal that lacks it is noticed.
+"""A record of the last write, beside the journal, that reveals a lost log.
 
-SQLite takes a missing log for an empty one: without it the journal is sound and shorter. So after a
-commit the session that was written and the number of its events are put into a small file, in the
-place of what it had; for one session ten times a second at most. It is not synchronised: what a
-power failure takes from the log but not from here is lost all the same. A note that the journal
-does not live up to is kept in a second file until `acp-agent sessions repair`, since the next write
-takes the first.
+SQLite treats a missing log as an empty one: without it the journal is sound but shorter. So after a
+commit, the session and its number of events are written over a small file, at most ten times a
+second for one session. The file is not synchronised: what a power failure takes from the log but
+not from here is lost all the same. A record that the journal does not match is kept in a second
+file until `acp-agent sessions repair`, since the next write overwrites the first.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The exclusive right to write a session, across processes.
 
-A lease is a lock on a file, held by the operating system for as long as the process lives, so it
-is free again after any end of the process, `kill -9` included. The file is removed on release.
+A lease is a file lock that the operating system holds for as long as the process lives, so it is
+released by any end of the process, `kill -9` included. The file is removed on release.
 """
 
 from __future__ import annotations

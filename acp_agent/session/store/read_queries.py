@@ -1,4 +1,4 @@
-"""The statements that read the journal, around what is damaged in it.
+"""Queries that read sessions and events, around damage.
 
 Each function runs inside the transaction of its caller.
 """
@@ -10,7 +10,6 @@ import binascii
 import hashlib
 import sqlite3
 from collections.abc import Sequence
-from types import ModuleType
 from typing import Annotated
 
 import msgspec
@@ -62,14 +61,18 @@ def read(connection: sqlite3.Connection, key: int, after: int, last: int) -> lis
                 after -= 1
                 continue
             if seq != after:
-                events.append(_damage().missing_events(after, seq - 1, at))
+                from acp_agent.session.store import damaged_events  # noqa: PLC0415 - rarely needed
+
+                events.append(damaged_events.missing_events(after, seq - 1, at))
                 after = seq
             try:
                 event = decode_event(body) if 0 <= at <= LATEST else None
             except (StoreDamagedError, TypeError, RecursionError):
                 event = None
             if event is None:
-                events.append(_damage().damaged_event(seq, at, body))
+                from acp_agent.session.store import damaged_events  # noqa: PLC0415 - rarely needed
+
+                events.append(damaged_events.damaged_event(seq, at, body))
             else:
                 events.append(StoredEvent(seq, at, event))
             size += len(body or b"")
@@ -79,8 +82,11 @@ def read(connection: sqlite3.Connection, key: int, after: int, last: int) -> lis
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
             raise
-        # What was read before the damage came is sound; the rest is tried one by one.
-        return events or _damage().read_around(connection, first, after, last, BATCH_EVENTS)
+        if events:
+            return events  # what was read before the damage is sound
+        from acp_agent.session.store import damaged_events  # noqa: PLC0415 - rarely needed
+
+        return damaged_events.read_around(connection, first, after, last, BATCH_EVENTS)
     return events
 
 
@@ -142,8 +148,9 @@ def _select_records(
     except (sqlite3.OperationalError, TypeError, ValueError) as error:
         if isinstance(error, sqlite3.Error) and primary_code(error):
             raise  # SQLite's own; a text that is not UTF-8 is Python's
-        found: list[SessionRecord] = _damage().readable_records(connection, query, values)
-        return found
+        from acp_agent.session.store import damaged_events  # noqa: PLC0415 - rarely needed
+
+        return damaged_events.readable_records(connection, query, values)
 
 
 def _record(row: tuple[str, str, str, str | None, int, int, int, int]) -> SessionRecord:
@@ -160,13 +167,6 @@ def _record(row: tuple[str, str, str, str | None, int, int, int, int]) -> Sessio
         turns=turns,
         archived=bool(archived),
     )
-
-
-def _damage() -> ModuleType:
-    """What tells of damage, of which most journals have none."""
-    from acp_agent.session.store import damaged_events  # noqa: PLC0415 - rarely needed
-
-    return damaged_events
 
 
 MAX_PAGE = 1000

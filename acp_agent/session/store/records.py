@@ -1,4 +1,4 @@
-"""What the journal gives back."""
+"""Types that the journal returns."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""A conversation around what is damaged in its journal: shown, said, and in order.
+"""Read a damaged session as a conversation that is still consistent.
 
-In the place of what cannot be read stands a note for the user and for the model, and what is half
-without it is made whole (`mended_order`). All of it follows from the events alone, so that a
-conversation is the same each time it is read, and nothing of it is written. Imported only for
-journals in which something cannot be read. See docs/decisions/damage.md.
+A notice for the user and the model replaces what cannot be read, and what is incomplete without it
+is completed (`consistency`). The result depends on the events alone, so a conversation is the same
+each time it is read; nothing of it is written. Imported only for journals with unreadable events.
+See docs/decisions/damage.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The journal's tables, and how a journal of an older version becomes one of this.
+"""Tables of the journal, and migrations from older versions.
 
-A migration only adds: processes of the older version may have the journal open, and go on writing.
+A migration only adds: processes of the older version may have the journal open and keep writing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""SQLite's errors, and the system's, in words that help a person."""
+"""Messages for SQLite errors and system errors."""
 
 from __future__ import annotations
 

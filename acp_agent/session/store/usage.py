@@ -1,6 +1,6 @@
-"""What requests to models took, kept beside the journal for all sessions together.
+"""Token usage and cost of model requests, in all sessions.
 
-A fork's copied beginning is not counted twice, and what a deleted session took still counts.
+The copied beginning of a fork is not counted twice, and a deleted session still counts.
 """
 
 from __future__ import annotations

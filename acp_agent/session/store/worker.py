@@ -1,8 +1,8 @@
 """The thread that owns the journal's connection.
 
-Everything that waits when the thread is free goes into one transaction, in the order it was asked
-for, so many sessions that stream at once cost one commit, not one each. A job of that group that
-fails takes no other down: the group is rolled back and each job runs in a transaction of its own.
+All jobs that wait when the thread is free share one transaction, in the order of their submission,
+so many sessions that stream at once cost one commit. A job that fails does not affect the others:
+the group is rolled back, and each job runs in a transaction of its own.
 """
 
 from __future__ import annotations

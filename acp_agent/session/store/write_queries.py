@@ -1,4 +1,7 @@
-"""Events on their way into the journal."""
+"""Statements that change the journal, and the entries that they write.
+
+Each function runs inside the transaction of its caller.
+"""
 
 from __future__ import annotations
 
