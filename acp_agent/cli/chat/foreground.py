@@ -40,25 +40,25 @@ KEPT = 32_000  # characters of the output that are kept, from its end
 _KEPT_BYTES = 8 * KEPT
 _PIECE = 65_536
 _LAST_READS = 64
-_LOOK_SECONDS = 0.2  # between two looks whether it ended, and at the size of the terminal
-_INTERRUPTS, _INTERRUPT_SECONDS = 3, 2.0  # Ctrl-C so often and so soon ends what ignores it
+_POLL_SECONDS = 0.2  # for its end, and the size of the terminal
+_INTERRUPTS, _INTERRUPT_SECONDS = 3, 2.0  # of Ctrl-C, which kill a command that ignores it
 _PROGRAM_END_SECONDS, _END_SECONDS = 2.0, 1.0  # for a program, and a command, that is stopped
 _CTRL_C = b"\x03"
+_CTRL_C_SECONDS = 0.3  # after a program, in which Ctrl-C is still for that
 
-# A session of its own whose terminal the new one is. Not in the forked process before it runs a
-# program (`preexec_fn`), which is not safe where there are threads.
+# Makes the pseudo-terminal that of the new session; `preexec_fn` is not safe with threads.
 _TAKE_TERMINAL = (
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
     "os.execv(sys.argv[1], sys.argv[1:])"
 )
-# What editors and pagers show on a screen of its own is not a part of what was printed.
-_OTHER_SCREEN = re.compile(
+# What editors and pagers show on the alternate screen is no part of the output.
+_ALTERNATE_SCREEN = re.compile(
     rb"\x1b\[\?(?:1049|1047|47)h.*?(?:\x1b\[\?(?:1049|1047|47)l|\Z)", re.DOTALL
 )
-_ON_OTHER, _OFF_OTHER = b"\x1b[?1049h", b"\x1b[?1049l"
-_UPRIGHT = b"\x1b[0m\x1b[?25h"  # colours off, the cursor to be seen
-# And what a program that was ended may have left: mouse, paste and key modes.
-_AS_BEFORE = b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?1l\x1b>"
+_ALTERNATE_ON, _ALTERNATE_OFF = b"\x1b[?1049h", b"\x1b[?1049l"
+_RESET_STYLE = b"\x1b[0m\x1b[?25h"  # colours off, cursor on
+# Mouse, paste and key modes, which a killed program may have left on.
+_RESET_MODES = b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?1l\x1b>"
 
 
 class CommandResult(Struct, frozen=True, kw_only=True):
@@ -104,11 +104,12 @@ class Foreground:
         self._screen = screen
         self._running: _Runnable[object] | None = None
         self._closed = False
+        self._ctrl_c_until = 0.0
 
     @property
     def busy(self) -> bool:
         """Whether a program has the terminal, and with it Ctrl-C."""
-        return self._running is not None
+        return self._running is not None or time.monotonic() < self._ctrl_c_until
 
     async def run_program(self, program: Sequence[str], environ: Mapping[str, str]) -> int:
         """Run a program with further environment variables; return its exit status."""
@@ -116,6 +117,8 @@ class Foreground:
             return await self._run(_Program(program, environ))
         except OSError:
             return FAILED
+        finally:  # the Ctrl-C that ended it may reach the chat later
+            self._ctrl_c_until = time.monotonic() + _CTRL_C_SECONDS
 
     async def run_command(self, command: str) -> CommandResult:
         """Run a command of the user's in the user's shell. Raises OSError."""
@@ -158,7 +161,7 @@ class _Program:
             while process.poll() is None:
                 if not self._stopped.is_set():
                     with suppress(subprocess.TimeoutExpired):
-                        process.wait(_LOOK_SECONDS)
+                        process.wait(_POLL_SECONDS)
                     continue
                 process.terminate()
                 try:
@@ -187,7 +190,7 @@ class UserCommand:
         self._kept_size = 0
         self._cut = False
         self._typed = b""  # what the command has not read yet
-        self._interrupted: deque[float] = deque(maxlen=_INTERRUPTS)
+        self._interrupted_at: deque[float] = deque(maxlen=_INTERRUPTS)
         self._size: tuple[int, ...] = ()
         self._stopped = threading.Event()
 
@@ -213,22 +216,22 @@ class UserCommand:
             termios.tcsetattr(theirs, termios.TCSANOW, before)
             tty.setraw(self._keys, termios.TCSADRAIN)
             try:
-                status = self._on(ours, theirs)
+                status = self._run_in(ours, theirs)
             finally:
                 with suppress(termios.error):  # the terminal is gone
                     termios.tcsetattr(self._keys, termios.TCSADRAIN, before)
         finally:
             os.close(ours)
-        self._tidy_up(ended=status < 0)
-        return self._ran(status)
+        self._reset_screen(killed=status < 0)
+        return self._result(status)
 
-    def _on(self, ours: int, theirs: int) -> int:
-        """Run it on one side of a pseudo-terminal, of which we have the other."""
+    def _run_in(self, ours: int, theirs: int) -> int:
+        """Run it in the pseudo-terminal `theirs`, whose other side is `ours`; return its status."""
         self._follow_size(ours)
         os.set_blocking(ours, False)
         try:
             process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", _TAKE_TERMINAL, *self._in_shell()],
+                [sys.executable, "-I", "-S", "-c", _TAKE_TERMINAL, *self._shell_command()],
                 stdin=theirs,
                 stdout=theirs,
                 stderr=theirs,
@@ -238,66 +241,66 @@ class UserCommand:
         finally:
             os.close(theirs)
         try:
-            self._pass_on(process, ours)
+            self._relay(process, ours)
         finally:
-            self._end(process)
+            self._end_group(process)
         return process.returncode
 
-    def _in_shell(self) -> list[str]:
+    def _shell_command(self) -> list[str]:
         shell = find_program(os.environ.get("SHELL", "")) or posix.find_shell(None)
         return [shell, "-c", self._command]
 
-    def _pass_on(self, process: subprocess.Popen[bytes], ours: int) -> None:
-        """Keys to the command and its output to the screen, until it ended or is to end."""
-        there = True  # whether anybody has the command's end of the terminal
-        reads = _LAST_READS  # once it ended: what it left behind may print for ever
+    def _relay(self, process: subprocess.Popen[bytes], ours: int) -> None:
+        """Relay keys to the command and its output to the screen, until it ends or is stopped."""
+        is_open = True  # whether any process has the command's side of the terminal
+        reads = _LAST_READS  # after its end: what it left behind may print without end
         while reads and not self._stopped.is_set():
-            ended = process.poll() is not None  # before the look for output, which is its last then
-            reading = [self._keys, ours] if there else [self._keys]
-            writing = [ours] if there and self._typed else []
-            wait = 0 if ended else _LOOK_SECONDS
+            ended = process.poll() is not None  # before its last output is read
+            reading = [self._keys, ours] if is_open else [self._keys]
+            writing = [ours] if is_open and self._typed else []
+            wait = 0 if ended else _POLL_SECONDS
             ready, writable, _ = select.select(reading, writing, [], wait)
             if self._keys in ready and not self._read_keys(process, ours):
                 return
             if writable:
-                self._give_keys(ours)
+                self._write_keys(ours)
             if ours in ready:
-                there = self._show(ours)
+                is_open = self._show(ours)
             if ended:
                 reads = reads - 1 if ours in ready else 0
             self._follow_size(ours)
 
     def _read_keys(self, process: subprocess.Popen[bytes], ours: int) -> bool:
-        """Take what was typed; whether the terminal is still there."""
+        """Read what was typed; return whether the terminal still exists."""
         try:
             typed = os.read(self._keys, _PIECE)
         except OSError:
             return False
         if _CTRL_C in typed and _interrupts(ours):
-            self._interrupted.extend([time.monotonic()] * typed.count(_CTRL_C))
-            first = self._interrupted[0]
-            often = len(self._interrupted) == _INTERRUPTS
-            if often and time.monotonic() - first < _INTERRUPT_SECONDS:
+            self._interrupted_at.extend([time.monotonic()] * typed.count(_CTRL_C))
+            first = self._interrupted_at[0]
+            enough = len(self._interrupted_at) == _INTERRUPTS
+            if enough and time.monotonic() - first < _INTERRUPT_SECONDS:
                 posix.end_group(process.pid, at_once=True)
         self._typed += typed
         return bool(typed)
 
-    def _give_keys(self, ours: int) -> None:
+    def _write_keys(self, ours: int) -> None:
         try:
             written = os.write(ours, self._typed[:_PIECE])
         except BlockingIOError:
             return
         except OSError:
-            written = len(self._typed)  # nobody is there to read
+            written = len(self._typed)  # no process reads
         self._typed = self._typed[written:]
 
     def _show(self, ours: int) -> bool:
-        """Pass output on and keep it; whether more may come."""
+        """Show output and keep it; return whether more may come."""
         try:
             data = os.read(ours, _PIECE)
         except BlockingIOError:
             return True
-        except OSError:  # how Linux says that nobody has the terminal any more
+        except OSError:  # on Linux: no process has the terminal any more
             return False
         if not data:
             return False
@@ -322,8 +325,8 @@ class UserCommand:
                 cells = struct.pack("HHHH", size.lines, size.columns, 0, 0)
                 fcntl.ioctl(ours, termios.TIOCSWINSZ, cells)
 
-    def _end(self, process: subprocess.Popen[bytes]) -> None:
-        """See to it that nothing of it runs any more."""
+    def _end_group(self, process: subprocess.Popen[bytes]) -> None:
+        """End it, and what it left in its process group."""
         if process.poll() is None:
             posix.end_group(process.pid, at_once=False)
             try:
@@ -333,19 +336,19 @@ class UserCommand:
                 process.wait()
         end_rest_of_group(process.pid)
 
-    def _tidy_up(self, *, ended: bool) -> None:
-        """Let the next line begin as lines do."""
-        able = os.environ.get("TERM", "") not in {"", "dumb"} and os.isatty(self._screen)
-        if able:
+    def _reset_screen(self, *, killed: bool) -> None:
+        """Reset the terminal, and begin a new line."""
+        can_reset = os.environ.get("TERM", "") not in {"", "dumb"} and os.isatty(self._screen)
+        if can_reset:
             printed = b"".join(self._kept)
-            if printed.rfind(_ON_OTHER) > printed.rfind(_OFF_OTHER):
-                self._write(_OFF_OTHER)
-            self._write(_UPRIGHT + (_AS_BEFORE if ended else b""))
+            if printed.rfind(_ALTERNATE_ON) > printed.rfind(_ALTERNATE_OFF):
+                self._write(_ALTERNATE_OFF)
+            self._write(_RESET_STYLE + (_RESET_MODES if killed else b""))
         if self._kept and not self._kept[-1].endswith(b"\n"):
             self._write(b"\r\n")
 
-    def _ran(self, status: int) -> CommandResult:
-        printed = _OTHER_SCREEN.sub(b"", b"".join(self._kept))
+    def _result(self, status: int) -> CommandResult:
+        printed = _ALTERNATE_SCREEN.sub(b"", b"".join(self._kept))
         text = without_overwritten(PlainText().feed(printed, final=True)).encode("utf-8", "replace")
         output = text.decode().strip("\n")
         cut = self._cut or len(output) > KEPT
@@ -353,7 +356,7 @@ class UserCommand:
 
 
 def _interrupts(terminal: int) -> bool:
-    """Whether Ctrl-C is a signal there, and not a key like others, as editors have it."""
+    """Whether Ctrl-C sends a signal there; editors read it as a key."""
     try:
         return bool(termios.tcgetattr(terminal)[3] & termios.ISIG)
     except termios.error:
