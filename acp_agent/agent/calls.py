@@ -141,7 +141,7 @@ class CallRunner:
         params = toolset.validate(tool, call.arguments)
         try:
             touches = tool.touches(params)
-            if touches.on_trust and await self._is_trusted(tool, params):
+            if touches.unless_granted and await self._is_trusted(tool, params):
                 touches = NOTHING
         except AcpAgentError:
             touches = EVERYTHING  # it will fail when it is prepared, and say why

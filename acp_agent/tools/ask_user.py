@@ -49,7 +49,7 @@ class AskedQuestion(ToolParams):
     ] = ()
     several: Annotated[bool, Field(description="More than one may be chosen.")] = False
     kind: Annotated[AnswerKind, Field(description="What is answered, without options.")] = "text"
-    # A text, whatever the kind: not every provider follows a choice of types.
+    # Always a text: not every provider supports a choice of types.
     preset: Annotated[str, Field(description="The answer to begin with; labels one a line.")] = ""
     optional: bool = False
 
@@ -105,7 +105,7 @@ class AskedQuestion(ToolParams):
         )
 
     def texts(self) -> list[str]:
-        """All that the user is shown of it."""
+        """Return all texts of the question that the user is shown."""
         shown = [text for option in self.options for text in (option.label, option.description)]
         return [self.question, self.preset, *shown]
 
@@ -160,12 +160,12 @@ class AskUserTool(Tool[AskUserParams]):
                     "say what you assume, or end your turn.",
                     content=(text_part("You did not answer."),),
                 )
-            return Outcome(text=_told(question, answer))
+            return Outcome(text=_answer_text(question, answer))
 
         return Prepared(title=self.title(params.model_dump()), run=run)
 
 
-def _told(question: Question, answer: Answer) -> str:
+def _answer_text(question: Question, answer: Answer) -> str:
     between = "\n" if question.further else " "
     return f"The user answered:{between}{answer.text or '(nothing)'}"
 

@@ -1,4 +1,4 @@
-"""Looks after the commands that run in the background."""
+"""Read, await and stop background commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from acp_agent.workspace.background_commands import BackgroundCommand
 MAX_WAIT = 600.0  # seconds
 WAIT = 30.0  # seconds, where the call says nothing
 _COMMANDS = "background commands"
-_STOP_SECONDS = 10.0  # for a command to end that was told to
+_STOP_SECONDS = 10.0  # for a stopped command to end
 
 _TITLES = {
     "list": "List the background commands",
@@ -44,7 +44,7 @@ class BackgroundParams(ToolParams):
 
 
 class BackgroundTool(Tool[BackgroundParams]):
-    """Reads, awaits and stops commands that go on behind their calls."""
+    """Reads, awaits and stops background commands."""
 
     name: ClassVar[str] = "background"
     kind: ClassVar[ToolKind] = "execute"
@@ -97,7 +97,7 @@ class BackgroundTool(Tool[BackgroundParams]):
         self, params: BackgroundParams, command: BackgroundCommand, progress: Progress
     ) -> Outcome:
         del progress
-        runs = command.runs
+        runs = command.is_running
         matched = False
         if params.action == "stop":
             command.reported = command.reported or runs
@@ -108,11 +108,11 @@ class BackgroundTool(Tool[BackgroundParams]):
             try:
                 matched = await command.wait(params.seconds or WAIT, params.until or "")
             finally:
-                if command.runs:
+                if command.is_running:
                     command.reported = False
-        output = command.take().rstrip("\n")
+        output = command.read_output().rstrip("\n")
         how = _state(command)
-        if matched and command.runs:
+        if matched and command.is_running:
             how += "; a line matched"
         elif params.action == "wait" and params.until and not matched:
             how += "; no line matched"
@@ -129,7 +129,7 @@ def _line(command: BackgroundCommand) -> str:
 
 
 def _state(command: BackgroundCommand) -> str:
-    if command.runs:
+    if command.is_running:
         return f"running for {command.seconds:.0f} s"
     if command.result is None:
         return f"ended after {command.seconds:.0f} s; {command.failure or 'nobody knows how'}"

@@ -1,4 +1,4 @@
-"""What a tool is: a name, a description beside it, typed parameters, and two steps.
+"""A tool: a name, a description beside it, typed parameters, and two steps.
 
 `prepare` looks and computes (a title, the places it will touch, a diff) and changes nothing, so
 that the user can be asked with the whole effect in sight. `run` of what it returned does the work.
@@ -39,15 +39,15 @@ AnswerKind = Literal["text", "number", "integer", "yes_no"]
 class Touches(Struct, frozen=True, kw_only=True):
     """What a call reads and writes: absolute, resolved paths, each with all that is below it.
 
-    A name that does not begin with a slash stands for something that is no file, such as the plan.
-    One that is `alone` runs beside no other call. `on_trust` says that this is so only as long as
-    the user has not allowed the tool for good; where they have, it touches nothing of ours.
+    A name that does not begin with a slash stands for something that is not a file, such as the
+    plan. A call that is `exclusive` runs while no other call does; `unless_granted` lifts this once
+    the user has allowed the tool permanently.
     """
 
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
-    alone: bool = False
-    on_trust: bool = False
+    exclusive: bool = False
+    unless_granted: bool = False
 
 
 NOTHING = Touches()
@@ -56,17 +56,17 @@ NOTHING = Touches()
 ALL_FILES_READ = Touches(reads=("/",))
 
 
-EVERYTHING = Touches(alone=True)
+EVERYTHING = Touches(exclusive=True)
 
 
-NOTHING_ON_TRUST = Touches(alone=True, on_trust=True)
+NOTHING_IF_GRANTED = Touches(exclusive=True, unless_granted=True)
 
 
 def conflict(one: Touches, other: Touches) -> bool:
     """Whether the order in which two calls run may make a difference."""
     return (
-        one.alone
-        or other.alone
+        one.exclusive
+        or other.exclusive
         or _overlap(one.writes, (*other.reads, *other.writes))
         or _overlap(other.writes, one.reads)
     )
@@ -77,7 +77,7 @@ def _overlap(some: Sequence[str], others: Sequence[str]) -> bool:
 
 
 def _is_within(path: str, place: str) -> bool:
-    # Two spellings of a name are one file on some disks; waiting in vain costs next to nothing.
+    # On some disks two spellings name one file; waiting needlessly costs next to nothing.
     path, place = path.casefold(), place.casefold()
     return path == place or path.startswith(place if place.endswith("/") else f"{place}/")
 
@@ -89,7 +89,7 @@ class ToolParams(BaseModel):
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """What a call gave: `text` and `images` for the model, the rest for the user.
+    """The result of a call: `text` and `images` for the model, the rest for the user.
 
     `content` and `locations` replace what was shown; None leaves it. `end_turn` ends the turn
     after this step (a question that the user answers with the next prompt). `wrote` has the files
@@ -133,9 +133,9 @@ class Answer(Struct, frozen=True, kw_only=True):
 
 
 class CommandEnd(Struct, frozen=True, kw_only=True):
-    """How a command ended that went on behind its call.
+    """How a background command ended.
 
-    `lost` where nobody knows how; `reported` where another call tells the model of it.
+    `lost` where that is unknown; `reported` where another call reports it to the model.
     """
 
     exit_code: int | None = None
@@ -165,15 +165,15 @@ class Progress(Protocol):
         ...
 
     async def output(self, text: str) -> None:
-        """Show a further piece of a command's output."""
+        """Show the next piece of a command's output."""
         ...
 
     async def moved_to_background(self, name: str, command: str) -> None:
-        """Say that the call's command goes on behind it; `output` may be called until its end."""
+        """Report that the command continues in the background; `output` works until its end."""
         ...
 
     async def background_ended(self, end: CommandEnd) -> None:
-        """Say that the command which went on behind the call has ended."""
+        """Report that the background command has ended."""
         ...
 
     async def show(
@@ -195,7 +195,7 @@ class Progress(Protocol):
         ...
 
     async def say(self, text: str) -> None:
-        """Say something to the user as part of the answer."""
+        """Show text to the user as part of the answer."""
         ...
 
 
@@ -228,7 +228,7 @@ class Tool(ABC, Generic[Params]):
         self.workspace = workspace
 
     def description(self) -> str:
-        """What the model is told of the tool: the Markdown file beside the tool's module."""
+        """Return the description for the model: the Markdown file beside the tool's module."""
         module = type(self).__module__.rpartition(".")[2]
         return (package_files(__package__) / f"{module}.md").read_text("utf-8").strip()
 

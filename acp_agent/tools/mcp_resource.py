@@ -47,7 +47,7 @@ class ListMcpResourcesTool(Tool[ListResourcesParams]):
         self._servers = servers
 
     def description(self) -> str:
-        """What the model is told."""
+        """Return the description for the model."""
         return "Lists the resources of the connected MCP servers, and templates of their addresses."
 
     def title(self, arguments: JsonObject) -> str:
@@ -98,7 +98,7 @@ class ReadMcpResourceTool(Tool[ReadResourceParams]):
         self._seconds = seconds
 
     def description(self) -> str:
-        """What the model is told."""
+        """Return the description for the model."""
         return "Reads a resource of an MCP server by its address (list_mcp_resources has them)."
 
     def title(self, arguments: JsonObject) -> str:

@@ -31,7 +31,7 @@ from acp_agent.extensions.mcp.server import McpServer
 from acp_agent.permissions.access import McpAccess
 from acp_agent.tools.base import (
     EVERYTHING,
-    NOTHING_ON_TRUST,
+    NOTHING_IF_GRANTED,
     Outcome,
     Prepared,
     Progress,
@@ -71,10 +71,10 @@ class McpTool(SchemaTool):
 
     def description(self) -> str:
         """What the server says."""
-        return self.told()
+        return self.server_description()
 
     @classmethod
-    def told(cls) -> str:
+    def server_description(cls) -> str:
         """What the server says of the tool, cut where it is long."""
         text = cls.remote.description or _title_of(cls.remote)
         return text if len(text) <= DESCRIPTION_LIMIT else text[:DESCRIPTION_LIMIT] + " […]"
@@ -93,9 +93,9 @@ class McpTool(SchemaTool):
         return f"{first_line(self.server.config.name, _TITLE)}: {_title_of(self.remote)}"
 
     def touches(self, params: SchemaArguments) -> Touches:
-        """Whatever the server likes, unless it says it changes nothing and the user believes it."""
+        """Return everything, unless the server says it only reads and the user has allowed it."""
         del params
-        return NOTHING_ON_TRUST if self.effect == "reads" else EVERYTHING
+        return NOTHING_IF_GRANTED if self.effect == "reads" else EVERYTHING
 
     async def prepare(self, params: SchemaArguments) -> Prepared:
         """Show the arguments: they are what would be sent."""
@@ -168,7 +168,7 @@ def _effect(hints: types.ToolAnnotations) -> Literal["reads", "writes"]:
 
 
 def definition(remote: types.Tool) -> str:
-    """A digest of all that the server says of a tool, so that a change of it is noticed."""
+    """Return a digest of all that the server says about a tool, to notice changes."""
     said = remote.model_dump(mode="json", by_alias=True, exclude={"meta", "icons"})
     text = json.dumps(said, sort_keys=True)
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
@@ -177,7 +177,7 @@ def definition(remote: types.Tool) -> str:
 async def call_server(
     server: McpServer, request: Callable[[], Awaitable[T]], *, seconds: float, again: bool = True
 ) -> T:
-    """Ask a server and wait for at most `seconds`; the time that the user takes does not count.
+    """Call a server and wait at most `seconds`, not counting the time that the user takes.
 
     Raises:
         ToolError: it failed, is gone, or did not answer in time.
@@ -261,7 +261,7 @@ def resource_outcome(contents: Sequence[Resource]) -> Outcome:
 
 
 def prompt_text(result: types.GetPromptResult) -> str:
-    """A prompt's messages as one text; who says what is told where not all is the user's."""
+    """Return a prompt's messages as one text, with their roles where not all are the user's."""
     alone = all(message.role == "user" for message in result.messages)
     parts: list[str] = []
     for message in result.messages:

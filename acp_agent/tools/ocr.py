@@ -37,11 +37,11 @@ _ONE_THREAD = {
     "EngineConfig.onnxruntime.inter_op_num_threads": 1,
 }
 
-_turn = threading.Lock()  # half a gigabyte is taken while one reads: one at a time in the process
+_one_at_a_time = threading.Lock()  # reading a picture takes half a gigabyte
 
 
 class Recognised(Struct, frozen=True, kw_only=True):
-    """What was made of one picture: its text, "" where there is none, or why it was not read."""
+    """The result for one picture: its text ("" where there is none), or why it was not read."""
 
     text: str = ""
     failure: str = ""
@@ -80,14 +80,14 @@ async def recognise(
         async with asyncio.timeout(_SECONDS):
             await in_daemon_thread(lambda: _recognise_each(pictures, found, until), name="ocr")
     late = Recognised(failure=f"it could not be read within {_SECONDS:g} seconds")
-    told = [*found][: len(pictures)]  # the thread may still add to the list
-    cleaned = [Recognised(text=clean(one.text), failure=one.failure) for one in told]
-    return _within([*cleaned, *[late] * (len(pictures) - len(told))])
+    done = [*found][: len(pictures)]  # the thread may still add to the list
+    cleaned = [Recognised(text=clean(one.text), failure=one.failure) for one in done]
+    return _within([*cleaned, *[late] * (len(pictures) - len(done))])
 
 
 def _recognise_each(pictures: Sequence[ImageBlock], found: list[Recognised], until: float) -> None:
     """Put what is recognised into `found`, one after the other, and begin none when time is up."""
-    if not _turn.acquire(timeout=max(0.0, until - time.monotonic())):
+    if not _one_at_a_time.acquire(timeout=max(0.0, until - time.monotonic())):
         return
     try:
         engine = _engine()
@@ -96,7 +96,7 @@ def _recognise_each(pictures: Sequence[ImageBlock], found: list[Recognised], unt
                 return
             found.append(_read(engine, picture))
     finally:
-        _turn.release()
+        _one_at_a_time.release()
 
 
 def _engine() -> _Engine:

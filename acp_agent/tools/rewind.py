@@ -63,7 +63,7 @@ class RewindTool(Tool[RewindParams]):
             )
 
         async def run(_: Progress) -> Outcome:
-            told = await self._go(params.point, params.message.strip(), params.files)
-            return Outcome(text=told, content=(text_part(told), text_part(params.message)))
+            done = await self._go(params.point, params.message.strip(), params.files)
+            return Outcome(text=done, content=(text_part(done), text_part(params.message)))
 
         return Prepared(title=self.title(params.model_dump(exclude_none=True)), run=run)

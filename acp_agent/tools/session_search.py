@@ -38,14 +38,14 @@ Dated = tuple[int, AnyEvent]  # milliseconds since 1970 (UTC), and what happened
 Journal = Callable[[], Awaitable[Sequence[Dated]]]
 Speaker = Literal["user", "agent", "call", "result"]
 _WORDS = re.compile(r'"([^"]+)"|(\S+)')
-# How much it matters who said it: what people and models said is shorter and says more.
+# Weights by speaker: what people and models say is shorter and says more.
 _WEIGHTS: dict[Speaker, float] = {"user": 1.3, "agent": 1.1, "call": 1.0, "result": 0.9}
 
 
 class Passage(Struct, frozen=True, kw_only=True):
-    """Something that was said or done, in one piece. `turn` counts from 1; `at` as in `Dated`.
+    """One message, call or result. `turn` counts from 1; `at` is as in `Dated`.
 
-    `within` is the call that a child session worked for, where it was the child who did it.
+    `within` is the call that a child session worked for, where the passage is the child's.
     """
 
     turn: int
@@ -178,12 +178,12 @@ def passages(journal: Iterable[Dated], *, without: str) -> list[Passage]:
     What children of the session did is among it, but for what they were asked: the call for which
     they work has that.
     """
-    told: list[Passage] = []
-    own = _Reader(told, without)
+    found: list[Passage] = []
+    own = _Reader(found, without)
     children: dict[SessionId, _Reader] = {}
     for at, event in journal:
         if isinstance(event, ChildWorked):
-            child = children.setdefault(event.session, _Reader(told, without))
+            child = children.setdefault(event.session, _Reader(found, without))
             child.within = event.call
             child.turn = own.turn
             if not isinstance(event.did, TurnStarted | UserMessage):
@@ -192,16 +192,16 @@ def passages(journal: Iterable[Dated], *, without: str) -> list[Passage]:
             own.read(at, event)
     for reader in (*children.values(), own):
         reader.close()
-    return told
+    return found
 
 
 class _Reader:
     """Reads one conversation: the session's own, or a child's."""
 
-    def __init__(self, told: list[Passage], without: str) -> None:
+    def __init__(self, passages: list[Passage], without: str) -> None:
         self.turn = 0
         self.within: CallId | None = None
-        self._told = told
+        self._passages = passages
         self._without = without
         self._writing: tuple[MessageId, int, list[str]] | None = None
         self._hidden: set[CallId] = set()
@@ -223,14 +223,14 @@ class _Reader:
                 self.turn += 1
             case UserMessage() if not event.local:
                 said = [block.text for block in event.content if isinstance(block, TextBlock)]
-                self._tell(at, "user", "\n".join((*said, event.attached)).strip())
+                self._add(at, "user", "\n".join((*said, event.attached)).strip())
             case ToolCalled(name=name) if name == self._without:
                 self._hidden.add(event.call)
             case ToolCalled():
                 self.close()
-                self._tell(at, "call", f"{event.name} {event.arguments}", event.call)
+                self._add(at, "call", f"{event.name} {event.arguments}", event.call)
             case ToolEnded() if event.call not in self._hidden and event.result:
-                self._tell(at, "result", event.result, event.call)
+                self._add(at, "result", event.result, event.call)
             case _:
                 pass
 
@@ -241,10 +241,10 @@ class _Reader:
         _, at, pieces = self._writing
         self._writing = None
         if text := "".join(pieces).strip():
-            self._tell(at, "agent", text)
+            self._add(at, "agent", text)
 
-    def _tell(self, at: int, who: Speaker, text: str, call: CallId | None = None) -> None:
-        self._told.append(
+    def _add(self, at: int, who: Speaker, text: str, call: CallId | None = None) -> None:
+        self._passages.append(
             Passage(turn=self.turn, at=at, who=who, text=text, call=call, within=self.within)
         )
 

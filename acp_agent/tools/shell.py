@@ -60,7 +60,7 @@ class ShellTool(Tool[ShellParams]):
         return code_span(line) if line else self.name
 
     async def prepare(self, params: ShellParams) -> Prepared:
-        """Show the command; the title holds the command itself, whatever it is said to be for."""
+        """Show the command; the title has the command itself, not only its purpose."""
         line = first_line(params.command, TITLE_LIMIT)
         if not line:
             raise ToolError("the command is empty", advice="give a command line")
@@ -102,7 +102,7 @@ class ShellTool(Tool[ShellParams]):
         return _outcome(result, timeout, in_terminal=terminals is not None)
 
     async def _run_in_background(self, params: ShellParams, progress: Progress) -> Outcome:
-        """Start it and leave it to itself; here even where commands run in editors' terminals."""
+        """Start the command and return; it runs here even if others run in an editor's terminal."""
         workspace = self.workspace
         command = workspace.background.new(progress.call, params.command)
 

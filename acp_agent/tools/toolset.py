@@ -104,7 +104,7 @@ class Toolset:
         """A call's arguments, given as JSON text, as the tool's parameters.
 
         Raises:
-            ToolError: they are wrong; the message says what, for the model to mend it.
+            ToolError: they are wrong; the message tells the model how.
         """
         try:
             decoded: object = msgspec.json.decode(arguments) if arguments.strip() else {}

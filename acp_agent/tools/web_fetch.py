@@ -61,7 +61,7 @@ class WebFetchTool(Tool[WebFetchParams]):
             raise ToolError(
                 "this is not an http or https address", advice="give it with http:// or https://"
             )
-        await self.workspace.network.check(url)  # nobody is asked about what is refused in any case
+        await self.workspace.network.check(url)  # do not ask about what is refused anyway
         return Prepared(
             title=_title(url),
             run=functools.partial(self._run, url),

@@ -1,7 +1,7 @@
-"""Commands that go on behind the calls that started them, to the end of the session at the latest.
+"""Commands that outlive the calls that started them, until the session ends at the latest.
 
 Each is known by a number, which is what the model calls it, and by the id of its call, which is
-what the user's terminal is called. Output that nobody has read yet is kept in bounded memory; where
+what the user's terminal is called. Unread output is kept in bounded memory; where
 more came, the file of the command's output has all of it.
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from acp_agent.workspace.processes import CommandResult, LocalProcesses
 
 KNOWN_LIMIT = 32  # commands that are remembered, those that have ended among them
-UNREAD_LIMIT = 48_000  # characters that nobody has read yet: from there on there is a file
+UNREAD_LIMIT = 48_000  # characters of unread output; beyond it there is a file
 UNREAD_KEPT = 32_000  # characters that are kept of them where more came
 
 _log = logging.getLogger(__name__)
@@ -35,9 +35,9 @@ class BackgroundCommand:
         call: the call that started it.
         command: the command line.
         result: how it ended; None while it runs.
-        failure: why nobody knows how it ended; "" where that is known.
-        reported: whether the model is being told of its end.
-        stopped_by_call: whether it was the model who stopped it, where it was stopped.
+        failure: why it is unknown how it ended; "" where that is known.
+        reported: whether a call reports its end to the model.
+        stopped_by_call: whether the model stopped it.
     """
 
     def __init__(self, name: str, call: str, command: str) -> None:
@@ -53,17 +53,17 @@ class BackgroundCommand:
         self._unread = ""
         self._left_out = 0
         self._awaited = ""  # what a line is to have in it
-        self._came = False  # whether one that had it was left out since
+        self._matched = False  # whether one that had it was left out since
         self._file: Path | None = None
         self._running = asyncio.Event()
         self._news = asyncio.Event()
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    # -- for those who look at it ------------------------------------------------------------
+    # -- state and output ---------------------------------------------------------------------
 
     @property
-    def runs(self) -> bool:
+    def is_running(self) -> bool:
         """Whether it still runs."""
         return self._ended_at is None
 
@@ -77,8 +77,8 @@ class BackgroundCommand:
         """Where the whole of its output is; None while that is short."""
         return self._file
 
-    def take(self) -> str:
-        """The output that nobody has read yet; it counts as read from here on."""
+    def read_output(self) -> str:
+        """Return the unread output, and count it as read."""
         text, self._unread = self._unread, ""
         left_out, self._left_out = self._left_out, 0
         if not left_out:
@@ -98,23 +98,23 @@ class BackgroundCommand:
         Returns:
             Whether such a line came.
         """
-        self._awaited, self._came = until, False
+        self._awaited, self._matched = until, False
         try:
             async with asyncio.timeout(seconds):
-                while self.runs:
-                    if self._has_come():
+                while self.is_running:
+                    if self._line_matched():
                         return True
                     self._news.clear()
                     await self._news.wait()
         except TimeoutError:
             pass
         finally:
-            came, self._awaited = self._has_come(), ""
+            came, self._awaited = self._line_matched(), ""
         return came
 
-    def _has_come(self) -> bool:
+    def _line_matched(self) -> bool:
         """Whether the line came that is awaited."""
-        return bool(self._awaited) and (self._came or _has_line(self._unread, self._awaited))
+        return bool(self._awaited) and (self._matched or _has_line(self._unread, self._awaited))
 
     def stop(self, *, by_call: bool = False) -> None:
         """Ask it to end; its end tells what became of it. `by_call`: a call of the model's asks."""
@@ -133,7 +133,7 @@ class BackgroundCommand:
         self._file = file or self._file
         self._unread += replace_invalid(text)
         if len(self._unread) > UNREAD_LIMIT:
-            self._came = self._has_come()
+            self._matched = self._line_matched()
             self._left_out += len(self._unread) - UNREAD_KEPT
             self._unread = self._unread[-UNREAD_KEPT:]
         self._news.set()
@@ -186,11 +186,11 @@ class BackgroundCommand:
         except asyncio.CancelledError:
             self._task.cancel()
             raise
-        if self.failure and self.result is None and not self.runs:
+        if self.failure and self.result is None and not self.is_running:
             raise WorkspaceError(self.failure)
 
     async def ended(self) -> None:
-        """Wait until it has ended, and its end is told."""
+        """Wait until it has ended and its end is reported."""
         if self._task is not None:
             await asyncio.wait([self._task])
 
@@ -211,7 +211,7 @@ class BackgroundCommands:
     @property
     def running(self) -> Sequence[BackgroundCommand]:
         """Those that run, oldest first."""
-        return [command for command in self._known.values() if command.runs]
+        return [command for command in self._known.values() if command.is_running]
 
     def get(self, name: str) -> BackgroundCommand:
         """The command of this name.
@@ -256,7 +256,7 @@ class BackgroundCommands:
         one = BackgroundCommand(str(self._count), call, command)
         self._known[one.name] = one
         for old in tuple(self._known.values()):
-            if len(self._known) > KNOWN_LIMIT and not old.runs:
+            if len(self._known) > KNOWN_LIMIT and not old.is_running:
                 del self._known[old.name]
         return one
 
@@ -273,7 +273,7 @@ class BackgroundCommands:
         return False
 
     async def ended(self) -> None:
-        """Wait until all have ended and their ends are told; who waits sees to it that they do."""
+        """Wait until all have ended and their ends are reported. The caller ends them."""
         await asyncio.gather(*(command.ended() for command in self._known.values()))
 
 

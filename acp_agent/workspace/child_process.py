@@ -20,7 +20,7 @@ from acp_agent.platform import posix
 from acp_agent.platform.posix import end_group
 
 _REAP_LIMIT = 2.0  # seconds; what was killed and is not gone by then hangs in the kernel
-BUFFER_LIMIT = 1024 * 1024  # bytes read ahead of those who take the output
+BUFFER_LIMIT = 1024 * 1024  # bytes read ahead
 MARK = "ACP_AGENT_COMMAND"  # the variable that tells whose a process is
 _TERM_GRACE = 0.7  # seconds between asking a group to end and ending it
 LINGER = 0.25  # seconds for background processes to end by themselves
@@ -32,8 +32,8 @@ class ChildOutput(asyncio.SubprocessProtocol):
     """Holds a child's output until it is taken, and knows when the child and its pipe ended."""
 
     def __init__(self) -> None:
-        self.exited = asyncio.Event()  # the shell itself is reaped, whatever holds its pipe
-        self.closed = asyncio.Event()  # nobody can write to the pipe any more
+        self.exited = asyncio.Event()  # the shell itself is reaped
+        self.closed = asyncio.Event()  # the pipe's other end is closed
         self._data = bytearray()
         self._ready = asyncio.Event()
         self._pipe: asyncio.ReadTransport | None = None
@@ -89,7 +89,7 @@ async def wait_at_most(wait: Awaitable[object], limit: float | None) -> bool:
 
 
 async def start_process(*command: str, **options: Any) -> asyncio.subprocess.Process:
-    """Start a process with a group of its own; it is ended where the call is cancelled meanwhile.
+    """Start a process with a group of its own; it is ended where this call is cancelled.
 
     Args:
         command: the program and its arguments.
@@ -174,7 +174,7 @@ class StartedCommand:
 
 
 def end_marked(mark: str) -> None:
-    """End all processes with the mark; again, since they may have started others meanwhile."""
+    """End all processes with the mark; repeat, since they may have started others."""
     for _ in range(3):
         strays = posix.marked_processes(f"{MARK}={mark}")
         if not strays:

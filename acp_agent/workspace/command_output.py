@@ -4,7 +4,7 @@ Three readers want it: the user as it comes, the model its beginning and its end
 whole of it. All three get plain text: terminal escape sequences (ECMA-48) and control characters
 are taken out, because the model cannot use them and because output must not steer the terminal or
 the editor that shows it. Bytes that are not UTF-8 become U+FFFD; in the text for the user they are
-lone surrogates (PEP 383), so that whoever shows bytes can have them back. A carriage return that
+lone surrogates (PEP 383), so that the bytes can be restored. A carriage return that
 overwrites a line (a progress bar) becomes a new line for the user and in the file; the model sees
 what was left standing.
 """
@@ -106,7 +106,7 @@ class CommandOutput:
         self._folder = folder
         self._clean = clean
         self._watched = watched
-        self._line = ""  # the last line while it goes on: half a key cannot be told
+        self._line = ""  # the unfinished last line: half a key is not recognised
         self._whole = False
         self._text = PlainText()
         self._tail = bytearray()
@@ -238,7 +238,7 @@ class LiveOutput:
 
     After a quiet moment whole lines are due at once; then a piece follows at most every `INTERVAL`.
     A piece ends with a line, unless the line stays unfinished for an interval: so a credential in
-    the output is seen whole by whoever looks for it in the pieces. Times are those of the event
+    the output is whole in one piece, where it can be found. Times are those of the event
     loop's clock, in seconds.
     """
 

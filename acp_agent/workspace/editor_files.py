@@ -4,7 +4,7 @@ An editor has unsaved changes that the disk lacks; the disk has changes, made by
 editor has not loaded yet. Which of the two a read gives:
 
 1. The editor has no such file: the disk, and a later write goes to disk as well. It has no such
-   method: the disk. It refuses for any other reason: nobody, the read fails with that reason.
+   method: the disk. It refuses for any other reason: neither, and the read fails with that reason.
 2. The editor answers "" and there is no file: the file is missing.
 3. Both have the same text, but for line endings, a byte order mark, or a last newline that only
    the disk has (editors drop it): the disk.

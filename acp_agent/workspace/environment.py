@@ -50,7 +50,7 @@ def command_environ(
     Args:
         environ: the user's environment.
         keep: names that are passed on although they look like credentials.
-        hide: further names that are not passed on, whatever they look like.
+        hide: further names that are never passed on.
     """
     passed = {
         name: value

@@ -52,7 +52,7 @@ class WorkspaceFiles:
         *,
         readable: Sequence[Path] = (),
     ) -> None:
-        # Resolved without asking whether they exist: a folder that vanished is told of at use.
+        # Resolved without asking whether they exist: a missing folder is reported when it is used.
         self._given = (cwd, *directories)
         self._roots = tuple(_real(str(folder)) for folder in self._given)
         self._readable = tuple(_real(str(folder)) for folder in readable)
@@ -85,7 +85,7 @@ class WorkspaceFiles:
             path = str(Path(path).expanduser())
         real = _real(str(self._roots[0] / path))
         self._check_inside(real, to_read=to_read)
-        if not is_utf8(str(real)):  # by a symlink; neither model nor editor could be told of it
+        if not is_utf8(str(real)):  # by a symlink; neither model nor editor could name it
             raise WorkspaceError(
                 f"the name of {self._shown(real)} is not valid UTF-8",
                 advice="rename it, or use `shell`",
@@ -173,7 +173,7 @@ class WorkspaceFiles:
                 advice="write it in parts, or make it with a command",
             )
         if self._editor is None or not self._editor.can_write(path):
-            await _to_its_end(asyncio.to_thread(replace_file, path, data, shown=shown))
+            await _uninterrupted(asyncio.to_thread(replace_file, path, data, shown=shown))
             return
         before = await self._read_disk(path)
         # The protocol has the editor create the file; not every editor makes the folders.
@@ -181,7 +181,7 @@ class WorkspaceFiles:
         try:
             await self._editor.write(path, text, newline=newline, encoding=encoding, before=before)
         except NoEditorMethodError:
-            await _to_its_end(asyncio.to_thread(replace_file, path, data, shown=shown))
+            await _uninterrupted(asyncio.to_thread(replace_file, path, data, shown=shown))
         except WorkspaceError as error:
             raise WorkspaceError(
                 f"{shown} was not written: {error.shown}", advice=error.advice
@@ -269,8 +269,8 @@ class WorkspaceFiles:
         return MissingFileError(f"no such file: {self._shown(path)}", advice=hint)
 
 
-async def _to_its_end(write: Coroutine[Any, Any, None]) -> None:
-    """Wait until a file is written, also where whoever waits is cancelled; that comes after.
+async def _uninterrupted(write: Coroutine[Any, Any, None]) -> None:
+    """Wait until a file is written, and only then raise a cancellation.
 
     A thread cannot be stopped. One that was left behind could put back an old text over what was
     written since.

@@ -87,7 +87,7 @@ class _Walk:
         for entry in entries:
             if len(self.entries) > self._limit:
                 return
-            with contextlib.suppress(FileNotFoundError):  # it was removed meanwhile
+            with contextlib.suppress(FileNotFoundError):  # it was removed in between
                 self._add(folder, entry, f"{name}/{entry.name}".removeprefix("/"), level)
 
     def _add(self, folder: int, entry: os.DirEntry[str], name: str, level: int) -> None:

@@ -1,6 +1,6 @@
-"""Reads which repositories a git command in a folder would use, and what they set.
+"""Find which repositories a git command in a folder would use, and their settings.
 
-Git itself is asked, since nobody else reads its files exactly as it does. It runs with settings
+Git itself is asked, since only git reads its files exactly as it does. It runs with settings
 under which it starts no program of the repository's, and for a few seconds at most.
 """
 
@@ -48,10 +48,10 @@ class _FailedError(_UnreadableError):
 
 
 class GitRepositories:
-    """What is known of the repositories of folders. It is read once: keep it for one question only.
+    """The repositories of folders, read once: use it for one question only.
 
     Args:
-        stopped: says whether nobody waits for an answer any more, from which on none is known.
+        stopped: whether the question was cancelled; then every answer is None.
     """
 
     def __init__(self, stopped: Callable[[], bool] = lambda: False) -> None:

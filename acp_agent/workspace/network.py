@@ -30,7 +30,7 @@ async def system_resolve(host: str, port: int) -> Sequence[str]:
 
 
 class GuardedNetwork:
-    """Gets pages over HTTP from public addresses alone; see `page_reader` for the guard."""
+    """Get pages over HTTP from public addresses alone; see `page_reader` for the guard."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class GuardedNetwork:
     async def check(self, url: str) -> None:
         """Refuse an address that `fetch` would refuse without looking its name up.
 
-        Nothing leaves this computer: a name server may belong to whoever chose the name.
+        Nothing leaves this computer: the name server may belong to the author of the address.
 
         Raises:
             WorkspaceError: not http(s), or a private or reserved address.

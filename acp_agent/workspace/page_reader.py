@@ -1,4 +1,4 @@
-"""Reads pages of the public network, and nothing of the private ones around this machine.
+"""Read pages of the public network, and nothing of the private ones around this machine.
 
 The guard against server-side request forgery:
 
@@ -10,7 +10,7 @@ The guard against server-side request forgery:
   the address that was checked, so a second answer of a name server cannot lead elsewhere; the TLS
   certificate is still held against the name;
 - every redirect on the same host passes the same checks. One that leads to another host is not
-  followed but handed back, because the permission that was given names the host.
+  followed but returned, because the permission that was given names the host.
 
 Proxies named by environment variables are not used: a proxy resolves names by itself, out of reach
 of these checks.
@@ -109,7 +109,7 @@ class PageReader:
     def __init__(
         self, *, resolve: Resolve, allow: Collection[tuple[str, int]], tls: ssl.SSLContext
     ) -> None:
-        """Takes what `GuardedNetwork` was given."""
+        """Take what `GuardedNetwork` was given."""
         self._resolve = resolve
         self._allow = frozenset(allow)
         self._tls = tls
@@ -196,7 +196,7 @@ def _port(url: httpx2.URL) -> int:
 
 
 def check_url(url: str) -> httpx2.URL:
-    """The address, if it is one that may be asked for as far as can be told without resolving it.
+    """Return the address if it may be requested, as far as is known without resolving it.
 
     Raises:
         WorkspaceError: not an address, not http(s), or with credentials in it.

@@ -1,6 +1,6 @@
-"""Runs shell commands, each in a session and process group of its own that ends with it.
+"""Run shell commands, each in a session and process group of its own that ends with it.
 
-`started_command` says what becomes of what a command leaves behind.
+`child_process` describes what happens to processes that a command leaves behind.
 """
 
 from __future__ import annotations
@@ -303,7 +303,7 @@ async def _pump(
                 if watcher is not None:
                     watcher.wrote("", output.path)
     except Exception:
-        # Nobody takes the output any more, so the command has nobody to run for.
+        # Nothing reads the output any more, so the command need not run.
         posix.end_group(command.group, at_once=True)
         raise
 

@@ -1,7 +1,7 @@
 """Take credentials out of text before it leaves a tool.
 
-Two kinds are found: known values (the keys this program uses), and keys that can be told by their
-form, listed in `secret_formats.toml`. A key of an unknown form is not found.
+Two kinds are found: known values (the keys this program uses), and keys recognised by their form,
+listed in `secret_formats.toml`. A key of an unknown form is not found.
 
 A known value is found as it is, URL-encoded, escaped for JSON or HTML, in hexadecimal, in base64
 (at any alignment, wrapped or not), masked (`sk-abc***wxyz`) and, where it is a key and no word, cut
@@ -23,12 +23,12 @@ from msgspec import Struct
 
 REPLACEMENT = "[secret]"
 _WORD_AT_END = re.compile(r"[A-Za-z0-9_+/=.%\\-]+\Z")
-_LONGEST_WORD = 512  # characters; a key that is told by its form is not longer
+_LONGEST_WORD = 512  # characters; keys recognised by their form are not longer
 _LEAST_WORD = 20  # letters and digits; keys of a form are longer, and few words are
 _LEAST_MARK = 3  # characters of a mark that tells of a key by itself
 _LONGEST_BLOCK = 8_192  # characters of a private key
 MIN_SECRET = 8  # characters; a shorter value would be found in ordinary text
-_KEY_LENGTH = 16  # from which on a value can be a key that is told by a part of it
+_KEY_LENGTH = 16  # from which on a part of a key is recognised
 _PIECE = 6  # characters of a part that is looked for
 _PIECES = 16  # of one secret at most
 _LEAST_BEGINNING = 8  # characters of a key's beginning that give it away
@@ -282,7 +282,7 @@ def _public(key: str) -> int:
 
 
 def _is_key(value: str) -> bool:
-    """Whether a value is one that nobody would write by chance, not even a part of it."""
+    """Whether not even a part of a value would be written by chance."""
     return (
         len(value) >= _KEY_LENGTH
         and value.isascii()

@@ -1,7 +1,7 @@
-"""Work in threads that nobody has to wait for.
+"""Work in daemon threads, which need not be waited for.
 
 The event loop's own executor is joined when the program ends, so a name server that does not answer
-would hold the exit up. These threads are left behind instead.
+would delay the exit. These threads are abandoned instead.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ async def in_daemon_thread(work: Callable[[], Result], *, name: str | None = Non
             result = work()
         except BaseException as raised:  # noqa: BLE001 - it is raised again where it is awaited
             error = raised
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(settle, result, error)
 
     threading.Thread(target=run, name=name, daemon=True).start()
@@ -46,7 +46,7 @@ async def in_daemon_thread(work: Callable[[], Result], *, name: str | None = Non
 
 
 def release_memory_soon() -> None:
-    """Give freed memory back to the system, once what is being ended is freed as well."""
+    """Give freed memory back to the system, a moment after a session has ended."""
     asyncio.get_running_loop().call_later(_SOON, _release_memory)
 
 

@@ -1,8 +1,8 @@
-"""Runs a function of ours in a process of its own, which is killed when its time is up.
+"""Run a function in a process of its own, which is killed when its time is up.
 
 A small input can keep a parser busy for hours, and a thread cannot be ended. The process gets its
-arguments on stdin and answers on stdout, both as MessagePack, and has limits of its own for the
-case that nobody is left to kill it.
+arguments on stdin and answers on stdout, both as MessagePack, and has limits of its own in
+case this process is killed.
 """
 
 from __future__ import annotations

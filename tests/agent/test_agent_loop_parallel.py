@@ -21,7 +21,7 @@ from acp_agent.session.turns.parts import CALLS_WAIT, TurnTools
 from acp_agent.tools.base import (
     EVERYTHING,
     NOTHING,
-    NOTHING_ON_TRUST,
+    NOTHING_IF_GRANTED,
     Outcome,
     Prepared,
     Progress,
@@ -194,7 +194,7 @@ class Believed(Tool[ToolParams]):
         return "Looks."
 
     def touches(self, params: ToolParams) -> Touches:
-        return NOTHING_ON_TRUST
+        return NOTHING_IF_GRANTED
 
     async def prepare(self, params: ToolParams) -> Prepared:
         async def run(_: Progress) -> Outcome:

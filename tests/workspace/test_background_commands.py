@@ -49,7 +49,7 @@ async def test_of_much_unread_output_the_end_is_kept_and_the_file_named_that_has
     command = await start(commands, processes, "seq 1 100000", tmp_path)
     await command.wait(20)
     await command.ended()
-    text = command.take()
+    text = command.read_output()
     note, _, kept = text.partition("\n")
     assert len(kept) == UNREAD_KEPT
     assert kept.endswith("99999\n100000\n")
@@ -58,7 +58,7 @@ async def test_of_much_unread_output_the_end_is_kept_and_the_file_named_that_has
     assert command.file.read_text().startswith("1\n2\n3\n")
     written = len("".join(f"{number}\n" for number in range(1, 100_001)))
     assert note.startswith(f"[... {written - UNREAD_KEPT:,} characters are left out here")
-    assert command.take() == ""
+    assert command.read_output() == ""
 
 
 @pytest.mark.parametrize("full", [False, True])
@@ -73,10 +73,10 @@ async def test_what_comes_when_the_file_takes_no_more_is_read_and_awaited_all_th
     line = "seq 1 50000; while [ ! -e go ]; do sleep 0.05; done; echo on port 8080; exec sleep 1000"
     command = await start(commands, processes, line, tmp_path)
     assert await command.wait(20, "50000")
-    command.take()
+    command.read_output()
     (tmp_path / "go").touch()
     assert await command.wait(20, "on port")
-    assert command.take() == "on port 8080\n"
+    assert command.read_output() == "on port 8080\n"
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ async def test_waiting_ends_with_a_line_that_matches(
     command = await start(commands, processes, line, tmp_path)
     assert await command.wait(20, "ready")
     assert await command.wait(0.01, pattern) is matches
-    assert command.runs
+    assert command.is_running
 
 
 async def test_a_line_that_is_awaited_is_seen_however_much_comes_behind_it() -> None:
@@ -147,4 +147,4 @@ async def test_all_end_with_what_runs_them(processes: LocalProcesses, tmp_path: 
         await processes.aclose()
         await commands.ended()
     assert command.result is not None
-    assert not command.runs
+    assert not command.is_running

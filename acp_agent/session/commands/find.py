@@ -163,7 +163,7 @@ async def _jobs(context: CommandContext) -> str:
         seconds = f"{command.seconds:.0f}"
         how = (
             translate("running for {seconds} s", seconds=seconds)
-            if command.runs
+            if command.is_running
             else translate("ended after {seconds} s", seconds=seconds)
         )
         lines.append(

@@ -86,7 +86,9 @@ class McpCatalog:
             try:
                 if len(made) < TOOLS:
                     tool = mcp_tool(remote, name, server=server, seconds=self._seconds)
-                    size += len(tool.told()) + len(msgspec.json.encode(tool.schema.for_model))
+                    size += len(tool.server_description()) + len(
+                        msgspec.json.encode(tool.schema.for_model)
+                    )
                     if size <= _BYTES:
                         made.append(tool)
                         continue

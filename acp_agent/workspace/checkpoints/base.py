@@ -1,4 +1,4 @@
-"""What checkpoints are made of, whichever program keeps them."""
+"""The types of checkpoints, whichever program stores them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Reason = Literal["size", "unreadable", "name", "folders"]
 
 LINK = 0o120000  # the mode of a symlink in a tree, as git writes it
 EXECUTABLE = 0o100755
-EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # which git knows without being told
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # which git always knows
 
 _LOOK = 0.05  # seconds between two looks whether work was given up
 
 
 class Deadline:
-    """When work has to be done, and the way to give it up before that.
+    """A time limit for work, which can also be cancelled.
 
     Raises:
         CheckpointTooSlowError: from `check` and `left`, when the time is up or the work given up.
@@ -36,7 +36,7 @@ class Deadline:
         self._given_up = threading.Event()
 
     def give_up(self) -> None:
-        """Let whoever works with it stop at the next look."""
+        """Let the work stop at its next check."""
         self._given_up.set()
 
     @property
@@ -45,7 +45,7 @@ class Deadline:
         return self._given_up.is_set()
 
     def check(self) -> None:
-        """Go on only while there is time."""
+        """Raise where the time is up or the work was cancelled."""
         if self._given_up.is_set():
             raise CheckpointTooSlowError("it was given up")
         if time.monotonic() >= self._end:
@@ -63,7 +63,7 @@ class Deadline:
 
 
 class LeftOut(Struct, frozen=True):
-    """A file that is not kept, and why: too large, not to be read, a name that git does not take.
+    """A file that is not saved, and why: too large, not to be read, a name that git does not take.
 
     `folders` is a repository among too many others in the folder. A path that ends in a slash
     stands for all that is in a folder.
@@ -74,7 +74,7 @@ class LeftOut(Struct, frozen=True):
 
 
 class OuterRules(Struct, frozen=True, kw_only=True):
-    """What is left out by rules that lie outside of what is kept.
+    """Ignore rules that lie outside the saved folder.
 
     `below` is the folder's path in the project that it is a part of, empty where it is the whole.
     `files` are folders of that project, from its top to the one above ours, each with the lines of
@@ -106,7 +106,7 @@ class Blob(Struct, frozen=True):
 
 
 class Change(Struct, frozen=True):
-    """What becomes of a path from one tree to another; `old` and `new` are None where it is not."""
+    """A difference at a path between two trees; `old` or `new` is None where there is no file."""
 
     path: bytes
     old: Blob | None
@@ -137,7 +137,7 @@ class Span(Struct, frozen=True, kw_only=True):
 
 
 class Rules(Struct, frozen=True, kw_only=True):
-    """What is kept: files of at most so many bytes, at most so many, and none of these patterns.
+    """Limits on what is saved: bytes of a file, number of files, and excluded patterns.
 
     The patterns are those of a .gitignore file, taken from the top of the folder.
     """
@@ -148,10 +148,10 @@ class Rules(Struct, frozen=True, kw_only=True):
 
 
 class Repository(Protocol):
-    """Where the files of one folder are kept. It is locked by whoever uses it."""
+    """Stores the files of one folder. Lock it before use."""
 
     def snapshot(self, rules: Rules, deadline: Deadline) -> Snapshot:
-        """Keep the files as they are now.
+        """Save the files as they are now.
 
         Raises:
             CheckpointTooSlowError: there are too many of them.
@@ -178,12 +178,12 @@ class Repository(Protocol):
         ...
 
     def sweep(self, deadline: Deadline) -> None:
-        """Forget what no checkpoint has any more, and pack the rest."""
+        """Remove what no checkpoint uses, and pack the rest."""
         ...
 
 
 def shown(path: bytes) -> str:
-    """A path as text that can be shown and stored, whatever bytes it has."""
+    """Return a path as text that can be shown and stored; any bytes are escaped."""
     return path.decode("utf-8", "backslashreplace")
 
 

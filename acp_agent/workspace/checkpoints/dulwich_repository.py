@@ -72,7 +72,7 @@ class DulwichRepository:
     # -- keeping -----------------------------------------------------------------------------
 
     def snapshot(self, rules: Rules, deadline: Deadline) -> Snapshot:
-        """Keep the files as they are now; see `Repository.snapshot`."""
+        """Save the files as they are now; see `Repository.snapshot`."""
         store = self._store
         seen = self._seen()
         file_filter = FileFilter(store.root, store.data, rules)
@@ -134,7 +134,7 @@ class DulwichRepository:
                     mode = EXECUTABLE if found.st_mode & 0o100 else _FILE
                     with os.fdopen(open_last(name, os.O_RDONLY, folder), "rb") as file:
                         if not os.path.samestat(os.fstat(file.fileno()), found):
-                            return None  # it is another file by now, perhaps a pipe
+                            return None  # it was replaced by another file, perhaps a pipe
                         data = file.read()
         except OSError:
             return None  # it is gone
@@ -263,7 +263,7 @@ class DulwichRepository:
         return sorted(found)
 
     def sweep(self, deadline: Deadline) -> None:
-        """Forget what no checkpoint has any more. Without git nothing is packed."""
+        """Remove what no checkpoint uses. Without git nothing is packed."""
         kept: set[bytes] = set()
         for file in (self._store.path / "refs").rglob("*"):
             if file.is_file():
@@ -303,7 +303,7 @@ class _Ignores:
 
 
 class _IgnoreFiles(IgnoreFilterManager):
-    """The ignore files of a project, whatever is in the place of one."""
+    """The ignore files of a project; anything but a regular file counts as none."""
 
     def _load_path(self, path: str) -> IgnoreFilter | None:
         if path not in self._path_filters:

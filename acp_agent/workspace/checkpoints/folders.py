@@ -1,6 +1,6 @@
-"""The checkpoints of one session: all its folders, kept and put back together.
+"""The checkpoints of one session: all its folders, saved and restored together.
 
-Everything here waits for the disk: it is called in a thread.
+Everything here blocks on the disk: call it in a thread.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _REASONS: Mapping[Reason, str] = {
 
 
 class RestorePlan(Struct, frozen=True, kw_only=True):
-    """What going back to a checkpoint changes in one folder."""
+    """What restoring a checkpoint changes in one folder."""
 
     root: Path
     changes: tuple[Change, ...]
@@ -58,7 +58,7 @@ class RestorePlan(Struct, frozen=True, kw_only=True):
 
 
 class RestoreResult(Struct, frozen=True, kw_only=True):
-    """What became of a folder."""
+    """The result of restoring a folder."""
 
     root: Path
     done: tuple[Change, ...]
@@ -66,13 +66,13 @@ class RestoreResult(Struct, frozen=True, kw_only=True):
 
 
 class FolderCheckpoints:
-    """Keeps the files of a session's folders.
+    """Saves and restores the files of a session's folders.
 
     Args:
-        folder: where checkpoints are kept.
+        folder: where checkpoints are stored.
         session: the session's id.
         roots: its folders, resolved.
-        rules: what is kept.
+        rules: what is saved.
         program: the git to use; None: the one that is installed.
     """
 
@@ -92,7 +92,7 @@ class FolderCheckpoints:
         self.roots = tuple(dict.fromkeys(roots))
 
     def _of(self, root: Path) -> tuple[CheckpointStore, Repository]:
-        """The place of a folder's checkpoints. It must be locked before it is used."""
+        """Return the store of a folder's checkpoints. It must be locked before it is used."""
         found = self._open.get(root)
         if found is None:
             store = CheckpointStore(self._folder, root)
@@ -103,11 +103,11 @@ class FolderCheckpoints:
         return found
 
     def save(self, checkpoint: str | None, deadline: Deadline) -> dict[Path, Snapshot]:
-        """Keep the files as they are now, as a checkpoint; None: only for as long as they matter.
+        """Save the files as they are now; `checkpoint` None saves them only until the next sweep.
 
         Raises:
-            CheckpointTooSlowError: that takes too long.
-            WorkspaceError: they cannot be kept.
+            CheckpointTooSlowError: it takes too long.
+            WorkspaceError: they cannot be saved.
         """
         found: dict[Path, Snapshot] = {}
         for root in self.roots:
@@ -119,7 +119,7 @@ class FolderCheckpoints:
         return found
 
     def has(self, checkpoint: str) -> bool:
-        """Whether a checkpoint is still kept, for any of the folders."""
+        """Whether a checkpoint still exists, for any of the folders."""
         return any(
             CheckpointStore(self._folder, root).find(self._session, checkpoint)
             for root in self.roots
@@ -128,15 +128,15 @@ class FolderCheckpoints:
     def plan(
         self, now: Mapping[Path, Snapshot], checkpoint: str, deadline: Deadline
     ) -> list[RestorePlan]:
-        """What going back would change.
+        """Return what restoring a checkpoint would change.
 
         Args:
-            now: the files as they are, kept a moment ago.
-            checkpoint: where to go back to.
+            now: the files as they are, saved a moment ago.
+            checkpoint: which one.
             deadline: when it has to be known.
 
         Raises:
-            WorkspaceError: the checkpoint is kept no more.
+            WorkspaceError: the checkpoint no longer exists.
         """
         plans = []
         for root in self.roots:
@@ -153,7 +153,7 @@ class FolderCheckpoints:
     def restore(
         self, plans: Sequence[RestorePlan], checkpoint: str, deadline: Deadline
     ) -> list[RestoreResult]:
-        """Do what was planned, as far as nothing was changed since.
+        """Carry out the plans, as far as nothing has changed since.
 
         Raises:
             CheckpointTooSlowError: the time is up; a part may be done.
@@ -184,7 +184,7 @@ class FolderCheckpoints:
 
         Args:
             root: the folder.
-            checkpoint: where to go back to.
+            checkpoint: which one.
             spans: what happened since.
             deadline: when it has to be known.
         """
@@ -206,9 +206,9 @@ class FolderCheckpoints:
         return found
 
     def left_out(self, checkpoint: str, deadline: Deadline) -> list[tuple[Path, SkippedFile]]:
-        """What a checkpoint does not have, by folder: first what it could not keep.
+        """Return what a checkpoint lacks, by folder: first what could not be saved.
 
-        Behind that comes what the projects' ignore files leave out at the moment, folders as one.
+        Then follows what the projects' ignore files leave out at the moment, folders as one.
         """
         found: list[tuple[Path, SkippedFile]] = []
         ignored: list[tuple[Path, SkippedFile]] = []
@@ -262,7 +262,7 @@ def _snapshot(
         except CheckpointTooSlowError:
             raise
         except WorkspaceError:
-            # A file that vanished meanwhile, or a list of files that is broken: once more, anew.
+            # A file vanished in between, or the index is broken: try once more with a new index.
             store.index.unlink(missing_ok=True)
             return repository.snapshot(rules, deadline)
     except CheckpointTooSlowError:

@@ -35,7 +35,7 @@ _WORTH_SETTLING = 1_000_000  # bytes that are read in the time in which a git st
 
 
 class _State(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the index held when it was last looked at, and the marks to see that it is that one."""
+    """What the index held when it was last looked at, and the marks that identify it."""
 
     tree: str
     index: tuple[int, int, int]
@@ -63,7 +63,7 @@ class GitRepository:
     # -- keeping -----------------------------------------------------------------------------
 
     def snapshot(self, rules: Rules, deadline: Deadline) -> Snapshot:
-        """Keep the files as they are now; see `Repository.snapshot`."""
+        """Save the files as they are now; see `Repository.snapshot`."""
         outer = self._folder.look(deadline)
         known = self._state()
         absent = set() if known is None else set(map(bytes.fromhex, known.left_out))
@@ -71,8 +71,8 @@ class GitRepository:
         if len(paths) > rules.max_files:
             raise CheckpointTooSlowError(f"it has more than {rules.max_files:,} files")
         file_filter = FileFilter(self._folder.top, self._store.data, rules)
-        with ThreadPoolExecutor(1) as beside:  # git works in another process meanwhile
-            private = beside.submit(file_filter.private, same)
+        with ThreadPoolExecutor(1) as pool:  # git works in another process at the same time
+            private = pool.submit(file_filter.private, same)
             changed: dict[bytes, os.stat_result] = {}
             gone: list[bytes] = []
             for path in paths:
@@ -152,7 +152,7 @@ class GitRepository:
         )
 
     def _settle(self, known: _State, deadline: Deadline) -> None:
-        """Write the index anew where git would read much of what it has each time, for its time."""
+        """Rewrite the index where its time makes git read many files again each time."""
         later = time.time_ns() // _SECOND > known.index[2] // _SECOND
         if later and known.unsettled > _WORTH_SETTLING:
             self._git.run("update-index", "--force-write-index", deadline=deadline)
@@ -175,7 +175,7 @@ class GitRepository:
         return (found.st_ino, found.st_size, found.st_mtime_ns)
 
     def _state(self) -> _State | None:
-        """What the index holds, if nobody wrote it since that was written down."""
+        """Return what the index holds, unless it was written since that was noted."""
         try:
             state = msgspec.json.decode(self._state_file.read_bytes(), type=_State)
         except (OSError, msgspec.DecodeError):
@@ -249,7 +249,7 @@ class GitRepository:
         return self._folder.ignored(deadline)
 
     def sweep(self, deadline: Deadline) -> None:
-        """Forget what no checkpoint has any more, and pack the rest."""
+        """Remove what no checkpoint uses, and pack the rest."""
         self._git.run("repack", "-a", "-d", "-q", "--no-write-bitmap-index", deadline=deadline)
         self._git.run("prune", "--expire=now", deadline=deadline)
 

@@ -1,4 +1,4 @@
-"""Runs git so that nothing of the user's has a say: no settings, hooks, filters or attributes."""
+"""Run git without the user's settings, hooks, filters or attributes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from acp_agent.workspace.checkpoints.base import Deadline
 from acp_agent.workspace.environment import INERT, NO_FETCH, with_settings
 from acp_agent.workspace.ignore_files import OF_GIT, EndlessFileWatch
 
-# Beside what the repository's own settings say (`store.py`), for whatever may come before them.
+# Added to the repository's own settings (`store.py`), against settings that come before them.
 _SETTINGS = {
     **INERT,
     "core.autocrlf": "false",
@@ -81,7 +81,7 @@ class IsolatedGit:
             "GIT_TERMINAL_PROMPT": "0",
             **NO_FETCH,
             **with_settings(_SETTINGS, {}),
-            # A path is a path, whatever is in it. This one command knows no other way than "./".
+            # Taken literally. For this one command the only way is "./".
             "GIT_LITERAL_PATHSPECS": "0" if command == "check-ignore" else "1",
         }
 

@@ -25,7 +25,7 @@ def sessions_with_checkpoints(folder: Path) -> set[str]:
 
 
 def is_due(folder: Path) -> bool:
-    """Whether the last sweep was long ago; if so, this counts as the next."""
+    """Whether the last sweep was long ago; if so, note that one starts now."""
     mark = folder / "swept"
     try:
         if time.time() - mark.stat().st_mtime < PAUSE_SECONDS:
@@ -43,10 +43,10 @@ def is_due(folder: Path) -> bool:
 
 
 def forget_session(folder: Path, session: str, deadline: Deadline) -> None:
-    """Forget the checkpoints of a session that was deleted, and what only they had.
+    """Remove the checkpoints of a deleted session, and the files that only they use.
 
-    What other sessions of the folder have as well stays. What there is no time for is for the next
-    sweep.
+    What other sessions of the folder have as well stays. The next sweep does what there
+    is no time for.
 
     Raises:
         CheckpointTooSlowError: the time is up.
@@ -69,7 +69,7 @@ def forget_session(folder: Path, session: str, deadline: Deadline) -> None:
 
 
 def copy_session(folder: Path, source: str, session: str, deadline: Deadline) -> None:
-    """Let a session that was forked have the checkpoints of its source."""
+    """Copy the checkpoints of a session to its fork."""
     for store in all_stores(folder):
         if source in store.sessions():
             with store.locked(deadline):
@@ -77,11 +77,11 @@ def copy_session(folder: Path, source: str, session: str, deadline: Deadline) ->
 
 
 def sweep(folder: Path, gone: Collection[str], max_bytes: int, deadline: Deadline) -> None:
-    """Forget sessions that are gone, then the oldest checkpoints of what is too large.
+    """Remove deleted sessions, then the oldest checkpoints of stores that are too large.
 
     Args:
         folder: where checkpoints are kept.
-        gone: sessions that there are no more.
+        gone: sessions that no longer exist.
         max_bytes: how large the checkpoints of one folder may be.
         deadline: when it has to be done; what is left is for the next time.
 

@@ -1,4 +1,4 @@
-"""Puts a folder's files back as a tree has them, and touches nothing that is not kept."""
+"""Restore a folder's files from a tree, and change nothing that is not saved."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _Marks = tuple[int, int, int, int]
 
 
 class SkippedFile(Struct, frozen=True):
-    """A path that was left as it is, and why."""
+    """A path that was left unchanged, and why."""
 
     path: bytes
     why: str
@@ -43,8 +43,8 @@ class Restorer:
     Args:
         root: the folder.
         private: the files that only their owner may read.
-        note: is told the files that are made on the way, before they are.
-        deadline: when it has to be done.
+        note: called with the temporary files, before they are made.
+        deadline: until when.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Restorer:
 
     def _change_in(self, folder: int, name: bytes, change: Change, data: bytes) -> str | None:
         if change.new is not None and _is_folder(folder, name):
-            _remove_empty_folders(folder, name)  # a tree has none, so they are nobody's work
+            _remove_empty_folders(folder, name)  # trees have none, so no work is lost
         marks = _marks(folder, name)
         found = _on_disk(folder, name, change.old)
         if found != change.old:

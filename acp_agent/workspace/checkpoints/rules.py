@@ -96,10 +96,10 @@ def _shared_folder(top: Path) -> Path:
     In a worktree or a submodule `.git` is a file that says where the repository is.
     """
     place = top / ".git"
-    told = rules_text(place)
-    if told is None or not told.startswith(b"gitdir:"):
+    link = rules_text(place)
+    if link is None or not link.startswith(b"gitdir:"):
         return place
-    place = top / os.fsdecode(told.removeprefix(b"gitdir:").strip())
+    place = top / os.fsdecode(link.removeprefix(b"gitdir:").strip())
     shared = rules_text(place / "commondir")
     return place if shared is None else place / os.fsdecode(shared.strip())
 
@@ -145,7 +145,7 @@ def _escaped(path: bytes) -> bytes:
 
 
 class FileFilter:
-    """Looks at files, each once, while nothing of ours changes them.
+    """Decides which files are saved.
 
     Args:
         top: the folder that the paths are relative to.
@@ -160,7 +160,7 @@ class FileFilter:
         self._real: dict[bytes, bool] = {b"": True}  # folders that no symlink stands for
 
     def check(self, path: bytes) -> os.stat_result | LeftOut | None:
-        """What is known of a file that is kept; None where there is none of ours to keep."""
+        """Return the status of a file to save, why it is left out, or None where it is not ours."""
         if not is_plain(path):
             return LeftOut(path, "name")
         absolute = join(self._top, path)

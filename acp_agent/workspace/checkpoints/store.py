@@ -1,4 +1,4 @@
-"""The folder that one project's checkpoints are kept in: its layout, its lock, its records.
+"""The folder that stores one project's checkpoints: its layout, its lock, its records.
 
 It is a git repository without a work tree of its own, so that any git can look into it:
 
@@ -9,7 +9,7 @@ It is a git repository without a work tree of its own, so that any git can look 
     root                                 the folder that it is about
     restoring.json                       while files are being put back
     unswept                              while it may have what only a deleted session had
-    lock                                 locked by whoever uses any of it
+    lock                                 locked while any of it is used
 """
 
 from __future__ import annotations
@@ -119,12 +119,12 @@ class CheckpointStore:
 
         Raises:
             CheckpointTooSlowError: others had it for too long.
-            WorkspaceError: the data folder cannot be written, or the disk failed whoever has it.
+            WorkspaceError: the data folder cannot be written, or the disk failed.
         """
         descriptor = self._lock(deadline)
         self.lock = (descriptor,)
         try:
-            self._mend()
+            self._clean_up()
             yield
         except OSError as error:
             raise self._failed(error) from None
@@ -163,7 +163,7 @@ class CheckpointStore:
         )
 
     def _make(self) -> None:
-        """Let it appear as a whole: nobody has its lock yet, and others may be making it, too."""
+        """Make it in one step: it cannot be locked yet, and others may be making it, too."""
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _temporary_folder(self.path.parent) as place:
             made = place / self.path.name
@@ -175,7 +175,7 @@ class CheckpointStore:
                     raise
 
     def _complete(self) -> None:
-        """Mend what was made or removed in part."""
+        """Restore what was made or removed in part."""
         if all((self.path / name).exists() for name in _PARTS):
             return
         for noted in (self.index, self.path / "state.json"):  # of objects that may be gone
@@ -197,13 +197,13 @@ class CheckpointStore:
     def remove(self) -> None:
         """Remove all of it. It must be locked.
 
-        It goes as a whole: who finds a part of it would take that for what it may use.
+        It is removed in one step, so that nobody uses a part of it.
         """
         with contextlib.suppress(OSError), _temporary_folder(self.path.parent) as place:
             self.path.rename(place / self.path.name)
 
-    def _mend(self) -> None:
-        """Take away what a killed process left: nobody else is here."""
+    def _clean_up(self) -> None:
+        """Remove what a killed process left. It must be locked."""
         for left in self.path.glob("index*.lock"):
             left.unlink(missing_ok=True)
         state = self.path / "restoring.json"
@@ -230,7 +230,7 @@ class CheckpointStore:
     # -- records -----------------------------------------------------------------------------
 
     def save(self, session: str, checkpoint: str, snapshot: Snapshot) -> None:
-        """Keep a snapshot as a checkpoint of a session."""
+        """Save a snapshot as a checkpoint of a session."""
         record = Record(
             tree=snapshot.tree,
             at=time.time(),
@@ -247,7 +247,7 @@ class CheckpointStore:
         self.write(self._reference(session, checkpoint), f"{record.tree}\n".encode())
 
     def find(self, session: str, checkpoint: str) -> Snapshot | None:
-        """A checkpoint of a session; None where it is kept no more."""
+        """A checkpoint of a session; None where it no longer exists."""
         try:
             text = self._record(session, checkpoint).read_bytes()
             self._reference(session, checkpoint).stat()
@@ -275,12 +275,12 @@ class CheckpointStore:
                 self._put(target, file.stem, record)
 
     def drop(self, session: str, checkpoint: str) -> None:
-        """Forget a checkpoint."""
+        """Remove a checkpoint."""
         self._reference(session, checkpoint).unlink(missing_ok=True)
         self._record(session, checkpoint).unlink(missing_ok=True)
 
     def drop_session(self, session: str) -> None:
-        """Forget the checkpoints of a session."""
+        """Remove the checkpoints of a session."""
         for folder in ("refs/checkpoints", "checkpoints"):
             shutil.rmtree(self.path / folder / session, ignore_errors=True)
 
@@ -292,7 +292,7 @@ class CheckpointStore:
 
 
 def all_stores(folder: Path) -> list[CheckpointStore]:
-    """Those of all folders that there are."""
+    """Return the stores of all folders."""
     found = []
     for path in sorted(folder.glob("*.git")):
         with contextlib.suppress(OSError):
