@@ -147,9 +147,9 @@ class Operations:
         if session.turn is None or session.client.current in (None, self.editor):
             return ()
         from acp_agent.server.notices import moved_note  # noqa: PLC0415 - rare
-        from acp_agent.session.history.interruption import moved_away  # noqa: PLC0415 - likewise
+        from acp_agent.session.history.interruption import close_for_client  # noqa: PLC0415 - likewise
 
-        return moved_away(await session.core.history(), moved_note(self.core.translate))
+        return close_for_client(await session.core.history(), moved_note(self.core.translate))
 
     async def fork(
         self,

@@ -17,7 +17,7 @@ LOGGED_OUT = "you are logged out; authenticate to start again"
 
 
 class KeptKeys(Protocol):
-    """The keys that logins kept (`acp_agent.config.secrets.Secrets`)."""
+    """The keys that logins stored (`acp_agent.config.secrets.Secrets`)."""
 
     def stored(self) -> list[str]:
         """The providers that have one."""
@@ -37,7 +37,7 @@ class Account:
 
     Args:
         models: what can be chosen from.
-        keys: the keys that logins kept.
+        keys: the keys that logins stored.
         flag: the model named on the command line or in the environment.
         read_config: reads the configuration as it is now.
     """
@@ -75,8 +75,8 @@ class Account:
     async def choose_for_new(self) -> ModelInfo:
         """The model for a new session.
 
-        A login in a terminal is another process, which keeps a key where it is found when one is
-        looked for again; a client need not connect anew for that, though the protocol lets it.
+        A login in a terminal is another process; the key that it stored is found here without a new
+        connection.
 
         Raises:
             AuthRequiredError, InvalidInputError: as `choose`.
@@ -90,7 +90,7 @@ class Account:
                 await asyncio.to_thread(lambda: self._look_again(self._read_config()))
                 model = await self.choose(None)
             except ConfigError:
-                model = None  # what is wrong with it is told where it is asked for
+                model = None  # its errors are reported where it is used
             if model is None:
                 raise
         for watcher in self._watchers:
@@ -98,7 +98,7 @@ class Account:
         return model
 
     def require(self, model: ModelInfo) -> None:
-        """See that a model which was chosen can still be used.
+        """Check that a model which was chosen can still be used.
 
         Raises:
             AuthRequiredError: the user logged out, or its provider has lost its key.
@@ -149,7 +149,7 @@ class Account:
         self._logged_out = False
 
     async def log_out(self) -> None:
-        """Forget every key that a login kept, and use no other until the next authentication.
+        """Delete every key that a login stored, and use no other until the next authentication.
 
         Raises:
             ConfigError: a key could not be removed; the others are.
@@ -171,6 +171,6 @@ class Account:
             raise failure
 
     def _look_again(self, config: Config | None = None) -> None:
-        """Read the keys anew. Blocks: the keyring may wait for the user to unlock it."""
+        """Read the keys again. Blocks: the keyring may wait for the user to unlock it."""
         self._keys.refresh()
         self._models.refresh(config)

@@ -266,7 +266,7 @@ async def _withdrawn(answer: asyncio.Future[T]) -> None:
     answer.cancel()
     await asyncio.wait([answer])
     if not answer.cancelled():
-        answer.exception()  # seen by whoever asked, or of no interest any more
+        answer.exception()  # seen by the caller, or of no interest any more
 
 
 class _AttachedBuffers:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from acp_agent.errors import InvalidInputError
 from acp_agent.events import AnyEvent, ConfigChanged, SessionStarted, SystemPromptGiven
 from acp_agent.ids import SessionId, new_session_id
-from acp_agent.session.history.interruption import closing, lost_commands
+from acp_agent.session.history.interruption import close_lost_commands, close_open_turn
 from acp_agent.session.services import Services
 from acp_agent.session.session import Session
 from acp_agent.session.store.event_codec import known_events
@@ -71,7 +71,7 @@ async def reopen(services: Services, session_id: SessionId) -> Session:
     lease = services.store.lease(session_id)
     try:
         known = known_events(await services.store.read_all(session_id))
-        cut = [*lost_commands(known), *closing(known)]
+        cut = [*close_lost_commands(known), *close_open_turn(known)]
         await services.store.append(session_id, cut)
         known += cut
         session = Session(

@@ -166,7 +166,7 @@ class PendingRequests:
 
 
 class KnowsSecrets(Protocol):
-    """Where the secrets are kept."""
+    """Where the secrets are stored."""
 
     def values(self) -> Sequence[str]:
         """Every secret value that is known."""
@@ -214,5 +214,5 @@ class Services(Struct, frozen=True, kw_only=True):
 
     @property
     def translate(self) -> Translator:
-        """What is said to the user, in the user's language."""
+        """Our texts in the user's language."""
         return translator_for(choose_language(self.config.language, self.environ))

@@ -61,7 +61,7 @@ class SessionState:
         cost: what it cost so far, in US dollars; None where no price is known. What a fork copied
             is not its own.
         turn_usage: what the requests of the last turn took so far, those of child sessions among
-            them; None where no model said.
+            them; None where no model reported it.
         spent: what it spent so far; what a fork copied is not its own.
         spent_in_turn: what its last turn spent so far.
         spent_before: what the turn before that spent, of those that spent anything.
@@ -70,8 +70,8 @@ class SessionState:
         rewinds: how many times the conversation went back.
         budget: the budgets that were changed for it, by the option.
         turn_is_open: whether the journal ends in a turn.
-        moved: whether an editor opened it with other folders.
-        given_system_prompt: the instructions that an editor gave with it.
+        moved: whether a client opened it with other folders.
+        given_system_prompt: the instructions that a client gave with it.
         system_prompt_is_due: whether the system prompt is to be written before the next request.
         sources: the sessions that its beginning was copied from, oldest first.
     """

@@ -34,7 +34,7 @@ from acp_agent.server.handshake import ClientProfile
 from acp_agent.server.v1.session_tree import make_session_tree
 from acp_agent.server.v2.replay import replay
 from acp_agent.server.v2.session_tree import SessionTreeV2
-from acp_agent.session.history.interruption import closing
+from acp_agent.session.history.interruption import close_open_turn
 from protocol.codec import typed_json
 from tests.support.child_work import called, did
 from tests.support.oracle import Oracle
@@ -124,8 +124,8 @@ def session_of(rng: Random) -> list[AnyEvent]:
     ]
     if rng.random() < 0.5:
         events = events[: rng.randint(3, len(events) - 1)]
-        events += closing(events)
-    assert closing(events) == []
+        events += close_open_turn(events)
+    assert close_open_turn(events) == []
     return events
 
 

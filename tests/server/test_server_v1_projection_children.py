@@ -20,7 +20,7 @@ from acp_agent.server.child_sessions import without_inherited
 from acp_agent.server.handshake import ClientProfile
 from acp_agent.server.notices import CUT_CALL
 from acp_agent.server.v1.session_tree import make_session_tree
-from acp_agent.session.history.interruption import closing
+from acp_agent.session.history.interruption import close_open_turn
 from protocol.codec import typed_json
 from tests.server.v1_children_shown import KNOWS, KNOWS_NOT, Json, cards, kinds, shown
 from tests.support import child_work
@@ -179,7 +179,7 @@ def test_what_a_dead_process_left_open_of_a_child_is_closed(client: ClientProfil
         *did(child_work.called(INNER)),
         *child_work.asks(),
     ]
-    told = shown(client, [*events, *closing(events)], replay=True)
+    told = shown(client, [*events, *close_open_turn(events)], replay=True)
     whose = CHILD if client.subagents else PARENT
     card = cards(told, whose)[INNER]
     assert card[-1]["status"] == "failed"

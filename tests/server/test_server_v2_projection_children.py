@@ -24,7 +24,7 @@ from acp_agent.ids import CallId, MessageId, SessionId
 from acp_agent.server.notices import CUT_CALL
 from acp_agent.server.v2.replay import replay
 from acp_agent.server.v2.session_tree import SessionTreeV2
-from acp_agent.session.history.interruption import closing
+from acp_agent.session.history.interruption import close_open_turn
 from protocol.codec import typed_json
 from protocol.v2.types import SessionUpdate
 from tests.support import child_work
@@ -252,7 +252,7 @@ def test_what_a_dead_process_left_open_of_a_child_is_closed() -> None:
         *did(AgentText(message=SAID, text="I lo"), child_work.called(INNER)),
         *child_work.asks(),
     ]
-    events += closing(events)
+    events += close_open_turn(events)
     told = live(events)
     assert states(told, CHILD)[-1] == states(told, PARENT)[-1] == "idle"
     card = view(replayed(events), CHILD).calls[INNER]

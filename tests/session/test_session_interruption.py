@@ -23,7 +23,11 @@ from acp_agent.events import (
     TurnStarted,
 )
 from acp_agent.ids import CallId, MessageId, TurnId
-from acp_agent.session.history.interruption import closing, interruption, lost_commands
+from acp_agent.session.history.interruption import (
+    close_lost_commands,
+    close_open_turn,
+    interruption_of,
+)
 from tests.support import child_work
 
 STARTED = TurnStarted(turn=TurnId("t"))
@@ -57,7 +61,7 @@ def ended(call: str) -> ToolEnded:
     ],
 )
 def test_a_journal_without_an_open_turn_needs_nothing(events: list[AnyEvent]) -> None:
-    assert interruption(events) is None
+    assert interruption_of(events) is None
 
 
 @pytest.mark.parametrize(
@@ -78,20 +82,22 @@ def test_a_journal_without_an_open_turn_needs_nothing(events: list[AnyEvent]) ->
 def test_an_open_turn_is_closed_with_what_was_cut_off_in_it(
     events: list[AnyEvent], cut: str | None, calls: tuple[str, ...]
 ) -> None:
-    found = interruption(events)
+    found = interruption_of(events)
     assert found is not None
     assert (found.turn, found.cut, found.calls) == ("t", cut, calls)
-    assert interruption([*events, found]) is None
+    assert interruption_of([*events, found]) is None
 
 
 def test_a_compaction_that_was_cut_off_is_closed_as_failed_before_the_turn_is() -> None:
     begun = CompactionChanged(compaction="c", status="in_progress")
     ended = CompactionChanged(compaction="b", status="completed", summary="s")
-    failed, cut = closing([STARTED, msgspec.structs.replace(begun, compaction="b"), ended, begun])
+    failed, cut = close_open_turn(
+        [STARTED, msgspec.structs.replace(begun, compaction="b"), ended, begun]
+    )
     assert isinstance(failed, CompactionChanged)
     assert (failed.compaction, failed.status) == ("c", "failed")
     assert isinstance(cut, TurnInterrupted)
-    assert closing([STARTED, begun, ENDED]) == []
+    assert close_open_turn([STARTED, begun, ENDED]) == []
 
 
 def test_a_child_that_was_at_work_is_closed_with_all_that_it_had_open() -> None:
@@ -104,7 +110,7 @@ def test_a_child_that_was_at_work_is_closed_with_all_that_it_had_open() -> None:
             CompactionChanged(compaction="c", status="in_progress"),
         ),
     ]
-    *closed, parent = closing(begun)
+    *closed, parent = close_open_turn(begun)
     assert isinstance(parent, TurnInterrupted)
     assert parent.calls == (child_work.TASK,)
     compaction, cut, changed = closed
@@ -120,22 +126,25 @@ def test_a_child_that_was_at_work_is_closed_with_all_that_it_had_open() -> None:
     assert changed == SubagentChanged(
         session=child_work.CHILD, state="idle", stop_reason="cancelled"
     )
-    assert closing([*begun, *closed, parent]) == []
+    assert close_open_turn([*begun, *closed, parent]) == []
 
 
 @pytest.mark.parametrize("length", [1, 2, 3])
 def test_a_child_is_closed_however_little_it_did(length: int) -> None:
     begun = [*child_work.begun(), *child_work.announced()[:length]]
-    assert [type(event) for event in closing(begun)][-2:] == [SubagentChanged, TurnInterrupted]
+    assert [type(event) for event in close_open_turn(begun)][-2:] == [
+        SubagentChanged,
+        TurnInterrupted,
+    ]
     done = [*child_work.begun(), *child_work.announced(), *child_work.done()]
-    assert [type(event) for event in closing(done)] == [TurnInterrupted]
+    assert [type(event) for event in close_open_turn(done)] == [TurnInterrupted]
 
 
 def test_a_background_command_of_a_child_is_lost_with_the_process_too() -> None:
     started = BackgroundCommandChanged(call=CallId("inner"), name="1", status="running")
-    (lost,) = lost_commands(child_work.did(started))
+    (lost,) = close_lost_commands(child_work.did(started))
     assert isinstance(lost, ChildWorked)
     assert lost.session == child_work.CHILD
     assert isinstance(lost.did, BackgroundCommandChanged)
     assert (lost.did.call, lost.did.status) == ("inner", "lost")
-    assert lost_commands([*child_work.did(started), lost]) == []
+    assert close_lost_commands([*child_work.did(started), lost]) == []

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from acp_agent.permissions.access import Access
 
 RESTORE_SECONDS = 120.0
-CANCELLED_SECONDS = 2.0  # that whoever stopped a turn waits for its files to be saved
+CANCELLED_SECONDS = 2.0  # that the end of a cancelled turn waits for its files to be saved
 
 # Until a turn waits again for a folder that took too long, or that another session had too long.
 AGAIN_SECONDS = 300.0
@@ -154,7 +154,7 @@ class Checkpoints:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # whoever waits for it is told
+            task.exception()  # the task's waiters see it
 
     def _give_up(self) -> None:
         for deadline in self._working:
@@ -213,7 +213,7 @@ class Checkpoints:
     ) -> RestoredFiles:
         """Restore the files, after they are saved as they are; see `preview`.
 
-        It goes on until it ends, whoever waits for it.
+        It finishes even if the caller is cancelled.
 
         Raises:
             WorkspaceError: the checkpoint is no longer saved, or the present files cannot be saved.

@@ -1,7 +1,6 @@
-"""A session to keep or to share: its events as JSON lines, or the conversation as Markdown.
+"""Exports a session: its events as JSON lines, or the conversation as Markdown.
 
-Only reads. What is exported has no secret in it, as far as secrets are known or can be told by
-their form.
+It only reads. Secrets are removed, as far as they are known or recognised by their form.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from acp_agent.workspace.scrub import scrub
 
 ExportFormat = Literal["jsonl", "md"]
 
-FORMAT_VERSION = 1  # of the JSON lines; told in the first of them
+FORMAT_VERSION = 1  # of the JSON lines; the first of them has it
 
 _FENCED: frozenset[Kind] = frozenset({"output", "added", "removed"})
 _HEADINGS: dict[Kind, str] = {"user": "## User", "agent": "## Agent"}
@@ -50,7 +49,7 @@ async def export_page(
     limit: int,
     cursor: str | None = None,
 ) -> ExportPage:
-    """A part of an export of at most `limit` bytes, as UTF-8; of one line where that is longer.
+    """Return a part of an export of at most `limit` bytes, as UTF-8; one line where that is longer.
 
     All parts are of the session as it was when the first was asked for.
 

@@ -36,7 +36,7 @@ from acp_agent.events import (
     UserMessage,
 )
 from acp_agent.ids import CallId, MessageId, SessionId
-from acp_agent.session.history.interruption import interruption, lost_commands
+from acp_agent.session.history.interruption import close_lost_commands, interruption_of
 from acp_agent.session.store.event_codec import known_events
 from acp_agent.session.store.records import StoredEvent, UnknownEvent
 from acp_agent.session.turns.titles import fork_title
@@ -120,8 +120,8 @@ class ForkedJournal:
             stored = stored[: point.length([item.event for item in stored])]
         self.copied = stored[: sound_length([item.event for item in stored])]
         known = known_events(self.copied)
-        self.added: list[AnyEvent] = [*lost_commands(known)]  # they run for the source alone
-        cut = interruption(known)
+        self.added: list[AnyEvent] = [*close_lost_commands(known)]  # they run for the source alone
+        cut = interruption_of(known)
         if cut is not None:
             self.added.append(cut)
         self.added.append(SessionForked(source=source))

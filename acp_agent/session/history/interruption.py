@@ -1,4 +1,4 @@
-"""A turn that the process did not survive, and how the journal is closed behind it."""
+"""Closes turns that were open when the process died."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ CUT_COMPACTION = "The agent was stopped before it was done."
 _OF_COMMANDS = frozenset({BackgroundCommandChanged, ChildWorked})
 
 
-def closing(events: Sequence[Event]) -> list[AnyEvent]:
-    """The events that close a turn found open at the journal's end, and what is open in it.
+def close_open_turn(events: Sequence[Event]) -> list[AnyEvent]:
+    """Return the events that close a turn that is open at the journal's end.
 
-    That is a compaction, and child sessions with all that is open in them.
+    They also close what is open in it: a compaction, and child sessions.
     """
-    cut = interruption(events)
+    cut = interruption_of(events)
     if cut is None:
         return []
     compactions: dict[str, None] = {}
@@ -63,27 +63,27 @@ def closing(events: Sequence[Event]) -> list[AnyEvent]:
     ]
 
 
-def moved_away(events: Sequence[Event], reason: str) -> list[AnyEvent]:
-    """The events that close the turn that runs for a client that is shown no more of it."""
-    cut = interruption(events)
+def close_for_client(events: Sequence[Event], reason: str) -> list[AnyEvent]:
+    """Return the events that close the running turn for a client that is shown no more of it."""
+    cut = interruption_of(events)
     if cut is None:
         return []
     return [
-        *closing(events)[:-1],
+        *close_open_turn(events)[:-1],
         *(ToolEnded(call=call, failed=True, cancelled=True, result=reason) for call in cut.calls),
     ]
 
 
 def _closing_child(child: SessionId, work: Sequence[ChildWorked]) -> Iterator[AnyEvent]:
-    for event in closing([one.did for one in work]):
+    for event in close_open_turn([one.did for one in work]):
         yield ChildWorked(session=child, call=work[-1].call, did=event)
     yield SubagentChanged(session=child, state="idle", stop_reason="cancelled")
 
 
-def lost_commands(events: Iterable[Event]) -> list[AnyEvent]:
-    """The events that close the background commands which ended with the process that ran them.
+def close_lost_commands(events: Iterable[Event]) -> list[AnyEvent]:
+    """Return the events that close the background commands of a process that died.
 
-    Those that a child session started are among them.
+    They include those of child sessions.
     """
     running: dict[CallId, AnyEvent] = {}
     for event in events:
@@ -102,8 +102,8 @@ def lost_commands(events: Iterable[Event]) -> list[AnyEvent]:
     return list(running.values())
 
 
-def interruption(events: Sequence[Event]) -> TurnInterrupted | None:
-    """The event that closes a turn found open at the journal's end; None where none is open.
+def interruption_of(events: Sequence[Event]) -> TurnInterrupted | None:
+    """Return the event that closes a turn that is open at the journal's end; None: none is.
 
     It names the message that was being written and the calls that never ended.
     """
@@ -129,7 +129,7 @@ def interruption(events: Sequence[Event]) -> TurnInterrupted | None:
 
 
 def _open_turn(events: Sequence[Event]) -> tuple[TurnId, Sequence[Event]] | None:
-    """The turn that is open at the journal's end, and all that was done in it."""
+    """Return the turn that is open at the journal's end, and its events."""
     for back, event in enumerate(reversed(events), 1):
         if isinstance(event, TurnEnded | TurnInterrupted):
             break

@@ -174,9 +174,9 @@ class Rewinder:
         await self._checkpoints.settled()
         found = points(await self._core.dated_history())
         names = {point.files for point in found if point.files}
-        kept = await asyncio.to_thread(self._kept, names)
+        saved = await asyncio.to_thread(self._saved, names)
         return [
-            point if not point.files or point.files in kept else _without_files(point)
+            point if not point.files or point.files in saved else _without_files(point)
             for point in found
         ]
 
@@ -185,7 +185,7 @@ class Rewinder:
         newest = next((point.files for point in reversed(known) if point.files), "")
         return await self._checkpoints.left_out(newest) if newest else NotSaved()
 
-    def _kept(self, names: set[str]) -> set[str]:
+    def _saved(self, names: set[str]) -> set[str]:
         return {name for name in names if self._checkpoints.has(name)}
 
     async def preview(self, wanted: str, what: What, *, force: bool = False) -> RewindResult:

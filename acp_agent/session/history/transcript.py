@@ -44,7 +44,7 @@ class Passage(Struct, frozen=True):
 def transcript(
     stored: Iterable[StoredEvent], *, thoughts: bool, translate: Translator = ENGLISH
 ) -> Iterator[Passage]:
-    """The conversation in order: what was said, which tools ran, what was changed.
+    """Yield the conversation in order: messages, calls of tools, changes.
 
     What a child session did comes below the call that it worked for.
 
@@ -146,7 +146,7 @@ class _Teller:
 
 
 class _Child:
-    """What a child did for a call, as far as it is told."""
+    """What a child did for a call, as far as it is shown."""
 
     def __init__(self, session: str, head: Passage, teller: _Teller) -> None:
         self._session = session

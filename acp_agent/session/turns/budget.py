@@ -1,8 +1,8 @@
-"""What may be spent in a turn, a session and a day, and which request would exceed it.
+"""Budgets of a turn, a session and a day, and which request would exceed one.
 
-Tokens are those sent and answered, money is US dollars. A day is one of the user's place, and
-counts what all sessions of all processes took. Requests whose price was not known when they were
-made count at today's; those without any known price count as tokens only.
+Tokens are those sent and received, money is US dollars. A day is the user's local day, and counts
+the usage of all sessions of all processes. Requests whose price was not known when they were made
+count at today's; those without any known price count as tokens only.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Limit(NamedTuple):
     most: float
 
     def of(self, spent: Spending) -> float:
-        """What is to be held against it."""
+        """Return the part of the spending that counts against it."""
         return spent.tokens if self.unit == "tokens" else spent.cost
 
     def shown(self, amount: float) -> str:
@@ -58,11 +58,11 @@ class SessionBudget:
     def __init__(self, core: SessionCore) -> None:
         self._core = core
         self._warned: set[tuple[str, ...]] | None = None
-        self._told_of_prices = False
+        self._warned_of_prices = False
 
     @property
     def limits(self) -> list[Limit]:
-        """The budgets that hold: those of the configuration, changed by what the session has."""
+        """The budgets in force: those of the configuration, changed by those of the session."""
         config, changed = self._core.services.config.budget, self._core.state.budget
         limits: list[Limit] = []
         for scope in SCOPES:
@@ -74,7 +74,7 @@ class SessionBudget:
         return limits
 
     async def spent(self, scope: Scope) -> Spending:
-        """What was spent."""
+        """Return what was spent."""
         state = self._core.state
         match scope:
             case "turn":
@@ -141,9 +141,9 @@ class SessionBudget:
     def _refused(
         self, limits: Sequence[Limit], so_far: Mapping[Scope, Spending], more: Spending
     ) -> str | None:
-        """Why a request that takes at least `more` may not be made."""
+        """Return why a request that takes at least `more` may not be made."""
         if self._warned is None:
-            # Whoever spent it before was warned then, in this session at least.
+            # What was spent before this process was warned of then, for this session at least.
             self._warned = set()
             self._due([limit for limit in limits if limit.scope == "session"], so_far)
         for limit in limits:
@@ -163,27 +163,27 @@ class SessionBudget:
         return None
 
     async def warnings(self) -> list[str]:
-        """What the user is to be told behind an answer, each once.
+        """Return the warnings that are due after an answer, each once.
 
         Raises:
             StoreError: what the day took could not be read.
         """
         limits = self.limits
         so_far = await self._spent_of(limits)
-        told = self._due(limits, so_far)
+        warnings = self._due(limits, so_far)
         for limit in limits:
             unseen = limit.unit == "cost" and so_far[limit.scope].unpriced
-            if unseen and not self._told_of_prices:
-                self._told_of_prices = True
-                told.append(NO_PRICE)
-        return told
+            if unseen and not self._warned_of_prices:
+                self._warned_of_prices = True
+                warnings.append(NO_PRICE)
+        return warnings
 
     async def _spent_of(self, limits: list[Limit]) -> dict[Scope, Spending]:
-        """What was spent, as far as there are budgets for it."""
+        """Return what was spent in the scopes that have budgets."""
         return {scope: await self.spent(scope) for scope in {limit.scope for limit in limits}}
 
     def _due(self, limits: Sequence[Limit], so_far: Mapping[Scope, Spending]) -> list[str]:
-        """The warnings that are due, which count as given from here on."""
+        """Return the warnings that are due; they count as given from here on."""
         if self._warned is None:
             self._warned = set()
         part = self._core.services.config.budget.warn_at
@@ -201,7 +201,7 @@ class SessionBudget:
         return due
 
     def _estimate(self, model: ModelInfo, sent: int, *, cached: bool) -> Spending:
-        """What a request would take at least: that it is sent, with what is cached already."""
+        """Return what a request takes at least: what it is sent, less what is cached."""
         last = self._core.state.last_usage
         read = 0
         if last is not None and last.cache_read and cached:
@@ -216,13 +216,13 @@ def _fits(
     others: Mapping[Scope, Spending],
     more: Spending,
 ) -> bool:
-    """Whether a budget has room for a request beside those under way, if there are any."""
-    beside = limit.of(others[limit.scope])
-    return not beside or limit.of(so_far[limit.scope]) + beside + limit.of(more) <= limit.most
+    """Whether a budget has room for a request together with the pending ones, if there are any."""
+    pending = limit.of(others[limit.scope])
+    return not pending or limit.of(so_far[limit.scope]) + pending + limit.of(more) <= limit.most
 
 
 def midnight(now: datetime | None = None, *, days: int = 0) -> int:
-    """When the user's day began, in milliseconds since 1970, or the one so many days later."""
+    """Return when the user's day began, or one `days` later, in milliseconds since 1970."""
     day = (now or datetime.now().astimezone()).date() + timedelta(days=days)
     # Not from the offset of now: on two days of the year midnight had another one. Where clocks
     # go forward at midnight there is none, and the day begins with what they show instead.

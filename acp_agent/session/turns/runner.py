@@ -20,7 +20,7 @@ from acp_agent.events import UserMessage
 from acp_agent.ids import CallId, SessionId
 from acp_agent.session.children.running import RunningChildren
 from acp_agent.session.core import SessionCore
-from acp_agent.session.history.interruption import closing
+from acp_agent.session.history.interruption import close_open_turn
 from acp_agent.session.turns.resources import SessionResources
 from acp_agent.session.turns.turn import Turn, no_such_call, no_such_terminal
 
@@ -96,7 +96,7 @@ class TurnRunner:
             await turn.wait()
             self.check(steers)
         if self._core.state.turn_is_open:  # its end could not be written
-            await self._core.emit(*closing(await self._core.history()))
+            await self._core.emit(*close_open_turn(await self._core.history()))
         if withdrawn():
             raise PromptCancelledError
         if self._core.closing:

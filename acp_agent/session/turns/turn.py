@@ -76,7 +76,7 @@ class Turn:
 
     def start(self, *, on_end: Callable[[], None]) -> None:
         """Begin; `on_end` is called when the turn has ended, before any prompt is answered."""
-        # Queued here and in one step: what the user said is kept even if they stop at once.
+        # Queued here and in one step: the prompt is recorded even if the user stops at once.
         self._resources.turn_begins(self._plan.repetition)
         self._insertion = self._core.write(TurnStarted(turn=self._id), self._first)
         self._insertion.add_done_callback(_retrieve)

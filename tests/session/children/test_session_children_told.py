@@ -20,7 +20,7 @@ from acp_agent.events import (
 )
 from acp_agent.ids import CallId, SessionId
 from acp_agent.session.history.export import ExportFormat, export_pieces
-from acp_agent.session.history.interruption import closing
+from acp_agent.session.history.interruption import close_open_turn
 from acp_agent.session.history.transcript import Passage, transcript
 from acp_agent.session.localize import localize
 from acp_agent.session.store.records import SessionRecord, StoredEvent
@@ -97,7 +97,7 @@ def test_children_that_work_side_by_side_are_told_one_after_the_other() -> None:
 @pytest.mark.parametrize("closed", [True, False])
 def test_what_a_child_did_for_a_call_that_never_ended_is_told(closed: bool) -> None:
     events = [*child_work.begun(), *child_work.announced(), *child_work.answered("Half")]
-    cut = closing(events) if closed else []
+    cut = close_open_turn(events) if closed else []
     found = [(one.kind, one.text, one.child) for one in passages([*events, *cut])]
     where = found.index(("tool", TITLE, ""))
     assert ("agent", "Half", CHILD) in found[where:]

@@ -31,7 +31,7 @@ from acp_agent.events import (
 )
 from acp_agent.ids import CallId, MessageId, SessionId, TurnId
 from acp_agent.models.base import AnswerCall, Message, ModelSide, ToolResult, UserSide, UserText
-from acp_agent.session.history.interruption import closing
+from acp_agent.session.history.interruption import close_open_turn
 from acp_agent.session.localize import localize
 from acp_agent.session.store.damaged_events import damaged_event
 from acp_agent.session.store.event_codec import encode_event, known_events, readable_events
@@ -104,7 +104,7 @@ def test_whatever_is_lost_the_model_is_sent_a_conversation_in_order(seed: int) -
         stored = damaged(events, **bodies)
         found = known_events(stored)
         assert found == known_events(stored)
-        assert_sound(sent([*found, *closing(found)]))
+        assert_sound(sent([*found, *close_open_turn(found)]))
         kept = {one.text for one in found if isinstance(one, AgentText)}
         whole = [one.event.text for one in stored if isinstance(one.event, AgentText)]
         assert kept >= set(whole)
@@ -182,11 +182,11 @@ def test_a_lost_result_is_said_with_the_call_and_the_other_result_is_kept() -> N
 
 def test_a_turn_whose_end_is_lost_at_the_end_of_the_journal_is_closed_once() -> None:
     found = known_events(damaged(turn(1)[:-1], _1=b"", _14=b""))
-    cut = closing(found)
+    cut = close_open_turn(found)
     assert [type(one) for one in cut] == [TurnInterrupted]
     again = known_events([*damaged(turn(1)[:-1], _1=b"", _14=b""), StoredEvent(15, 1_015, cut[0])])
     assert again == [*found, *cut]
-    assert closing(again) == []
+    assert close_open_turn(again) == []
 
 
 def test_what_a_child_did_is_in_order_where_a_part_of_it_is_lost() -> None:
@@ -227,4 +227,4 @@ def test_an_id_that_is_damaged_and_still_an_id_leaves_a_conversation_that_a_prov
             body.replace(f'"{old}"'.encode(), b'"x\\u007f"'), type=AnyEvent
         )
         found: list[AnyEvent] = [*events[:place], changed, *events[place + 1 :]]
-        assert_sound(sent([*found, *closing(found)]))
+        assert_sound(sent([*found, *close_open_turn(found)]))
