@@ -24,7 +24,7 @@ async def test_a_skill_that_only_the_user_may_choose_is_not_run_again_by_a_model
     assert first.result == "Two faults."
     assert second.failed
     assert "only the user may choose" in second.result
-    assert "/skill:review" in second.result
+    assert "/skill:review" in repr(second.content)  # for the user
 
 
 async def test_keys_in_what_skills_and_agents_say_reach_neither_the_model_nor_the_editor(
