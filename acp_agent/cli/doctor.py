@@ -1,4 +1,4 @@
-"""`acp-agent doctor`: what is configured, what works, what is missing and how to mend it."""
+"""`acp-agent doctor`: check the setup, and say how to fix problems."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STYLES = {"ok": "green", "info": "dim", "missing": "yellow", "broken": "bold re
 
 
 def run(argv: list[str]) -> int:
-    """Examine the setup; the exit status is 1 where something is broken."""
+    """Check the setup; the exit status is 1 if there are problems."""
     parser = Parser(
         prog="acp-agent doctor",
         description="Check the setup and say how to fix problems.",

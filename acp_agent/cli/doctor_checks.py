@@ -1,4 +1,4 @@
-"""The examinations of `acp-agent doctor`. Each gives findings and raises nothing."""
+"""The checks of `acp-agent doctor`. Each returns findings and raises nothing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PROGRAM_SECONDS = 5.0
 
 
 class Finding(Struct, frozen=True):
-    """One thing that was found. `missing` is what one may want; `broken` is what must be mended."""
+    """A result of a check: `missing` is optional, `broken` must be fixed."""
 
     state: Literal["ok", "info", "missing", "broken"]
     what: str
@@ -213,10 +213,10 @@ def _privacy(file: Path, *, close: bool) -> list[Finding]:
 
 
 def _permissions(file: Path) -> list[Finding]:
-    """What is wrong with what the user allowed and refused for good; a session says nothing."""
+    """Check the remembered permissions; sessions do not report problems with them."""
     from acp_agent.permissions import grants  # noqa: PLC0415 - only for this part
 
-    logging.getLogger(grants.__name__).addHandler(logging.NullHandler())  # it is told once
+    logging.getLogger(grants.__name__).addHandler(logging.NullHandler())  # it is reported once
     problem = grants.GrantStore(file).problem if file.exists() else ""
     return [Finding("broken", translate_rendered(problem))] if problem else []
 

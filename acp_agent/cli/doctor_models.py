@@ -101,7 +101,7 @@ async def check_model(paths: Paths, environ: Mapping[str, str], *, offline: bool
             providers = await asyncio.to_thread(load_providers, config, secrets, environ)
         if offline and not config.model and not any(p.key for p in providers.values()):
             return [Finding("info", translate("not checked: it depends on a local server"))]
-        # What is wrong with the models to fall back to is told by their keys (`doctor_roles`).
+        # `check_roles` reports problems with fallback models.
         models = Models(msgspec.structs.replace(config, fallback_models=[]), secrets, environ)
         setup = UserConfig(environ=environ, paths=paths, config=config, secrets=secrets)
         try:
@@ -128,7 +128,7 @@ def _with(what: str, more: str) -> str:
 
 
 def _usable_config(paths: Paths, environ: Mapping[str, str]) -> Config:
-    """The configuration, or the defaults where it is broken: that is told elsewhere."""
+    """Return the configuration, or the defaults if it is invalid, which `check_config` reports."""
     try:
         return load_config(paths.config_file, environ)
     except ConfigError:
@@ -141,7 +141,7 @@ Way = tuple[Key, ...]
 async def check_roles(paths: Paths, environ: Mapping[str, str]) -> list[Finding]:
     """Which models cannot be used that the configuration has for a part of the work.
 
-    A configuration that is wrong in itself is told elsewhere.
+    `check_config` reports an invalid configuration.
     """
     from acp_agent.models.registry import Models  # noqa: PLC0415 - only for this part
 
@@ -150,7 +150,7 @@ async def check_roles(paths: Paths, environ: Mapping[str, str]) -> list[Finding]
         named = list(_named_in_config(config))
         if not named:
             return []
-        # With a fallback of an unknown provider there are no models at all; it is told of below.
+        # An unknown provider among the fallbacks makes `Models` fail; it is reported below.
         without = msgspec.structs.replace(config, fallback_models=[])
         models = Models(without, Secrets(paths.secrets_file, environ), environ)
     except AcpAgentError:
@@ -208,7 +208,7 @@ async def check_definitions(paths: Paths, environ: Mapping[str, str], cwd: Path)
     try:
         config = load_config(paths.config_file, environ)
     except ConfigError:
-        config = Config()  # what is wrong with it is told elsewhere
+        config = Config()  # `check_config` reports why
     found = find_definitions(places, config)
     counts = translate(
         "skills: {skills}, agents: {agents}", skills=len(found.skills), agents=len(found.agents)
@@ -254,7 +254,7 @@ async def _definition_models(
 
 
 def _session_model(models: Models, config: Config) -> ModelInfo | None:
-    """The model that a session would have; None where none can be told."""
+    """Return the model of a new session; None if it cannot be determined."""
     if config.model is None:
         return next(iter(models.available()), None)
     try:

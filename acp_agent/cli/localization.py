@@ -35,7 +35,7 @@ def language() -> Language:
 
 
 def _setting(environ: Mapping[str, str]) -> str:
-    """The setting `language`: what is wrong with it is told by who needs the configuration."""
+    """Return the setting `language`; whoever needs the configuration reports problems with it."""
     named = environ.get("ACP_AGENT_LANGUAGE")
     if named:
         return named

@@ -16,7 +16,7 @@ def open_log_file(path: Path, limit: int, old_files: int) -> SharedRotatingFile:
 
     Args:
         path: the file; its folder is made too.
-        limit: bytes after which it is put aside as `path.1`, and so on.
+        limit: size in bytes at which it is rotated to `path.1`, and so on.
         old_files: how many of those are kept.
 
     Raises:
@@ -27,7 +27,7 @@ def open_log_file(path: Path, limit: int, old_files: int) -> SharedRotatingFile:
 
 
 class SharedRotatingFile(RotatingFileHandler):
-    """Follows when another process put the file aside, rather than writing on to the old one."""
+    """Reopens the file after another process rotated it."""
 
     errors = "backslashreplace"  # a lone surrogate in a message
 
@@ -39,7 +39,7 @@ class SharedRotatingFile(RotatingFileHandler):
         """
 
     def finish(self) -> None:
-        """Close the file, for good."""
+        """Close the file."""
         super().close()
 
     def _open(self) -> TextIOWrapper:

@@ -190,7 +190,7 @@ class Background(Generic[T]):
     Args:
         name: the thread's name.
         consume: what to do with the items that wait; must not raise.
-        dropped: told, in the thread, how many items were left out because too much waited.
+        dropped: called in the thread with the number of items dropped because the queue was full.
         limit_bytes: how much may wait.
     """
 

@@ -311,7 +311,7 @@ def _moved(header: str, by: int) -> str:
 def own_command() -> str:
     """The program's name where the shell finds it, else its path, quoted for a shell.
 
-    The path is as short as it can be told.
+    The path is absolute or relative, whichever is shorter.
     """
     here = Path(sys.executable).with_name("acp-agent")
     if find_program("acp-agent") is not None or not here.exists():

@@ -52,14 +52,14 @@ def check(options: argparse.Namespace) -> int:
 
 
 def repair(options: argparse.Namespace) -> int:
-    """Put a damaged journal aside and begin a new one with what can be read of it.
+    """Rename a damaged journal and begin a new one with what is readable in it.
 
     Given the name of a file, what that has and the journal has not is taken out of it.
     """
     file = Path(os.path.realpath(find_paths(os.environ).sessions_file))
     given: Path | None = options.file
     if given is not None and not (file.exists() and given.exists() and given.samefile(file)):
-        _tell(_taken_out(given, file), given)
+        _tell(_recover(given, file), given)
         return 0
     missing = is_missing(file) and has_log(file, "-wal")
     if not missing and not file.exists():
@@ -82,10 +82,10 @@ def repair(options: argparse.Namespace) -> int:
         )
     fresh = file.with_name(f"{file.name}.repaired-{os.getpid()}")
     try:
-        rescued = _taken_out(file, fresh)
+        rescued = _recover(file, fresh)
         if not rescued.sessions and is_of_another_program(file):
             asyncio.run(Store.open(file))  # says what it is
-        aside = _put_aside(file)
+        renamed = _rename_damaged(file)
         fresh.rename(file)
         forget_lost_writes(file)
     finally:
@@ -93,9 +93,9 @@ def repair(options: argparse.Namespace) -> int:
             fresh.with_name(fresh.name + end).unlink(missing_ok=True)
     _tell(rescued, file)
     if missing:
-        say(translate("The log is saved as {file}.", file=f"{aside}-wal"))
+        say(translate("The log is saved as {file}.", file=f"{renamed}-wal"))
     else:
-        say(translate("The damaged journal is saved as {file}.", file=aside))
+        say(translate("The damaged journal is saved as {file}.", file=renamed))
     return 0
 
 
@@ -141,7 +141,7 @@ async def _is_sound(file: Path) -> bool:
         raise InvalidInputError(f"cannot read {file} ({why})", field="file") from None
 
 
-def _taken_out(damaged: Path, into: Path) -> RecoveredSessions:
+def _recover(damaged: Path, into: Path) -> RecoveredSessions:
     """What was taken out of one file into another, which is made where it is not there.
 
     Raises:
@@ -161,28 +161,28 @@ def _taken_out(damaged: Path, into: Path) -> RecoveredSessions:
             database.connection.close()
 
 
-def _put_aside(file: Path) -> Path:
+def _rename_damaged(file: Path) -> Path:
     """Give a journal and what belongs to it another name, which nothing has; that name.
 
     Raises:
         StoreError: that is not allowed.
     """
     stamp = time.strftime("%Y%m%d-%H%M%S")
-    aside = file.with_name(f"{file.name}.damaged-{stamp}")
+    renamed = file.with_name(f"{file.name}.damaged-{stamp}")
     number = 1
-    while any(aside.with_name(aside.name + end).exists() for end in ("", *_BESIDE)):
+    while any(renamed.with_name(renamed.name + end).exists() for end in ("", *_BESIDE)):
         number += 1
-        aside = file.with_name(f"{file.name}.damaged-{stamp}-{number}")
+        renamed = file.with_name(f"{file.name}.damaged-{stamp}-{number}")
     try:
         for end in ("", *_BESIDE):
             with contextlib.suppress(FileNotFoundError):
-                file.with_name(file.name + end).rename(aside.with_name(aside.name + end))
+                file.with_name(file.name + end).rename(renamed.with_name(renamed.name + end))
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise StoreError(
             f"the journal {file} cannot be opened: {why}; check the folder and its permissions"
         ) from error
-    return aside
+    return renamed
 
 
 def _tell(rescued: RecoveredSessions, file: Path) -> None:

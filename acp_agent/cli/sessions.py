@@ -165,8 +165,8 @@ async def _show(options: argparse.Namespace) -> int:
     if options.json:
         for item in stored:
             event = item.event
-            told = as_json(event) if isinstance(event, UnknownEvent) else {"event": event}
-            line = msgspec.json.encode({"seq": item.seq, "at": _iso(item.at), **told})
+            content = as_json(event) if isinstance(event, UnknownEvent) else {"event": event}
+            line = msgspec.json.encode({"seq": item.seq, "at": _iso(item.at), **content})
             sys.stdout.write(line.decode() + "\n")
         return 0
     say(record.title or translate("Untitled"))

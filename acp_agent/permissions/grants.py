@@ -113,9 +113,9 @@ class GrantStore:
         if self._newer:
             raise StoreNewerError(self._problem)
         if self._problem:
-            aside = self._path.with_name(f"{self._path.name}.damaged-{time.time_ns()}")
-            self._path.rename(aside)
-            _log.warning("moved the unreadable permissions file to %s", aside)
+            renamed = self._path.with_name(f"{self._path.name}.damaged-{time.time_ns()}")
+            self._path.rename(renamed)
+            _log.warning("renamed the unreadable permissions file to %s", renamed)
         grants = change(self._grants)
         content = msgspec.json.encode(_GrantsFile(version=_VERSION, grants=grants))
         write_private(self._path, msgspec.json.format(content, indent=2) + b"\n")
@@ -152,7 +152,7 @@ class GrantStore:
             self._fail(
                 stamp,
                 f"the remembered permissions in {self._path} cannot be read and are not used; "
-                "mend or remove the file",
+                "fix or remove the file",
             )
             return
         self._stamp, self._problem, self._newer = stamp, "", False

@@ -28,7 +28,7 @@ class _CallState:
         self.step = step
         self.content: tuple[CallContent, ...] = event.content
         self.output: list[str] = []
-        self.told = ""
+        self.result = ""
         command = _command(event.arguments) if event.kind == "execute" else ""
         self.asked = code_block(command, "sh") if command else ""  # what it shows before it runs
 
@@ -100,7 +100,7 @@ class Calls:
             state.content = event.content
         if event.locations is not None:
             step.places = self._places(event.locations)
-        state.told = event.result
+        state.result = event.result
         step.exit_code = event.exit_code
         step.signal = self._clean.line(event.signal or "")
         step.pictures = [
@@ -177,14 +177,14 @@ class Calls:
                 case _:
                     pass  # a terminal: what was written in it is not in the journal
         if output:  # how it ended, or what stands for a long output
-            told = state.told.removeprefix(output.rstrip("\n")).strip()
-            step.output_omitted = len(told) < len(state.told.strip())
-            is_told = any(told in text for text in shown)
+            result = state.result.removeprefix(output.rstrip("\n")).strip()
+            step.output_omitted = len(result) < len(state.result.strip())
+            is_shown = any(result in text for text in shown)
         else:  # where nothing else says what came of the call
-            told = state.told.strip()
-            is_told = bool(step.blocks or step.diffs or step.pictures or step.background)
-        if not is_told and step.status not in {"cancelled", "interrupted"}:
-            step.result = clean.text(told)
+            result = state.result.strip()
+            is_shown = bool(step.blocks or step.diffs or step.pictures or step.background)
+        if not is_shown and step.status not in {"cancelled", "interrupted"}:
+            step.result = clean.text(result)
 
     def _places(self, locations: tuple[Location, ...]) -> list[str]:
         return [

@@ -69,7 +69,7 @@ class _Reader:
         self._calls = Calls(self._clean)
         self._compactions: dict[str, tuple[Compaction, list[str]]] = {}
         self._children = _Children(clean, self._for_a_child)
-        self._messages = SessionMessages(clean, self._note, self._children.told)
+        self._messages = SessionMessages(clean, self._note, self._children.note_about)
         self._source = ""
         # By type and not by pattern: there are thousands of events.
         self._by_type: dict[type, Callable[[Any], None]] = {
@@ -323,9 +323,9 @@ class _Children:
         """A child began or is no longer as it was, which `note` tells."""
         if event.title:
             self._titles[event.session] = self._clean.line(event.title)
-        self.told(event.session, note)
+        self.note_about(event.session, note)
 
-    def told(self, session: str, note: Note) -> None:
+    def note_about(self, session: str, note: Note) -> None:
         """`note` tells something of a child, which it need not where the child is shown."""
         self._notes.append((session, note))
 

@@ -108,7 +108,7 @@ def test_a_long_text_keeps_its_beginning_and_its_end_and_says_how_much_is_missin
     call = CallId("call_1")
     dom = page_of(begun(), called(), ToolEnded(call=call, content=(text_part(text),)))
     foot = words_of(one(dom, "footer"))
-    assert "Left out in all: 40,000" in foot
+    assert "Omitted in total: 40,000" in foot
     assert "acp-agent sessions export sess_1" in foot
 
 
@@ -282,8 +282,8 @@ def test_the_script_is_sound() -> None:
 
 def test_a_turn_that_goes_on_is_not_called_ended() -> None:
     dom = page_of(begun(), said("Hi"), called(), title=None)
-    assert words_of(one(dom, ".outcome")) == "Not ended"
-    assert words_of(one(dom, ".call .status")) == "not begun"
+    assert words_of(one(dom, ".outcome")) == "Running"
+    assert words_of(one(dom, ".call .status")) == "not started"
 
 
 def test_the_events_in_the_page_need_no_others() -> None:

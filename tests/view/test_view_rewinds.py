@@ -27,7 +27,7 @@ def command(number: int, event: Rewound) -> list[AnyEvent]:
 
 
 def undone(*events: AnyEvent) -> list[int]:
-    """The numbers of the turns that are taken back."""
+    """Numbers of the turns that are undone."""
     return [section.number for section in data_of(*events).turns if section.undone]  # type: ignore[misc]  # turns have numbers
 
 
@@ -39,13 +39,13 @@ def test_turns_after_the_point_are_taken_back_and_the_command_is_not() -> None:
     assert undone(*events) == [2, 3]
     dom = page_of(*events)
     second = dom.select("section.turn")[1]
-    assert words_of(one(second, "h2")) == "Turn 2 Say 2 taken back"  # in words, not by a line alone
+    assert words_of(one(second, "h2")) == "Turn 2 Say 2 undone"  # in words, not by a line alone
     folded = one(second, "details.taken-back")
     assert not folded.has_attr("open")
     assert "I said 2." in folded.get_text()
     step = one(dom, ".rewind")
     assert words_of(step).startswith(
-        "Rewind The conversation went back to before “Say 2” · Files put back: 3"
+        "Rewind The conversation went back to before “Say 2” · Files restored: 3"
     )
     assert one(step, "a:not(.at)")["href"] == "#message-u2"
     assert "undone" in dom.select("nav li")[1]["class"]
@@ -62,7 +62,7 @@ def test_a_summary_that_was_taken_back_says_so_also_where_a_command_made_it() ->
     events = [*turn(1), *turn(2), *compact]
     assert "undone" not in one(page_of(*events), ".compaction")["class"]
     dom = page_of(*events, *command(4, BACK))
-    assert "taken back" in words_of(one(dom, ".compaction summary"))
+    assert "undone" in words_of(one(dom, ".compaction summary"))
     assert "undone" not in one(dom, "#message-u3")["class"]  # the command itself was none of it
 
 
@@ -92,7 +92,7 @@ def test_the_words_stay_where_the_rewind_keeps_them() -> None:
     assert ["undone" in step["class"] for step in dom.select(".user, .agent")] == [
         False, True, False,
     ]  # fmt: skip
-    assert "taken back" in words_of(dom.select(".agent .by")[0])
+    assert "undone" in words_of(dom.select(".agent .by")[0])
     assert "after “Try”" in words_of(one(dom, ".rewind"))
 
 

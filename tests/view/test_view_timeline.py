@@ -106,7 +106,7 @@ def test_what_was_said_stands_in_its_turn_in_order() -> None:
         (  # an older journal, in which a client that answered by itself looks like the user
             [PermissionAsked(call=CALL, options=("a",)),
              PermissionDecided(call=CALL, allowed=True, by="user", why="Allow once")],
-            "Allowed by an answer of the client: Allow once (asked; answered after 1.0 s)",
+            "Allowed by the client: Allow once (asked; answered after 1.0 s)",
         ),
         ([PermissionAsked(call=CALL, options=("a",)),
           PermissionDecided(call=CALL, allowed=True, by="flag", name="--allow all", known=True)],
@@ -119,10 +119,10 @@ def test_what_was_said_stands_in_its_turn_in_order() -> None:
         ([PermissionDecided(call=CALL, allowed=True, by="mode", why="edits are accepted")],
          "Allowed by the mode: edits are accepted"),
         ([PermissionDecided(call=CALL, allowed=True, by="grant", why="always")],
-         "Allowed by what you allowed or refused before: always"),
+         "Allowed by your earlier decision: always"),
         ([PermissionDecided(call=CALL, allowed=False, by="rule", why="never run")],
          "Refused by a rule: never run"),
-        ([PermissionAsked(call=CALL, options=("a",))], "Asked, and not answered"),
+        ([PermissionAsked(call=CALL, options=("a",))], "Asked, no answer"),
         (
             [PermissionAsked(call=CALL, options=("a",)),
              PermissionDecided(call=CALL, allowed=False, by="user", why="not asked")],
@@ -206,7 +206,7 @@ def test_a_background_command_is_told_at_its_call_and_where_it_ended() -> None:
         ToolEnded(call=CALL, result="It runs."), ended(),
         ToolOutput(call=CALL, text="late\n"), change("ended", exit_code=7),
     )  # fmt: skip
-    assert words_of(one(dom, ".call summary .badge")) == "went on in the background as 1"
+    assert words_of(one(dom, ".call summary .badge")) == "continued in the background as 1"
     assert [words_of(block) for block in dom.select(".call pre")] == ["watch", "late", "It runs."]
     link = one(dom, ".between .note a:not(.at)")
     assert words_of(link) == "Background command 1 ended with exit code 7"
@@ -299,7 +299,7 @@ def test_many_turns_share_a_bar_and_none_is_lost() -> None:
     assert [words_of(one(row, "th")) for row in rows[-2:]] == ["99–100", "101"]
     assert sum(int(words_of(row.select("td")[0])) for row in rows) == 1_010
     requests = [words_of(one(turn, ".requests summary")) for turn in dom.select("section.turn")]
-    assert requests == ["Requests to models: 1"] * 101
+    assert requests == ["Model requests: 1"] * 101
 
 
 def test_errors_retries_and_the_model_that_stood_in_are_shown() -> None:
@@ -312,7 +312,7 @@ def test_errors_retries_and_the_model_that_stood_in_are_shown() -> None:
         ended(error="the provider answered HTTP 500"),
     )  # fmt: skip
     first, second = dom.select(".agent")
-    assert words_of(one(first, ".by")).startswith("Agent openai/gpt-5 asked again")
+    assert words_of(one(first, ".by")).startswith("Agent openai/gpt-5 retried")
     assert "undone" in first["class"]
     assert words_of(one(second, ".by")).startswith("Agent openai/gpt-5-mini cut off")
     notice = one(dom, ".note.warning")
@@ -332,9 +332,11 @@ def test_an_interruption_closes_the_turn_where_the_process_died() -> None:
     dom = parsed(html_of(page))
     first = dom.select("section.turn")[0]
     assert words_of(one(first, ".outcome")) == "Interrupted"
-    assert "The agent was stopped here before it had finished." in first.get_text()
+    assert "The agent was stopped before it finished." in first.get_text()
     assert words_of(one(first, ".call .status")) == "interrupted"
-    assert "Took 2.0 s" in words_of(one(first, "header .facts"))  # not until it was opened again
+    assert "Duration: 2.0 s" in words_of(
+        one(first, "header .facts")
+    )  # not until it was opened again
 
 
 def test_plans_loops_options_and_what_is_unknown_are_told() -> None:
@@ -365,10 +367,10 @@ def test_plans_loops_options_and_what_is_unknown_are_told() -> None:
         "▸ in progress: Go high priority",
     ]
     told = words_of(one(dom, "section.turn"))
-    assert "The model went round in circles (3 times), and was told so." in told
+    assert "The model repeated itself (3 times) and was told so." in told
     assert "Subagent sess_9: Child, idle" in told
     assert "Message from ? to sess_9" in told
-    assert "Something that a newer version wrote: from_the_future" in told
+    assert "Event of a newer version: from_the_future" in told
     assert "You are an agent." in one(dom, "details.note pre").get_text()
 
 
@@ -384,7 +386,7 @@ def test_a_compaction_shows_its_summary_where_it_took_over() -> None:
         ended(),
     )  # fmt: skip
     step = one(dom, "#compaction-1")
-    assert "From here on the model is sent a summary" in words_of(one(step, "summary"))
+    assert "From here on, the model receives a summary" in words_of(one(step, "summary"))
     assert "3.0 s" in words_of(one(step, "summary"))
     assert one(step, "h3").get_text() == "What was said"  # below the headings of the page
     assert one(step, "p a")["href"] == "#message-u1"
@@ -396,14 +398,14 @@ def test_a_failed_compaction_says_why() -> None:
         CompactionChanged(compaction="c", status="in_progress"),
         CompactionChanged(compaction="c", status="failed", error="no room"),
     )
-    assert "could not be summed up" in words_of(one(dom, ".compaction summary"))
+    assert "could not be summarised" in words_of(one(dom, ".compaction summary"))
     assert "no room" in one(dom, ".compaction").get_text()
 
 
 def test_a_fork_names_where_it_came_from() -> None:
     dom = page_of(begun(), said("Hi"), ended(), SessionForked(source=SessionId("sess_0")))
     assert "Forked from sess_0" in words_of(one(dom, ".about"))
-    assert "Up to here copied from sess_0" in words_of(one(dom, ".between"))
+    assert "Copied from sess_0" in words_of(one(dom, ".between"))
 
 
 def test_pictures_are_in_the_page_and_what_is_none_is_left_out() -> None:
@@ -422,7 +424,7 @@ def test_pictures_are_in_the_page_and_what_is_none_is_left_out() -> None:
     )  # fmt: skip
     image = one(dom, "img")
     assert attribute(image, "src").startswith("data:image/png;base64,iVBOR")
-    assert image["alt"] == "Picture, image/png, 0.2 kB"
+    assert image["alt"] == "Image, image/png, 0.2 kB"
     omitted = [words_of(text) for text in dom.select(".left-out")]
     assert [text.split(": ")[1].split(",")[0] for text in omitted] == [
         "image/svg+xml", "image/png", "image/png",
@@ -436,7 +438,7 @@ def test_pictures_are_in_the_page_and_what_is_none_is_left_out() -> None:
 def test_a_session_without_anything_says_so() -> None:
     dom = page_of(SessionStarted(cwd="/work"), title=None)
     assert words_of(one(dom, "h1")) == "Untitled"
-    assert "Nothing was said in this session." in words_of(one(dom, "main"))
+    assert "This session has no messages." in words_of(one(dom, "main"))
     assert dom.select(".plots") == []
 
 
@@ -449,7 +451,7 @@ def test_the_result_stands_for_a_long_output() -> None:
     )  # fmt: skip
     told = [words_of(summary) for summary in dom.select(".call details > summary")]
     assert "Result" in told
-    assert "Result besides the output" not in told
+    assert "Result without the output" not in told
 
 
 def test_a_request_beside_the_conversation_is_told_as_that() -> None:
@@ -460,7 +462,7 @@ def test_a_request_beside_the_conversation_is_told_as_that() -> None:
         discarded=True,  # as such requests are: the model is not sent them again
     )
     dom = page_of(begun(), said("Hi"), asked(), took(Usage(input=5), 0.1), beside, ended())
-    assert words_of(one(dom, ".requests em")) == "beside the conversation"
+    assert words_of(one(dom, ".requests em")) == "outside the conversation"
 
 
 def test_the_agents_own_answers_are_no_requests_to_a_model() -> None:

@@ -1,4 +1,4 @@
-"""What a shell is told when somebody presses Tab.
+"""The completion candidates that a shell receives when the user presses Tab.
 
 The first line says what is to be completed: `words`, which follow, one a line, each with what is
 said of it behind a tab; or `files`, or `folders`, which the shell knows best itself.
@@ -90,7 +90,7 @@ def _values(
     try:
         yield from UserValues(environ).of(value["kind"])
     except Error:
-        return  # what is broken is told by the commands
+        return  # the commands report the error
 
 
 def _said(environ: Mapping[str, str]) -> Callable[[str], str]:

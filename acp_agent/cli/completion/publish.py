@@ -116,7 +116,7 @@ def _value(action: argparse.Action) -> Value:
 
 
 def write() -> int:
-    """Write the file anew; an exit status."""
+    """Write the file; returns the exit status."""
     path = Path(grammar.__file__).with_name(grammar.FILE_NAME)
     path.write_text(published(), encoding="utf-8")
     return 0

@@ -1,7 +1,7 @@
 """What the user has that can be completed: sessions, models, providers, editors.
 
-Read without what the commands read it with: a list is made while somebody waits with a finger on
-Tab, and what is broken is told by the commands. `answer.py` says what is left out then.
+Read without the modules of the commands, as completion must be fast. Values that cannot be read
+are left out; the commands report why.
 """
 
 from __future__ import annotations

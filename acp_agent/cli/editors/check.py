@@ -1,4 +1,4 @@
-"""Starting the agent as an editor will, and saying what is missing."""
+"""Start the agent as an editor does, and print what is missing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from acp_agent.platform.posix import end_group
 
 
 def answers(launch: Launch, *, from_shell: bool) -> bool:
-    """Whether an agent answers; who it is, its model, and what to do next are told.
+    """Start the agent and return whether it responds; print its name, model and the next step.
 
     Args:
         launch: what the editor starts.

@@ -41,7 +41,7 @@ from acp_agent.workspace.scrub import scrub
 
 
 class _Task(Struct, frozen=True):
-    """An editor, and what it is to be told."""
+    """An editor, and the settings to write for it."""
 
     editor: Editor
     paths: list[Path]
@@ -144,7 +144,7 @@ def _task(options: Namespace) -> _Task:
 
 
 def _plans(task: _Task, *, undo: bool) -> tuple[list[Plan], bool]:
-    """What is to be done, and whether a file had to be left alone, which is told."""
+    """Return the changes to make, and whether a file cannot be changed, which is printed."""
     plans, refused = [], False
     for path in task.paths:
         try:

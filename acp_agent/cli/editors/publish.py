@@ -33,7 +33,7 @@ def published(editor: str) -> bytes:
 
 
 def write(folder: Path) -> None:
-    """Write the files anew, each into the folder of its editor below `folder`."""
+    """Write each file into the folder of its editor below `folder`."""
     for editor, name in FILES.items():
         path = folder / editor / name
         path.parent.mkdir(parents=True, exist_ok=True)
