@@ -14,7 +14,7 @@ class AcpAgentError(Exception):
     Args:
         message: what was wrong.
         advice: what a model that reads it is to do about it; users are not shown this.
-        shown: what users are shown in the place of the message.
+        shown: the message for users, if it differs.
     """
 
     kind: ClassVar[str] = "internal"

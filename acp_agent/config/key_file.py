@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 class StoredKeys(Struct, kw_only=True):
-    """What the file holds: keys by provider, and which providers' keys are in the keyring."""
+    """The file's content: keys by provider, and the providers whose keys are in the keyring."""
 
     version: Literal[1] = 1
     keys: dict[str, str] = field(default_factory=dict)
@@ -39,17 +39,17 @@ class StoredKeys(Struct, kw_only=True):
         return f"StoredKeys({', '.join(self.providers())})"
 
     def providers(self) -> list[str]:
-        """The providers that have a key, in order of name."""
+        """Return the providers with a key, sorted."""
         return sorted({*self.keys, *self.keyring})
 
     def forget(self, provider: str) -> None:
-        """Leave out what is kept for `provider`."""
+        """Remove the entry of `provider`."""
         self.keys.pop(provider, None)
         self.keyring = [name for name in self.keyring if name != provider]
 
 
 def read_stored_keys(path: Path) -> StoredKeys:
-    """What `path` holds; nothing where there is no file. Others lose the right to read it.
+    """Read the keys in `path`; none if there is no file. Makes the file private.
 
     Raises:
         ConfigError: unreadable, damaged, or somebody else's.
@@ -69,7 +69,7 @@ def read_stored_keys(path: Path) -> StoredKeys:
         return StoredKeys()
     except OSError as error:
         raise ConfigError(
-            f"cannot use the keys in {path} ({_reason(error)}); make the file yours alone"
+            f"cannot use the keys in {path} ({describe_os_error(error)}); make the file yours alone"
         ) from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         # The parser's own words could quote a key.
@@ -80,7 +80,7 @@ def read_stored_keys(path: Path) -> StoredKeys:
 
 @contextmanager
 def edit_stored_keys(path: Path) -> Iterator[StoredKeys]:
-    """Give what `path` holds to be changed, and write it; one process at a time.
+    """Yield the keys in `path` for changes, then write them; one process at a time.
 
     The lock is on a file beside it, since writing replaces the file. Blocks for up to
     LOCK_SECONDS while another process changes it.
@@ -93,7 +93,7 @@ def edit_stored_keys(path: Path) -> Iterator[StoredKeys]:
         make_private_folder(lock.parent)
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise ConfigError(f"cannot write {lock} ({_reason(error)})") from None
+        raise ConfigError(f"cannot write {lock} ({describe_os_error(error)})") from None
     try:
         deadline = time.monotonic() + LOCK_SECONDS
         while not try_lock(descriptor):
@@ -106,12 +106,8 @@ def edit_stored_keys(path: Path) -> Iterator[StoredKeys]:
             write_private(path, msgspec.json.encode(stored))
         except OSError as error:
             raise ConfigError(
-                f"cannot write {path} ({_reason(error)}); make room, or set ACP_AGENT_HOME to a "
-                "folder of yours"
+                f"cannot write {path} ({describe_os_error(error)}); make room, or set "
+                "ACP_AGENT_HOME to a folder of yours"
             ) from None
     finally:
         os.close(descriptor)
-
-
-def _reason(error: OSError) -> str:
-    return describe_os_error(error)

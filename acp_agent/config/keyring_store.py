@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def read_key(provider: str) -> str | None:
-    """The key kept for `provider`, or None. Imports heavy modules and may wait: use a thread.
+    """Return the key of `provider`, or None. Imports heavy modules and may wait: use a thread.
 
     Raises:
         ConfigError: the package is not installed, or the system's store does not answer.
@@ -31,13 +31,13 @@ def read_key(provider: str) -> str | None:
 
 
 def write_key(provider: str, key: str) -> None:
-    """Keep `key` for `provider`. Raises ConfigError like `read_key`."""
+    """Store `key` for `provider`. Raises ConfigError like `read_key`."""
     keyring = _keyring()
     _bounded(lambda: keyring.set_password(SERVICE, provider, key))
 
 
 def remove_key(provider: str) -> None:
-    """Forget the key of `provider`; silent where there is none. Raises ConfigError likewise."""
+    """Delete the key of `provider`, if there is one. Raises ConfigError like `read_key`."""
     keyring = _keyring()
     if read_key(provider) is not None:
         _bounded(lambda: keyring.delete_password(SERVICE, provider))
@@ -55,14 +55,14 @@ def _keyring() -> ModuleType:
 
 
 def _bounded(work: Callable[[], T]) -> T:
-    """What `work` returns. It runs in a thread, since a locked store may wait for ever."""
+    """Run `work` in a thread with a time limit: a locked keyring may wait forever."""
     result: list[T] = []
     failure: list[BaseException] = []
 
     def run() -> None:
         try:
             result.append(work())
-        except BaseException as error:  # noqa: BLE001 - backends raise what they like; told below
+        except BaseException as error:  # noqa: BLE001 - backends raise anything; reported below
             failure.append(error)
 
     thread = threading.Thread(target=run, name="keyring", daemon=True)

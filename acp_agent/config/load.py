@@ -18,9 +18,9 @@ SIZE_LIMIT = 256 * 1024  # bytes; a configuration is a page or two
 
 
 def load_config(path: Path, environ: Mapping[str, str]) -> Config:
-    """The configuration in `path`, with the environment's variables before it.
+    """Load the configuration from `path`; environment variables override the file.
 
-    A file that is not there stands for the defaults. An empty variable counts as not set.
+    Without a file the defaults apply. An empty variable counts as not set.
 
     Raises:
         ConfigError: unreadable, not TOML, or wrong; the message names the file, the line, the key,
@@ -39,7 +39,7 @@ def load_config(path: Path, environ: Mapping[str, str]) -> Config:
 
 @contextmanager
 def locate_errors(path: Path) -> Iterator[None]:
-    """Name the file and the line of what is found wrong with what was read from `path`.
+    """Add the file and the line to a `ConfigError` about a value of `path`.
 
     Raises:
         ConfigError: the one that was raised inside, with its place where it has a key.
@@ -57,7 +57,7 @@ def locate_errors(path: Path) -> Iterator[None]:
 
 
 def list_problems(path: Path, environ: Mapping[str, str]) -> list[str]:
-    """Everything wrong with the file and the variables; empty where `load_config` would succeed."""
+    """Return all mistakes in the file and the variables; empty if `load_config` would succeed."""
     from acp_agent.config.problems import (  # noqa: PLC0415 - not at start
         config_problems,
         variable_problems,
@@ -77,7 +77,7 @@ def _converted(table: Mapping[str, Any]) -> Config:
 
 
 def read_text(path: Path) -> str:
-    """The file's text without a byte order mark; "" where there is no file.
+    """Return the file's text without a byte order mark; "" if there is no file.
 
     Raises:
         ConfigError: no ordinary file, unreadable, too large, or not UTF-8.
@@ -104,7 +104,7 @@ def read_text(path: Path) -> str:
 
 
 def parse(path: Path, text: str) -> dict[str, Any]:
-    """The TOML document `text` of the file `path`.
+    """Parse the TOML document `text` of the file `path`.
 
     Raises:
         ConfigError: it is not TOML; the message has the line.
@@ -118,13 +118,13 @@ def parse(path: Path, text: str) -> dict[str, Any]:
 
         line, reason = explain_syntax_error(text, error)
         where = str(path) if line is None else f"{path}:{line}"
-        raise ConfigError(f"{where}: not TOML: {reason}; mend the line") from None
+        raise ConfigError(f"{where}: not TOML: {reason}; fix the line") from None
 
 
 def _with_amounts(table: dict[str, Any]) -> dict[str, Any]:
-    """The document, in which budgets that are text, such as "$2", are the numbers that they mean.
+    """Return the document with budgets written as text, such as "$2", converted to numbers.
 
-    What is no amount in the budget's unit stays, and is found wrong later.
+    Text that is not an amount in the budget's unit stays, and is reported later.
     """
     budget = table.get("budget")
     if isinstance(budget, dict) and any(isinstance(value, str) for value in budget.values()):
@@ -138,7 +138,7 @@ def _with_amounts(table: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_variables(table: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
-    """A copy of `table` in which the environment's variables have replaced their keys."""
+    """Return a copy of `table` with the environment variables applied."""
     changed = dict(table)
     for name, keys in VARIABLES.items():
         value = environ.get(name)

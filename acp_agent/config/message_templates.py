@@ -27,7 +27,7 @@ class Templates:
 
     Args:
         texts: the translations by their templates.
-        parts: those of texts that are said within others only, and would mean too much alone.
+        parts: translations of texts that only occur inside others: alone they are ambiguous.
         stop: what ends a sentence in the language.
     """
 
@@ -38,7 +38,7 @@ class Templates:
         self._remembered = lru_cache(_KEPT)(self._translated)
 
     def __call__(self, text: str, depth: int = 0) -> str:
-        """The text in the language; as it is where it fits no template."""
+        """Translate `text`; return it unchanged if it fits no template."""
         if not text or len(text) > _LONGEST or depth > _DEEPEST:
             return text
         return self._remembered(text, depth)
@@ -55,9 +55,9 @@ class Templates:
     def _find(self, text: str, depth: int) -> tuple[str, tuple[str, ...]] | None:
         return (self._parts if depth else self._texts).find(text)
 
-    def _fill_in(self, said: str, values: Sequence[str], depth: int) -> str:
+    def _fill_in(self, translation: str, values: Sequence[str], depth: int) -> str:
         text, ours = "", False  # so far, and whether it ends with a value of ours
-        for index, (literal, field, specification, _) in enumerate(Formatter().parse(said)):
+        for index, (literal, field, specification, _) in enumerate(Formatter().parse(translation)):
             text = _joined(text, literal) if ours else text + literal
             if field is None:
                 break
@@ -69,26 +69,26 @@ class Templates:
 
 
 class _Table:
-    """Templates, looked up by the texts that they fit."""
+    """Templates, found by the texts that fit them."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
-        self._whole = {text: said for text, said in texts.items() if _GAP not in text}
-        gaps = [(text, said) for text, said in texts.items() if _GAP in text]
-        # Where two fit, the one that says more by itself is meant.
+        self._whole = {text: translation for text, translation in texts.items() if _GAP not in text}
+        gaps = [(text, translation) for text, translation in texts.items() if _GAP in text]
+        # If two templates fit, the one with more literal text wins.
         gaps.sort(key=lambda pair: -len(pair[0].replace(_GAP, "")))
         self._by_start: dict[str, list[tuple[re.Pattern[str], str]]] = {}
-        for text, said in gaps:
+        for text, translation in gaps:
             start = "" if text.startswith(_GAP) else text[0]
-            self._by_start.setdefault(start, []).append((_pattern(text), said))
+            self._by_start.setdefault(start, []).append((_pattern(text), translation))
 
     def find(self, text: str) -> tuple[str, tuple[str, ...]] | None:
-        """The translation of the template that a text fits, and its values."""
+        """Return the translation of the template that a text fits, and its values."""
         if text in self._whole:
             return self._whole[text], ()
-        for pattern, said in self._candidates(text):
+        for pattern, translation in self._candidates(text):
             found = pattern.fullmatch(text)
             if found is not None:
-                return said, found.groups()
+                return translation, found.groups()
         return None
 
     def _candidates(self, text: str) -> Iterator[tuple[re.Pattern[str], str]]:
@@ -97,7 +97,7 @@ class _Table:
 
 
 def _joined(before: str, after: str) -> str:
-    """Two texts of ours, without the space between them where both are Chinese there."""
+    """Join two of our texts, without the space between Chinese and Chinese."""
     if _ENDS_CHINESE.search(before) and _BEGINS_CHINESE.match(after):
         return before.removesuffix(" ") + after.removeprefix(" ")
     return before + after

@@ -11,7 +11,7 @@ HOME_VARIABLE = "ACP_AGENT_HOME"
 
 
 class Paths(Struct, frozen=True, kw_only=True):
-    """The places of one user's files. All paths are absolute; none need exist."""
+    """Paths of one user's files. All are absolute; none need exist."""
 
     config_file: Path
     data_dir: Path
@@ -20,33 +20,33 @@ class Paths(Struct, frozen=True, kw_only=True):
 
     @property
     def own(self) -> tuple[Path, ...]:
-        """The folders that are this program's alone, and the files that may be links elsewhere."""
+        """The program's own folders, and its files, which may be links to elsewhere."""
         files = (self.config_file, self.secrets_file, self.grants_file, self.sessions_file)
         return (self.data_dir, self.log_file.parent, *(file.parent for file in files), *files)
 
     @property
     def sessions_file(self) -> Path:
-        """The journal of every session."""
+        """The journal of all sessions."""
         return self.data_dir / "sessions.db"
 
     @property
     def grants_file(self) -> Path:
-        """What the user allowed for good."""
+        """The permissions that the user granted permanently."""
         return self.data_dir / "grants.json"
 
     @property
     def checkpoints_dir(self) -> Path:
-        """The files of projects as they were before they were changed."""
+        """Saved versions of project files."""
         return self.data_dir / "checkpoints"
 
     @property
     def outputs_dir(self) -> Path:
-        """Outputs of tools that were too long for the model."""
+        """Tool outputs that were too long for the model."""
         return self.data_dir / "outputs"
 
 
 def find_paths(environ: Mapping[str, str]) -> Paths:
-    """Where this user's files are.
+    """Return the paths of this user's files.
 
     `ACP_AGENT_HOME` puts them all below one folder. Otherwise they are where the system wants
     them: on Linux the folders of the XDG Base Directory Specification, on macOS ~/Library.

@@ -19,35 +19,35 @@ from msgspec import Meta, Struct
 from acp_agent.config.toml_errors import find_lines
 from acp_agent.config.types import VARIABLES, Config
 
-MOST = 20  # mistakes of a file that are told one by one
+MOST = 20  # mistakes of a file that are listed one by one
 
 
 def config_problems(
     path: Path, text: str, table: dict[str, Any], environ: Mapping[str, str]
 ) -> list[str]:
-    """The mistakes in `table`, parsed from the `text` of `path`, and in the variables."""
+    """Return the mistakes in `table`, parsed from `text` of `path`, and in the variables."""
     found = list(find_problems(table, Config))
-    said = []
-    told = found[:MOST]
-    for problem, line in zip(told, find_lines(text, [each.path for each in told]), strict=True):
+    lines = []
+    shown = found[:MOST]
+    for problem, line in zip(shown, find_lines(text, [each.path for each in shown]), strict=True):
         where = str(path) if line is None else f"{path}:{line}"
-        said.append(f"{where}: {problem.key}: {problem.text}")
+        lines.append(f"{where}: {problem.key}: {problem.text}")
     if len(found) > MOST:
-        said.append(f"{path}: {len(found) - MOST} more mistakes")
-    return said + variable_problems(environ)
+        lines.append(f"{path}: {len(found) - MOST} more mistakes")
+    return lines + variable_problems(environ)
 
 
 def variable_problems(environ: Mapping[str, str]) -> list[str]:
     """The mistakes in the environment variables."""
-    said = []
+    lines = []
     for name, keys in VARIABLES.items():
         value: object = environ.get(name)
         if not value:
             continue
         for key in reversed(keys):
             value = {key: value}
-        said += [f"the variable {name}: {found.text}" for found in find_problems(value, Config)]
-    return said
+        lines += [f"the variable {name}: {found.text}" for found in find_problems(value, Config)]
+    return lines
 
 
 Key: TypeAlias = str | int
@@ -62,14 +62,14 @@ _NO_VARIABLE = (
 
 
 class Problem(Struct, frozen=True):
-    """One mistake: the way to it, and what is wrong and how to mend it, in one line."""
+    """A mistake: the path of its key, and what is wrong and how to fix it, in one line."""
 
     path: tuple[Key, ...]
     text: str
 
     @property
     def key(self) -> str:
-        """The way to the mistake as one would write it in TOML, list positions in brackets."""
+        """The key as written in TOML, with list positions in brackets."""
         written = ""
         for part in self.path:
             if isinstance(part, int):
@@ -80,7 +80,7 @@ class Problem(Struct, frozen=True):
 
 
 def find_problems(value: object, kind: Any) -> Iterator[Problem]:
-    """Everything that keeps `value` from being a `kind`.
+    """Yield everything that keeps `value` from being a `kind`.
 
     Args:
         value: what a TOML parser gave.
@@ -150,7 +150,7 @@ def _check_leaf(
     try:
         msgspec.convert(value, annotation, strict=True)
     except msgspec.ValidationError:
-        # What stands where a key's variable belongs may be the key: it is not repeated.
+        # The value may be the key itself, so it is not repeated.
         named = isinstance(value, str) and path[-1:] == (_VARIABLE_OF_A_KEY,)
         yield Problem(path, _NO_VARIABLE if named else _leaf_text(value, kind, meta))
 
@@ -179,8 +179,8 @@ def _bounds(meta: Meta) -> str:
     low = f"at least {meta.ge:,}" if meta.ge is not None else None
     low = f"above {meta.gt:,}" if meta.gt is not None else low
     high = f"at most {meta.le:,}" if meta.le is not None else None
-    said = [bound for bound in (low, high) if bound]
-    return f" that is {' and '.join(said)}" if said else ""
+    bounds = [bound for bound in (low, high) if bound]
+    return f" that is {' and '.join(bounds)}" if bounds else ""
 
 
 def _unknown(key: str, known: list[str]) -> str:
@@ -193,7 +193,7 @@ def _unknown(key: str, known: list[str]) -> str:
 
 
 def _found(value: object) -> str:
-    """What a person wrote, as short as it can be told."""
+    """Return a short description of the value that was found."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

@@ -95,10 +95,10 @@ class Secrets:
         self._handed_out: set[Secret] = set()
 
     def get(self, provider: str, key_env: Sequence[str]) -> str | None:
-        """The key of `provider`, or None where there is none.
+        """Return the key of `provider`, or None.
 
-        It is that of the first variable of `key_env` that is set, else the file's, else the
-        keyring's. Reading the keyring may wait for the user to unlock it: then use a thread.
+        The first variable of `key_env` that is set wins, then the file, then the keyring. Reading
+        the keyring may wait for the user to unlock it: then use a thread.
 
         Raises:
             ConfigError: the file of keys is damaged or cannot be made private.
@@ -115,7 +115,7 @@ class Secrets:
         return secret.reveal()
 
     def origin(self, provider: str, key_env: Sequence[str]) -> Origin | None:
-        """Where `get` would take the key from, without asking the keyring.
+        """Return where `get` would find the key, without asking the keyring.
 
         Raises:
             ConfigError: as with `get`.
@@ -130,7 +130,7 @@ class Secrets:
         return Origin("keyring", "keyring") if provider in stored.keyring else None
 
     def stored(self) -> list[str]:
-        """The providers that have a key in the file or in the keyring, in order of name.
+        """Return the providers with a key in the file or the keyring, sorted.
 
         Raises:
             ConfigError: as with `get`.
@@ -139,7 +139,7 @@ class Secrets:
             return self._stored().providers()
 
     def set(self, provider: str, key: str, *, keyring: bool = False) -> None:
-        """Keep the key of `provider`, in place of an older one. Blocks: use a thread.
+        """Store the key of `provider`, replacing an older one. Blocks: use a thread.
 
         Raises:
             InvalidInputError: no key that a provider could have given.
@@ -167,7 +167,7 @@ class Secrets:
                 _log.warning("the older key of %s is still in the keyring: %s", provider, error)
 
     def delete(self, provider: str) -> bool:
-        """Forget the key of `provider`; false where none was kept. Blocks: use a thread.
+        """Delete the key of `provider`; return whether there was one. Blocks: use a thread.
 
         Raises:
             ConfigError: it cannot be removed.
@@ -185,18 +185,18 @@ class Secrets:
         return True
 
     def learn(self, values: Iterable[str]) -> None:
-        """Let further values count as secrets, from here to the end of the process."""
+        """Add values that count as secrets until the process ends."""
         with self._lock:
             self._handed_out.update(Secret(value) for value in values if value)
 
     def refresh(self) -> None:
-        """Look again: the user may have logged in from another process."""
+        """Drop cached keys: the user may have logged in from another process."""
         with self._lock:
             self._file = None
             self._from_system.clear()
 
     def values(self) -> list[str]:
-        """Every secret known so far, longest first, to be scrubbed from logs and outputs.
+        """Return every secret known so far, longest first, to be scrubbed from logs and outputs.
 
         Besides the keys these are the values of variables whose names say that they are secret.
         """
@@ -243,7 +243,7 @@ class Secrets:
 
 
 def check_key(key: str) -> str:
-    """`key` without the spaces around it.
+    """Validate `key` and strip the spaces around it.
 
     Raises:
         InvalidInputError: empty, or with characters that no HTTP header can carry.

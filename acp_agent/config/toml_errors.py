@@ -22,7 +22,7 @@ _CURLY = re.compile("[\u2018\u2019\u201c\u201d]")
 
 
 def explain_syntax_error(text: str, error: ValueError | RecursionError) -> tuple[int | None, str]:
-    """The line, counted from 1 where it is known, and the reason, of what keeps a text from TOML.
+    """Return the line of a syntax error, from 1, if it is known, and its explanation.
 
     Args:
         text: the document.
@@ -30,16 +30,16 @@ def explain_syntax_error(text: str, error: ValueError | RecursionError) -> tuple
     """
     if isinstance(error, RecursionError):
         return syntax_error_line(text), "nested too deeply"
-    said = str(error)
-    place = _PLACE.search(said)
+    message = str(error)
+    place = _PLACE.search(message)
     line = int(place[1]) if place is not None and place[1] else syntax_error_line(text)
-    reason = said if place is None else said[: place.start()]
+    reason = message if place is None else message[: place.start()]
     lines = text.splitlines()
     if line is not None and line <= len(lines) and _CURLY.search(lines[line - 1]):
-        return line, "curly quotes stand where straight ones belong"
-    for begins, told in _REASONS:
+        return line, "it has curly quotes; use straight ones"
+    for begins, explain in _REASONS:
         if reason.startswith(begins):
-            return line, told(reason)
+            return line, explain(reason)
     return line, reason
 
 
@@ -51,7 +51,7 @@ def _table_twice(reason: str) -> str:
     return f"the table [{'.'.join(_NAMES.findall(reason))}] is there twice"
 
 
-# How the reasons of tomllib begin, of Python 3.11 to 3.14, and what is said in their place.
+# How tomllib's reasons begin (Python 3.11 to 3.14), and the explanation that replaces them.
 _REASONS: tuple[tuple[str, Callable[[str], str]], ...] = (
     ("Cannot declare", _table_twice),
     ("Cannot overwrite a value", lambda _: "a key is there twice"),
@@ -77,10 +77,10 @@ Key: TypeAlias = str | int
 
 
 def find_lines(text: str, paths: Sequence[Sequence[Key]]) -> list[int | None]:
-    """The lines, counted from 1, of the values that `paths` lead to.
+    """Return the lines, from 1, of the values that `paths` lead to.
 
-    Where a path ends early, as for a key that is missing, it is the line of the table that the key
-    is missing from. A table without a header of its own is where its first value is.
+    If a path ends early, because a key is missing, this is the line of the table that should
+    have it. A table without a header begins at its first value.
 
     Args:
         text: a whole TOML document.
@@ -102,7 +102,7 @@ def find_lines(text: str, paths: Sequence[Sequence[Key]]) -> list[int | None]:
 
 
 def syntax_error_line(text: str) -> int | None:
-    """The line, counted from 1, at which `text` stops being TOML, or None where it is TOML."""
+    """Return the line of the first syntax error, from 1; None if there is none."""
     try:
         tomlkit.parse(text)
     except ParseError as error:
@@ -113,7 +113,7 @@ def syntax_error_line(text: str) -> int | None:
 
 
 def _mark(document: object, path: Sequence[Key], mark: str) -> int:
-    """Put `mark` where `path` leads, or as far as it exists; the line breaks that this took out."""
+    """Put `mark` where `path` leads, as far as it exists; return how many line breaks it hides."""
     parent: object = None
     node = document
     reached: Key = ""
@@ -130,7 +130,7 @@ def _mark(document: object, path: Sequence[Key], mark: str) -> int:
             return breaks
         if isinstance(node, Item):
             node.trivia.indent = mark + node.trivia.indent
-        # Whether a table has a header is not told: its first value is marked as well.
+        # tomlkit does not tell whether a table has a header, so its first value is marked too.
         if not isinstance(node, dict | list) or isinstance(node, Array) or not node:
             break
         reached = 0 if isinstance(node, list) else next(iter(node))

@@ -105,8 +105,8 @@ def _given_and_made(fields: SkillFields) -> Iterator[str]:
 
 
 def _argument(one: Argument) -> str:
-    told = ", ".join(filter(None, [one.type, "required" if one.required else "optional"]))
-    return f"{one.name} ({told}){f': {one.description}' if one.description else ''}"
+    details = ", ".join(filter(None, [one.type, "required" if one.required else "optional"]))
+    return f"{one.name} ({details}){f': {one.description}' if one.description else ''}"
 
 
 def _filled(prompt: str, values: Mapping[str, str | int | float | bool]) -> str:
@@ -139,7 +139,7 @@ def _uses(fields: RunFields, config: DefinitionConfig) -> RunSettings:
     tools = None
     if fields.tools is not None:
         tools = tuple(one for one in normalize_tools(fields.tools) if restricted_tool(one) is None)
-    # What of a tool is refused cannot be told apart here, so the whole tool is.
+    # A part of a tool cannot be refused here, so the whole tool is.
     without = tuple(
         restricted_tool(one) or one for one in normalize_tools(fields.disallowed_tools or ())
     )
@@ -163,10 +163,10 @@ def _unknown(model: str) -> bool:
 
 
 def _description(text: str | None) -> str:
-    said = printable_line(text or "")
-    if not said:
+    description = printable_line(text or "")
+    if not description:
         raise ConfigError("description: it is missing; add it to the front matter")
-    return said
+    return description
 
 
 LONGEST = 10  # agents that extend each other, one after the other
@@ -218,18 +218,22 @@ class AgentInheritance:
         if name == file.fields.name:
             files = files[: next(at for at, one in enumerate(files) if one is file)]
         if not files:
-            raise ConfigError(f"extends: there is no agent {name} to extend; add it, or mend it")
+            raise ConfigError(
+                f"extends: there is no agent {name} to extend; add it, or fix the name"
+            )
         return files[-1]
 
 
 def _merged(parent: AgentFile, child: AgentFile) -> AgentFile:
     names = (field.name for field in msgspec.structs.fields(AgentFields))
-    said = {name: value for name in names if (value := getattr(child.fields, name)) is not None}
+    given_values = {
+        name: value for name in names if (value := getattr(child.fields, name)) is not None
+    }
     values = parent.fields.system_prompt_args
     if values and child.fields.system_prompt_args:  # those of the parent's prompt that it leaves
-        said["system_prompt_args"] = values | child.fields.system_prompt_args
+        given_values["system_prompt_args"] = values | child.fields.system_prompt_args
     return msgspec.structs.replace(
         child,
-        fields=msgspec.structs.replace(parent.fields, **said),
+        fields=msgspec.structs.replace(parent.fields, **given_values),
         text=child.text or parent.text,
     )

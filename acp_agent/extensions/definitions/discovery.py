@@ -62,10 +62,10 @@ class Found(Struct, frozen=True, kw_only=True):
 
 
 def find_definitions(places: DefinitionFolders, config: Config) -> Found:
-    """The skills and agents of a session: of each name the most specific one, but the user's own.
+    """Find the skills and agents of a session; the most specific of a name wins, the user's first.
 
-    What the user's configuration says of one goes before its file. A broken file is left out and
-    hides nothing. Blocks: reads every file.
+    The configuration overrides a file. A broken file is left out and hides nothing. Blocks: reads
+    every file.
     """
     problems: list[Problem] = []
     skills = _find_skills(places, config.skills, problems)
@@ -86,13 +86,13 @@ def _find_skills(
         for file in _read(place, project, "skills", SkillFields, problems):
             name = file.fields.name
             if source == "project" and name in found and found[name][1].source == "user":
-                problems.append(_problem(file.path, _taken(found[name][1].path)))
+                problems.append(_problem(file.path, _name_taken_error(found[name][1].path)))
                 continue
             try:
                 found[name] = build_skill(file, config.get(name, _DEFAULT)), file
             except ConfigError as error:
                 problems.append(_problem(file.path, error))
-    return [skill for skill, file in found.values() if _wanted(file, config, problems)]
+    return [skill for skill, file in found.values() if _is_enabled(file, config, problems)]
 
 
 def _find_agents(
@@ -110,7 +110,7 @@ def _find_agents(
         users = {file.fields.name: file.path for file in files if file.source == "user"}
         for name, file in here.items():
             if source == "project" and name in users:
-                problems.append(_problem(file.path, _taken(users[name])))
+                problems.append(_problem(file.path, _name_taken_error(users[name])))
             else:
                 files.append(file)
     family = AgentInheritance(files)
@@ -123,7 +123,7 @@ def _find_agents(
             except ConfigError as error:
                 problems.append(_problem(file.path, error))
                 continue  # with the one that it would have hidden
-            if _wanted(file, config, problems):
+            if _is_enabled(file, config, problems):
                 found.append(agent)
             break
     return found
@@ -141,7 +141,7 @@ def _project(places: DefinitionFolders, place: Path, source: Source) -> Project 
 def _read(
     place: Path, project: Project | None, kind: Kind, fields: type[_Fields], problems: list[Problem]
 ) -> list[DefinitionFile[_Fields]]:
-    """The files of a place that can be read and checked."""
+    """Read and parse the files of a folder; report those that are broken."""
     source: Source = "user" if project is None else "project"
     try:
         paths = files_in(place, kind)
@@ -164,8 +164,8 @@ def _read(
     return found
 
 
-def _taken(path: Path) -> ConfigError:
-    """A project cannot put something of its own in the place of what the user knows by a name."""
+def _name_taken_error(path: Path) -> ConfigError:
+    """The error for a project's file with the name of one of the user's."""
     return ConfigError(f"name: {path}, which is yours, has the same; give it another")
 
 
@@ -186,12 +186,12 @@ def _problem(path: Path, error: ConfigError, *, left_out: bool = True) -> Proble
     return Problem(path, printable_line(str(error)), left_out)
 
 
-def _wanted(
+def _is_enabled(
     file: DefinitionFile[_Fields],
     config: Mapping[str, DefinitionConfig],
     problems: list[Problem],
 ) -> bool:
-    """Whether the user wants it. What cannot be done as it says is told of no other."""
+    """Return whether it is enabled; if so, add warnings about its fields."""
     own = config.get(file.fields.name, _DEFAULT)
     if own.enabled:
         problems += [
@@ -218,20 +218,22 @@ class Project(Struct, frozen=True):
 
 
 def files_in(place: Path, kind: Kind) -> list[Path]:
-    """The files of a place by their names; what is hidden or something else is passed over.
+    """Return the definition files of a folder, sorted; hidden and other files are skipped.
 
     Raises:
         ConfigError: the folder cannot be read, or has too many files.
     """
     try:
         with os.scandir(place) as entries:
-            names = sorted(entry.name for entry in entries if _shown(entry.name))
+            names = sorted(entry.name for entry in entries if _is_visible(entry.name))
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        raise ConfigError(f"cannot be read ({_reason(error)}); check who may read it") from None
+        raise ConfigError(
+            f"cannot be read ({describe_os_error(error)}); check who may read it"
+        ) from None
     if kind == "skills":
-        found = [path for name in names if _there(path := place / name / FILE_NAME)]
+        found = [path for name in names if _exists(path := place / name / FILE_NAME)]
     else:
         found = [place / name for name in names if name.endswith(".md") and name != "README.md"]
     if len(found) > MOST:
@@ -240,7 +242,7 @@ def files_in(place: Path, kind: Kind) -> list[Path]:
 
 
 def read_file(path: Path, project: Project | None) -> str:
-    """The text of a file.
+    """Read a definition file.
 
     Args:
         path: of the file.
@@ -258,7 +260,9 @@ def read_file(path: Path, project: Project | None) -> str:
         why = _NO_FILE if error.why == NOT_REGULAR else error.why
         raise ConfigError(why) from None
     except OSError as error:
-        raise ConfigError(f"cannot be read ({_reason(error)}); check who may read it") from None
+        raise ConfigError(
+            f"cannot be read ({describe_os_error(error)}); check who may read it"
+        ) from None
     if len(raw) > LARGEST:
         raise ConfigError("it is larger than 100 kB; put parts of it into files beside it")
     try:
@@ -268,13 +272,13 @@ def read_file(path: Path, project: Project | None) -> str:
         raise ConfigError(f"line {len(lines)} is not UTF-8 text; save the file as UTF-8") from None
 
 
-def _shown(name: str) -> bool:
+def _is_visible(name: str) -> bool:
     """Whether a name is a text that may be shown, and not hidden."""
     return name.isprintable() and not name.startswith(".")
 
 
-def _there(path: Path) -> bool:
-    """Whether there is something, be it a link to nothing, which is told when it is read."""
+def _exists(path: Path) -> bool:
+    """Whether a path exists; a broken link counts, and is reported when it is read."""
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError):
@@ -282,7 +286,3 @@ def _there(path: Path) -> bool:
     except OSError:
         return True
     return True
-
-
-def _reason(error: OSError) -> str:
-    return describe_os_error(error)

@@ -22,7 +22,7 @@ LONGEST_NAME = 64
 LONGEST_DESCRIPTION = 1_024
 LONGEST_HINT = 200
 
-# What is said to be expected where a value is wrong.
+# The expected value, for error messages.
 _TEXT = {"wants": "text"}
 _NAME = {"wants": "a name of lowercase letters, digits and hyphens, at most 64"}
 _DESCRIPTION = {"wants": "text of at most 1,024 characters"}
@@ -201,7 +201,7 @@ _Fields = TypeVar("_Fields", SkillFields, AgentFields)
 
 
 def parse_fields(front_matter: Mapping[str, object], kind: type[_Fields]) -> _Fields:
-    """The front matter as one of the types; a field without a value counts as not given.
+    """Convert front matter to one of the types; a field without a value counts as missing.
 
     Raises:
         ConfigError: a field is missing or wrong; the message names the first.
@@ -219,7 +219,7 @@ def parse_fields(front_matter: Mapping[str, object], kind: type[_Fields]) -> _Fi
 
 
 def unused_fields(front_matter: Mapping[str, object], kind: type[RunFields]) -> list[str]:
-    """The fields of a front matter that say nothing here."""
+    """Return the fields that have no meaning here."""
     known = {field.encode_name for field in msgspec.structs.fields(kind)}
     return sorted(name for name in front_matter if FIELD_ALIASES.get(name, name) not in known)
 
@@ -248,7 +248,7 @@ def _says(meta: object) -> bool:
 
 
 def _found(value: object) -> str:
-    """What somebody wrote, as short as it can be told."""
+    """Return a short description of the value that was found."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

@@ -10,11 +10,11 @@ from msgspec import Struct
 from acp_agent.config.types import ThoughtLevel
 from acp_agent.extensions.definitions.locations import Source
 
-SMALL = "small"  # stands for the session's small model
+SMALL = "small"  # means the session's small model
 
 
 class RunSettings(Struct, frozen=True, kw_only=True):
-    """What a skill or an agent wants to be run with; None stands for what the session has.
+    """Settings that a skill or an agent runs with; None means the session's.
 
     Attributes:
         model: "provider/name", or "small".
@@ -37,7 +37,7 @@ class RunSettings(Struct, frozen=True, kw_only=True):
     within: tuple[str, ...] | None = None
 
     def over(self, other: RunSettings) -> RunSettings:
-        """These wishes, and those of `other` for the rest; what either refuses is refused."""
+        """Return these settings, completed by `other`; a tool that either refuses is refused."""
         requests = [one.max_requests for one in (self, other) if one.max_requests is not None]
         return RunSettings(
             model=other.model if self.model is None else self.model,
@@ -51,7 +51,7 @@ class RunSettings(Struct, frozen=True, kw_only=True):
         )
 
     def allows(self, tool: str) -> bool:
-        """Whether a tool of the session is left to it. In all lists `*` stands for any letters."""
+        """Whether it may use a tool of the session. `*` in a pattern matches any characters."""
         if any(fnmatchcase(tool, pattern) for pattern in self.without):
             return False
         return all(

@@ -44,7 +44,7 @@ _log = logging.getLogger(__name__)
 
 
 class CallTimeouts:
-    """The limits of one connection's calls."""
+    """Time limits of a connection's calls, which pause while the server asks the user."""
 
     def __init__(self) -> None:
         self._limits: dict[asyncio.Timeout, float] = {}
@@ -52,7 +52,7 @@ class CallTimeouts:
 
     @asynccontextmanager
     async def limit(self, seconds: float) -> AsyncIterator[None]:
-        """Raise TimeoutError after so many seconds in which the user was not being asked."""
+        """Raise TimeoutError after `seconds`, not counting time in which the user is asked."""
         async with asyncio.timeout(None if self._asking else seconds) as limit:
             self._limits[limit] = seconds
             try:
@@ -62,7 +62,7 @@ class CallTimeouts:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """The user is being asked: no time passes, and afterwards every call has its own anew."""
+        """Pause while the user is asked; afterwards every call has its full time again."""
         self._asking += 1
         self._set(None)
         try:
@@ -98,12 +98,12 @@ class McpClient:
         self.timeouts = CallTimeouts()
         self._busy = 0  # requests of ours that the server is answering
         self.ended = asyncio.Event()
-        self.changed = asyncio.Event()  # the server said that its lists are others now
+        self.changed = asyncio.Event()  # the server said that its lists have changed
 
     # -- asking ----------------------------------------------------------------------------
 
     async def list_offer(self) -> ServerCatalog:
-        """Everything the server has, as far as the bounds let it in."""
+        """List everything the server offers, within limits."""
         self.changed.clear()
         self._sanitizer.tools.clear()
         offer = await list_catalog(self._connected)
@@ -146,7 +146,7 @@ class McpClient:
     async def _ask(self, request: Awaitable[T]) -> T:
         """Wait for an answer in a task of its own.
 
-        Who is cancelled does not wait until the server was told: the turn must end at once.
+        A cancelled caller does not wait until the server is notified: the turn must end at once.
         """
         task = asyncio.ensure_future(request)
         self._busy += 1
@@ -269,7 +269,7 @@ class McpClient:
                 pass
 
     async def _follow(self, client: Client) -> None:
-        """With the newer version, changes of the lists are told only to who asks for them."""
+        """Subscribe to list changes, which the newer version requires."""
         if client.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             return
         offers = client.server_capabilities

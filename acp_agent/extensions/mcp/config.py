@@ -73,9 +73,9 @@ ServerConfig = ProgramServer | HttpServer | ChannelServer
 
 
 def identity(server: ServerConfig) -> str:
-    """What the user's "always" is about: the program and its arguments, or the address.
+    """Return a digest of what a permanent permission covers: the command line, or the address.
 
-    A digest, since an address or an argument may hold a credential. The name is only what the
+    An address or an argument may contain a credential. The name is only what the
     editor calls it, and says nothing of what is behind it, except where the editor itself is.
     """
     parts: tuple[str, ...]
@@ -90,7 +90,7 @@ def identity(server: ServerConfig) -> str:
 
 
 def all_values(server: ServerConfig) -> tuple[str, ...]:
-    """Everything that may be a secret: no message about the server may have any of it."""
+    """Return everything that may be a secret: messages about the server must not contain it."""
     match server:
         case ProgramServer():
             return tuple(value for _, value in server.env)
@@ -101,7 +101,7 @@ def all_values(server: ServerConfig) -> tuple[str, ...]:
 
 
 def credentials(server: ServerConfig) -> tuple[str, ...]:
-    """What is a secret by its place: the whole session is kept free of it.
+    """Return values that are certainly secrets: they are scrubbed from the whole session.
 
     A variable counts by its name: one that holds a folder's path must not make that path unreadable
     wherever the session shows it.
@@ -130,7 +130,7 @@ def _in_address(url: str) -> list[str]:
         return []
 
 
-MARK = "ACP_AGENT_MCP_SERVER"  # the variable that tells whose a process is
+MARK = "ACP_AGENT_MCP_SERVER"  # variable that marks a server's processes
 
 _PASSED_ON = frozenset(
     {
@@ -159,7 +159,7 @@ _PROXIES = frozenset({"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"})
 def server_environ(
     environ: Mapping[str, str], given: tuple[tuple[str, str], ...], mark: str
 ) -> dict[str, str]:
-    """The variables for a server's program.
+    """Build the environment of a server's program.
 
     A server is somebody else's program: of the user's environment it gets what every program needs
     to start, and besides only what the editor gave for it. A proxy is passed on unless its address

@@ -24,7 +24,7 @@ _SILENCE_SECONDS = 86_400.0  # a stream may be silent; every request has a limit
 
 
 class HttpStatus:
-    """What the server last refused with, for the user: the package keeps the status to itself."""
+    """The status of the last refused request, which the package does not expose."""
 
     def __init__(self) -> None:
         self._status: int | None = None
@@ -35,11 +35,11 @@ class HttpStatus:
 
     @property
     def unknown_session(self) -> bool:
-        """Whether the server does not know the session: it has to be begun anew (Transports)."""
+        """Whether the server lost the session, so that a new one is needed (Transports)."""
         return self._status == 404
 
     def ending(self) -> str:
-        """What went wrong, in words; empty where no response was an error."""
+        """Describe the last error; empty if there was none."""
         match self._status:
             case None:
                 return ""
@@ -55,7 +55,7 @@ async def http_transport(server: HttpServer, status: HttpStatus) -> AsyncIterato
 
     Args:
         server: where it is.
-        status: is told the status of every response.
+        status: records the status of every response.
     """
     timeout = httpx2.Timeout(_CONNECT_SECONDS, read=_SILENCE_SECONDS)
     trust = await asyncio.to_thread(tls_verification, server.url)

@@ -43,18 +43,18 @@ def is_list(message: SessionMessage) -> bool:
 
 
 class Sanitizer:
-    """Mends what one server sends. `tools` are the names of those that were taken out."""
+    """Sanitises one server's messages. `tools` are the names of tools that were removed."""
 
     def __init__(self) -> None:
         self.tools: list[str] = []
         self._names: dict[str, str] = {}
 
     def original(self, name: str) -> str:
-        """A name or an address as the server wrote it."""
+        """Return a name or an address as the server wrote it."""
         return self._names.get(name, name)
 
     def sanitize(self, message: SessionMessage) -> SessionMessage:
-        """`message` with nothing hidden in its texts, and without what is wrong in a list."""
+        """Escape hidden characters in `message`, and remove malformed list entries."""
         if is_list(message):
             message = self._filter_list(message)
         sent = message.message
@@ -84,7 +84,9 @@ class Sanitizer:
             entries = result.get(name)
             if isinstance(entries, list):
                 first = entries[: LONGEST + 1]
-                result[name] = [_slim(entry) for entry in first if self._is_good(entry, name)]
+                result[name] = [
+                    _without_output_schema(entry) for entry in first if self._is_good(entry, name)
+                ]
                 self._names |= {
                     escaped(called): called
                     for entry in result[name]
@@ -94,8 +96,8 @@ class Sanitizer:
                 changed = True
         if not changed:
             return message
-        mended = types.JSONRPCResponse(jsonrpc="2.0", id=response.id, result=result)
-        return SessionMessage(mended, message.metadata)
+        filtered = types.JSONRPCResponse(jsonrpc="2.0", id=response.id, result=result)
+        return SessionMessage(filtered, message.metadata)
 
     def _is_good(self, entry: Any, name: str) -> bool:  # JSON, of any kind
         if (
@@ -110,7 +112,7 @@ class Sanitizer:
         return False
 
 
-def _slim(entry: dict[str, Any]) -> dict[str, Any]:
+def _without_output_schema(entry: dict[str, Any]) -> dict[str, Any]:
     """An entry without the schema of a tool's results.
 
     The package would check results with it, and a server's pattern can be made to take for ever.
@@ -133,16 +135,18 @@ def _schemas(entry: dict[str, Any]) -> list[Any]:
 
 def _is_schema(schema: Any) -> bool:  # JSON, of any kind
     return (
-        isinstance(schema, dict) and schema.get("type") == "object" and not _nests(schema, _DEEPEST)
+        isinstance(schema, dict)
+        and schema.get("type") == "object"
+        and not _is_deeper(schema, _DEEPEST)
     )
 
 
-def _nests(value: object, levels: int) -> bool:
+def _is_deeper(value: object, levels: int) -> bool:
     """Whether a JSON value nests deeper than so many levels."""
     if not isinstance(value, dict | list):
         return False
     items = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(_nests(item, levels - 1) for item in items)
+    return levels == 0 or any(_is_deeper(item, levels - 1) for item in items)
 
 
 @asynccontextmanager
@@ -151,16 +155,16 @@ async def sanitized_transport(
     ended: asyncio.Event,
     sanitizer: Sanitizer,
 ) -> AsyncIterator[TransportStreams]:
-    """`transport`, which sets `ended` when nothing more will come from the server.
+    """Wrap `transport` to set `ended` when the server closes its side.
 
-    The package tells those who wait for an answer, and nobody else. What comes is mended.
+    The package notifies only those who wait for an answer. Messages are sanitised.
     """
     async with transport as (incoming, outgoing):
-        yield _Watched(incoming, ended, sanitizer), outgoing
+        yield _SanitizedStream(incoming, ended, sanitizer), outgoing
 
 
-class _Watched:
-    """A stream of messages that is watched for its end."""
+class _SanitizedStream:
+    """A message stream that reports its end and sanitises messages."""
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ from acp_agent.content import JsonObject
 SIZE_LIMIT = 24_000  # bytes of a schema as JSON
 _DEPTH = 24  # levels of a schema
 _NODES = 4_000  # schemas in a schema, those that are repeated for a reference counted each time
-_MISTAKES = 5  # that are told at once
+_MISTAKES = 5  # reported at once
 
 _PROPERTY = re.compile(r"^[a-zA-Z0-9_.-]{1,64}$")  # what Anthropic takes
 
@@ -94,7 +94,7 @@ class ToolSchema:
         return list(self.for_model["properties"])
 
     def mistakes(self, arguments: JsonObject) -> list[str]:
-        """What is wrong with arguments, for the model to mend it; empty where nothing is."""
+        """Return what is wrong with arguments, for the model to fix; empty if they are valid."""
         found: list[str] = []
         for error in self._validator.iter_errors(arguments):
             if len(found) == _MISTAKES:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:  # these bring the `mcp` package
     from acp_agent.extensions.mcp.listing import ServerCatalog
 
 RESTARTS = 3  # in a row, before a server that dies is given up
-_STEADY_SECONDS = 60.0  # a server that lived so long dies anew, not again
-_LONGER_EACH_TIME = 4  # a server that dies again and again rests so many times longer than before
+_STEADY_SECONDS = 60.0  # after this uptime the restart count starts over
+_LONGER_EACH_TIME = 4  # each restart waits this many times longer
 _SETTLE_SECONDS = 0.1  # after a change, before the lists are asked for: changes come in bunches
 _BETWEEN_LISTINGS = 1.0  # seconds, for a server that says "changed" without end
 _CLOSE_SECONDS = 1.2
@@ -34,18 +34,18 @@ _log = logging.getLogger(__name__)
 
 
 class Owner(Protocol):
-    """Whose servers they are."""
+    """The session that owns the servers."""
 
     def changed(self) -> None:
-        """What the servers offer is something else now."""
+        """Called when a server's tools, prompts or resources have changed."""
         ...
 
     def trace(self) -> JsonObject:
-        """Which trace the turn is part of (W3C Trace Context), as a `_meta`; or empty."""
+        """Return the turn's trace (W3C Trace Context) as a `_meta`; or an empty one."""
         ...
 
     async def tell(self, title: str, description: str = "") -> None:
-        """Let the user know."""
+        """Notify the user."""
         ...
 
 
@@ -103,11 +103,11 @@ class McpServer:
 
     @property
     def is_settled(self) -> bool:
-        """Whether it is known at the moment whether the server can be used."""
+        """Whether it is known if the server can be used."""
         return self._settled.is_set()
 
     async def settled(self) -> None:
-        """Wait until it is known whether the server can be used, at first or once more."""
+        """Wait until it is known whether the server can be used, also after a restart."""
         await self._settled.wait()
 
     async def aclose(self) -> None:
@@ -165,7 +165,7 @@ class McpServer:
             restarts += 1
 
     async def _live(self) -> str:
-        """Connect and stay connected until the connection ends; gives the reason."""
+        """Connect, and wait until the connection ends; return the reason."""
         from acp_agent.extensions.mcp.client import McpClient  # noqa: PLC0415 - imported by now
 
         client = McpClient(self.config, self._asker, self._owner.trace)
@@ -189,7 +189,7 @@ class McpServer:
                 await self._until_ended(client)
         except TimeoutError:
             return f"it did not answer within {setting.connect:g} s"
-        except Exception as error:  # noqa: BLE001 - whatever a server does is told to the user
+        except Exception as error:  # noqa: BLE001 - any failure of a server is reported to the user
             _log.info("the MCP server %s failed", self.label, exc_info=error)
             return client.why(error, setting.clean)
         finally:

@@ -112,7 +112,7 @@ class ServerProcess:
         self._how = ""
 
     def ending(self) -> str:
-        """How it ended, in words."""
+        """Describe how it ended."""
         return self._how or self._describe()
 
     def _describe(self) -> str:
@@ -277,7 +277,7 @@ async def stdio_transport(
 
 
 def _decode(line: bytes) -> JSONRPCMessage:
-    """A line as a message. Raises ValueError where it is none."""
+    """Decode a message. Raises ValueError if the line is not one."""
     try:
         return jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValidationError:

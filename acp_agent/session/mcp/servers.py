@@ -71,10 +71,10 @@ class McpServers:
         self._client = client
         self._notify = notify
         self._on_commands = on_commands
-        self._offers: McpCatalog | None = None
-        self._sorting: asyncio.Task[None] | None = None
-        self._sort_again = False
-        self._told: set[str] = set()
+        self._catalog: McpCatalog | None = None
+        self._rebuild_task: asyncio.Task[None] | None = None
+        self._rebuild_again = False
+        self._reported: set[str] = set()
         self._slow: set[McpServer] = set()
         self._closed = False
         self._hidden = tuple(value for config in configs for value in all_values(config))
@@ -120,20 +120,20 @@ class McpServers:
         try:
             async with asyncio.timeout(READY_TIMEOUT):
                 await asyncio.gather(*(server.settled() for server in awaited))
-                if self._sorting is not None:
-                    await asyncio.wait([self._sorting])
+                if self._rebuild_task is not None:
+                    await asyncio.wait([self._rebuild_task])
         except TimeoutError:
             self._slow.update(server for server in awaited if not server.is_settled)
             _log.info("a turn begins without MCP servers that still connect")
 
     def toolset(self, core: Toolset, workspace: Workspace) -> Toolset:
         """The session's own tools, and those of the servers as they are at the moment."""
-        return core if self._offers is None else self._offers.toolset(core, workspace)
+        return core if self._catalog is None else self._catalog.toolset(core, workspace)
 
     @property
     def prompts(self) -> Sequence[ServerPrompt]:
         """The prompts of the servers as they are at the moment."""
-        return () if self._offers is None else self._offers.prompts
+        return () if self._catalog is None else self._catalog.prompts
 
     @property
     def commands(self) -> Sequence[Command]:
@@ -148,24 +148,24 @@ class McpServers:
     async def aclose(self) -> None:
         """End all connections and programs."""
         self._closed = True
-        if self._sorting is not None:
-            self._sorting.cancel()
+        if self._rebuild_task is not None:
+            self._rebuild_task.cancel()
         await asyncio.gather(*(server.aclose() for server in self.servers))
 
     # -- what the servers tell (`acp_agent.extensions.mcp.server.Owner`) -----------------------
 
     def changed(self) -> None:
-        """Sort what the servers offer anew, in a thread: there may be a lot of it."""
-        self._sort_again = True
-        if self._sorting is None and not self._closed:
-            self._sorting = asyncio.create_task(self._sort())
+        """Rebuild the catalog in a thread: it may be large."""
+        self._rebuild_again = True
+        if self._rebuild_task is None and not self._closed:
+            self._rebuild_task = asyncio.create_task(self._rebuild())
 
     def trace(self) -> JsonObject:
-        """Which trace the turn is part of."""
+        """Return the turn's trace."""
         return self._client.trace(self._session)
 
     async def tell(self, title: str, description: str = "") -> None:
-        """Let the user know."""
+        """Notify the user."""
         if not self._closed:
             notice = NoticeShown(
                 severity="warning",
@@ -174,24 +174,24 @@ class McpServers:
             )
             await self._notify(notice)
 
-    async def _sort(self) -> None:
+    async def _rebuild(self) -> None:
         try:
-            while self._sort_again:
-                self._sort_again = False
+            while self._rebuild_again:
+                self._rebuild_again = False
                 before = self.commands
-                self._offers = await asyncio.to_thread(self._sorted)
+                self._catalog = await asyncio.to_thread(self._build_catalog)
                 if self.commands != before:
                     self._on_commands()
         except Exception:  # noqa: BLE001 - a fault of ours must not stay unseen
-            _log.exception("what MCP servers offer could not be sorted")
+            _log.exception("the catalog of MCP servers could not be built")
         finally:
-            self._sorting = None
-        for title, description in self._offers.left_out if self._offers is not None else ():
-            if title not in self._told:
-                self._told.add(title)
+            self._rebuild_task = None
+        for title, description in self._catalog.left_out if self._catalog is not None else ():
+            if title not in self._reported:
+                self._reported.add(title)
                 await self.tell(title, description)
 
-    def _sorted(self) -> McpCatalog:
+    def _build_catalog(self) -> McpCatalog:
         from acp_agent.session.mcp.catalog import McpCatalog  # noqa: PLC0415 - in a thread
 
         limits = self._services.config.limits

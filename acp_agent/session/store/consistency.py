@@ -42,7 +42,7 @@ _OF_AN_ANSWER = (AgentText, AgentThought, ThoughtSealed, ToolCalled)
 
 
 def make_consistent(events: Sequence[AnyEvent | None], name: str) -> list[list[AnyEvent]]:
-    """What is to stand in the place of each event.
+    """Return the events that replace each event.
 
     Args:
         events: those of a session, or of a child, with None where one is lost.
@@ -65,7 +65,7 @@ class _Order:
         self._compactions: dict[str, None] = {}
 
     def take(self, place: int, event: AnyEvent | None) -> list[AnyEvent]:
-        """What stands in the place of an event."""
+        """Return the events that replace one event."""
         if event is None:
             return self._lost(place)
         if isinstance(event, _OF_AN_ANSWER):

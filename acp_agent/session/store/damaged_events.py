@@ -38,7 +38,7 @@ def as_json(event: UnknownEvent) -> dict[str, object]:
 
 
 def damaged_event(seq: int, at: object, body: object) -> StoredEvent:
-    """What stands at place `seq`, where `body` is no event or `at` no time."""
+    """Return the event with number `seq` whose body or time is invalid."""
     raw = body if isinstance(body, bytes) else b""
     if isinstance(body, str):
         raw = body.encode("utf-8", "surrogateescape")
@@ -54,13 +54,13 @@ def damaged_event(seq: int, at: object, body: object) -> StoredEvent:
 def missing_events(
     first: int, last: int, at: object = 0, *, why: Damage = "missing"
 ) -> StoredEvent:
-    """What stands for the places from `first` to `last`, of which nothing is there."""
+    """Return the placeholder for the missing events `first` to `last`."""
     event = DamagedEvent(tag="", raw=b"", why=why, count=last - first + 1)
     return StoredEvent(first, sound_time(at), event)
 
 
 def sound_time(at: object) -> int:
-    """A time in milliseconds since 1970; 0 for what is none."""
+    """Return a time in milliseconds since 1970; 0 if `at` is not a time."""
     return at if isinstance(at, int) and 0 <= at <= LATEST else 0
 
 
@@ -119,7 +119,7 @@ def _following(connection: sqlite3.Connection, first: int, after: int, last: int
 
 
 def last_seq(item: StoredEvent) -> int:
-    """The last place that an item stands for."""
+    """Return the last number that an item covers."""
     count = item.event.count if isinstance(item.event, DamagedEvent) else 1
     return item.seq + count - 1
 

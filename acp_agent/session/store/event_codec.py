@@ -43,7 +43,7 @@ def _tag_decoder() -> msgspec.json.Decoder[_Tagged]:
 
 
 def encode_event(event: AnyEvent | UnknownEvent) -> bytes:
-    """An event as UTF-8 JSON.
+    """Encode an event as UTF-8 JSON.
 
     Raises:
         InvalidInputError: JSON cannot hold a value of it, or it is larger than the journal keeps.
@@ -67,7 +67,7 @@ def encode_event(event: AnyEvent | UnknownEvent) -> bytes:
 
 
 def decode_event(body: bytes) -> AnyEvent | UnknownEvent:
-    """The event that `body` is the JSON of.
+    """Decode an event.
 
     Raises:
         StoreDamagedError: it is not JSON, or not an event at all.
@@ -85,7 +85,7 @@ def decode_event(body: bytes) -> AnyEvent | UnknownEvent:
 
 
 def replace_surrogates(text: str) -> str:
-    """`text` without lone surrogates, which UTF-8 cannot hold.
+    """Replace lone surrogates in `text`, which UTF-8 cannot represent.
 
     Two halves of a character that came in separate pieces become that character; a half that
     stays alone becomes U+FFFD.
@@ -166,14 +166,14 @@ def _with_text(event: EventT, text: str) -> EventT:
 
 
 def known_events(stored: Sequence[StoredEvent]) -> list[AnyEvent]:
-    """The events, mended where something cannot be read; see `acp_agent.session.store.recovery`."""
+    """Return the events, recovered if some cannot be read; see `recovery`."""
     return [
         item.event for item in readable_events(stored) if not isinstance(item.event, UnknownEvent)
     ]
 
 
 def readable_events(stored: Sequence[StoredEvent]) -> Sequence[StoredEvent]:
-    """The same with their places and times."""
+    """Return the events with numbers and times, recovered if some cannot be read."""
     if not any(isinstance(item.event, UnknownEvent) for item in stored):
         return stored
     from acp_agent.session.store.recovery import recover  # noqa: PLC0415 - rarely needed

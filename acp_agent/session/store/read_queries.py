@@ -41,9 +41,9 @@ _ARCHIVED: dict[ArchiveFilter, str] = {
 
 
 def read(connection: sqlite3.Connection, key: int, after: int, last: int) -> list[StoredEvent]:
-    """A batch of events, those that follow place `after`, up to place `last`.
+    """Return a batch of events after number `after`, up to `last`.
 
-    In the place of what cannot be read stand `DamagedEvent`s.
+    `DamagedEvent`s replace what cannot be read.
     """
     events: list[StoredEvent] = []
     size = 0
@@ -91,7 +91,7 @@ def read(connection: sqlite3.Connection, key: int, after: int, last: int) -> lis
 
 
 def get(connection: sqlite3.Connection, session_id: SessionId) -> SessionRecord:
-    """What is known of a session.
+    """Return the record of a session.
 
     Raises:
         SessionNotFoundError: there is no such session.

@@ -42,8 +42,7 @@ class SessionPage(Struct, frozen=True, kw_only=True):
 class UnknownEvent(Struct, frozen=True):
     """An event of a kind, or of a shape, that this version does not know.
 
-    `raw` is its JSON as it stands in the journal, so that a newer version loses nothing by a
-    session having been open in this one.
+    `raw` is its JSON as in the journal, so that nothing is lost for newer versions.
     """
 
     tag: str
@@ -54,11 +53,11 @@ Damage = Literal["broken", "missing", "unreadable"]
 
 
 class DamagedEvent(UnknownEvent, frozen=True, kw_only=True):
-    """What stands in the place of one event, or of `count` neighbours, that cannot be read.
+    """Placeholder for one event, or `count` neighbours, that cannot be read.
 
-    `tag` is their kind where it can be told, `raw` the bytes as they stand in the journal. `why` is
-    `broken` where they are no event, `missing` where nothing stands there, and `unreadable` where
-    the file itself cannot be read.
+    `tag` is the kind, if known, and `raw` the bytes in the journal. `why` is `broken` if the bytes
+    are not an event, `missing` if the row is gone, and `unreadable` if the file cannot be read
+    there.
     """
 
     why: Damage

@@ -166,13 +166,13 @@ def is_damage(event: UnknownEvent) -> bool:
 def _note(run: Sequence[tuple[StoredEvent, bool]]) -> NoticeShown:
     items = [item for item, _ in run]
     partly = all(salvaged for _, salvaged in run)
-    told = [_LOST.get(_tag(item), _SOMETHING) for item in items]
+    kinds = [_LOST.get(_tag(item), _SOMETHING) for item in items]
     count = sum(getattr(item.event, "count", 1) for item in items)
-    if len(set(told)) == 1 and count == 1:
-        what, of_model = told[0]
+    if len(set(kinds)) == 1 and count == 1:
+        what, of_model = kinds[0]
     else:
         what = of_model = _SOMETHING[0]
-        if not any(mine for _, mine in told):
+        if not any(mine for _, mine in kinds):
             of_model = ""
     how = "only in part here" if partly else "missing here"
     for_model = f"[The record of this conversation is damaged: {of_model} is {how}.]"
@@ -210,11 +210,14 @@ def salvaged(raw: bytes) -> AnyEvent | None:
     value = _beginning(raw)
     if not isinstance(value, dict):
         return None
-    told = value.get("did") if value.get("event") == "child_worked" else value
-    if not isinstance(told, dict) or _TEXTS.get(str(told.get("event")), "") not in told:
+    event_fields = value.get("did") if value.get("event") == "child_worked" else value
+    if (
+        not isinstance(event_fields, dict)
+        or _TEXTS.get(str(event_fields.get("event")), "") not in event_fields
+    ):
         return None
-    if told["event"] == "tool_called":
-        _complete_call(told)
+    if event_fields["event"] == "tool_called":
+        _complete_call(event_fields)
     try:
         event: AnyEvent = msgspec.convert(value, AnyEvent)
     except (msgspec.ValidationError, TypeError, ValueError):
@@ -240,10 +243,10 @@ def _beginning(raw: bytes) -> Any:
     return None
 
 
-def _complete_call(told: dict[str, Any]) -> None:
+def _complete_call(event_fields: dict[str, Any]) -> None:
     """Give a call that ends in its arguments what else it must have."""
-    told.setdefault("title", told.get("name", ""))
+    event_fields.setdefault("title", event_fields.get("name", ""))
     try:
-        msgspec.json.decode(str(told["arguments"]).encode())
+        msgspec.json.decode(str(event_fields["arguments"]).encode())
     except msgspec.DecodeError:
-        told["arguments"] = "{}"
+        event_fields["arguments"] = "{}"

@@ -76,7 +76,7 @@ class Store:
     async def create(
         self, session_id: SessionId, events: Sequence[AnyEvent | UnknownEvent]
     ) -> None:
-        """Make a session with its first events, all of it or nothing.
+        """Create a session with its first events, atomically.
 
         Raises:
             SessionError: the id is taken, or the first event is not `SessionStarted`.
@@ -95,7 +95,7 @@ class Store:
         copied: Sequence[StoredEvent],
         events: Sequence[AnyEvent],
     ) -> None:
-        """Make a session of the first events of another, and of some of its own behind them.
+        """Create a session from the first events of another, followed by events of its own.
 
         Args:
             session_id: the new session.
@@ -140,9 +140,9 @@ class Store:
     async def read(
         self, session_id: SessionId, *, after: int = 0
     ) -> AsyncIterator[list[StoredEvent]]:
-        """The events of a session behind place `after`, in batches, as they are at this moment.
+        """Yield the events of a session after number `after`, in batches, as of this moment.
 
-        In the place of what is missing or broken stand `damage.DamagedEvent`s.
+        `records.DamagedEvent`s replace what is missing or broken.
 
         Raises:
             SessionNotFoundError: there is no such session, or it was deleted meanwhile.
@@ -172,14 +172,14 @@ class Store:
                 after = last_seq(batch[-1])
 
     async def read_all(self, session_id: SessionId, *, after: int = 0) -> list[StoredEvent]:
-        """The events of a session behind place `after`; see `read`."""
+        """Return the events of a session after number `after`; see `read`."""
         events: list[StoredEvent] = []
         async for batch in self.read(session_id, after=after):
             events += batch
         return events
 
     async def get(self, session_id: SessionId) -> SessionRecord:
-        """What is known of a session.
+        """Return the record of a session.
 
         Raises:
             SessionNotFoundError: there is no such session.
@@ -191,7 +191,7 @@ class Store:
         return await self._worker.run(lambda db: read_queries.get(db, session_id))
 
     async def beginning_with(self, name: str, *, limit: int) -> Sequence[SessionRecord]:
-        """The sessions whose ids begin with `name`, archived ones among them, newest first.
+        """Return the sessions whose ids begin with `name`, including archived ones, newest first.
 
         Raises:
             StoreError: they could not be read.
@@ -210,9 +210,9 @@ class Store:
         with_empty: bool = False,
         archived: ArchiveFilter = "exclude",
     ) -> SessionPage:
-        """A page of sessions, the one last written first.
+        """Return a page of sessions, last written first.
 
-        A cursor stands for a place in that order: sessions that are new, or written again, while a
+        A cursor is a position in that order: sessions that are new, or written again, while a
         client turns pages come before it and neither repeat nor shift what follows.
 
         Args:
@@ -241,7 +241,7 @@ class Store:
         )
 
     async def spent_since(self, at: int, until: int | None = None) -> SpentTotal:
-        """What requests to models took from a moment on (ms since 1970), in all sessions.
+        """Return usage and cost in all sessions from a moment on (ms since 1970).
 
         Args:
             at: the moment.
@@ -261,7 +261,7 @@ class Store:
         by: Collection[By] = ("time", "project", "model"),
         apart: Collection[str] | None = None,
     ) -> Sequence[UsageRow]:
-        """The same by quarters of an hour, projects and models, or as many of these as wanted.
+        """Return usage grouped by quarter of an hour, project and model, or some of these.
 
         Args:
             at: the moment.
@@ -276,7 +276,7 @@ class Store:
         return await self._worker.run(lambda db: usage_since(db, at, by=by, apart=apart))
 
     async def archive(self, session_id: SessionId, *, archived: bool = True) -> None:
-        """Leave a session out of lists, or put it into them again.
+        """Archive a session, which hides it in lists, or restore it.
 
         Raises:
             SessionNotFoundError: there is no such session.

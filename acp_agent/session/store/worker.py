@@ -32,7 +32,7 @@ class WriteChain:
     """Writes of one session that are under way together.
 
     Once one of them failed, those already asked for fail with it: a journal has no holes. The
-    chain ends, and `ended` is called with it, when the failure was told or nothing is under way.
+    chain ends, and `ended` is called with it, when the failure was reported or nothing is pending.
     """
 
     __slots__ = ("broken", "ended", "pending", "session")
@@ -102,8 +102,8 @@ class Worker:
             StoreError: as `open_database` does; the thread has ended then.
         """
         opened: asyncio.Future[None] = self._loop.create_future()
-        # A daemon, so that a program that forgets to close still ends; what it was told is
-        # committed is committed.
+        # A daemon, so that a program that forgets to close still ends; what was
+        # committed stays.
         threading.Thread(target=self._main, args=(opened,), name="journal", daemon=True).start()
         try:
             await opened
@@ -128,7 +128,7 @@ class Worker:
         return await future
 
     def schedule(self, run: Callable[[sqlite3.Connection], None]) -> None:
-        """Run a job that nobody waits for and that does not fail."""
+        """Submit a job that nobody waits for and that does not fail."""
         self._queue.put(Job(run, self._loop.create_future(), None))
 
     async def stop(self) -> None:
@@ -276,11 +276,11 @@ class Worker:
         if isinstance(error, StoreDamagedError) and str(self.path) not in str(error):
             return damage_error(self.path, str(error))
         if isinstance(error, UnicodeDecodeError | OverflowError):
-            return damage_error(self.path, "a text or a number in it is none")
+            return damage_error(self.path, "a value in it has the wrong type")
         if isinstance(error, sqlite3.Error):
-            told = store_error(error, self.path)
-            told.__cause__ = error
-            return told
+            described = store_error(error, self.path)
+            described.__cause__ = error
+            return described
         return error
 
     def _answer(self, jobs: list[AnyJob]) -> None:

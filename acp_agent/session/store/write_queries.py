@@ -30,7 +30,7 @@ from acp_agent.session.store.sqlite_errors import is_damage
 
 
 class JournalEntry:
-    """Events on their way into the journal: their bodies, and what they change in the session."""
+    """Events to be written: their encoded bodies, and their changes to the session's row."""
 
     __slots__ = ("at", "bodies", "configured", "cwd", "directories", "title", "turns", "usage")
 
@@ -88,7 +88,7 @@ LARGEST_SEQ = (1 << SEQ_BITS) - (1 << 20)  # likewise; what is added must fit in
 
 
 def create(connection: sqlite3.Connection, session_id: SessionId, entry: JournalEntry) -> int:
-    """Make a new session with its first events; return how many it has.
+    """Create a session with its first events; return how many it has.
 
     Raises:
         SessionError: there is a session with this id.
@@ -237,7 +237,7 @@ def delete(connection: sqlite3.Connection, session_id: SessionId) -> bool:
 
 
 def find_extent(connection: sqlite3.Connection, session_id: SessionId) -> tuple[int, int]:
-    """The session's key, and the place of its last event.
+    """Return the session's key, and the number of its last event.
 
     Raises:
         SessionNotFoundError: there is no such session.
@@ -255,7 +255,7 @@ def find_extent(connection: sqlite3.Connection, session_id: SessionId) -> tuple[
 
 
 def find_session(connection: sqlite3.Connection, session_id: SessionId) -> tuple[int, int]:
-    """The session's key, and the place of its last event as its row has it.
+    """Return the session's key, and the number of its last event according to its row.
 
     Raises:
         SessionNotFoundError: there is no such session.
@@ -270,7 +270,7 @@ def find_session(connection: sqlite3.Connection, session_id: SessionId) -> tuple
         "SELECT key, last_seq, CAST(id AS BLOB) FROM sessions NOT INDEXED"
     ):
         if type(key) is not int:  # the table of the names is damaged
-            raise StoreDamagedError("a text or a number in it is none")
+            raise StoreDamagedError("a value in it has the wrong type")
         if (raw or b"").decode("utf-8", "replace") == session_id:
             return key, last
     raise SessionNotFoundError(session_id)
@@ -285,7 +285,7 @@ def _last_seq(connection: sqlite3.Connection, key: int) -> int:
     ).fetchone()[0]
     last = 0 if place is None else int(place) - first
     if last >= LARGEST_SEQ:
-        raise StoreDamagedError("an event stands where none can be")
+        raise StoreDamagedError("an event has an impossible number")
     return last
 
 
@@ -303,6 +303,6 @@ def archive(connection: sqlite3.Connection, session_id: SessionId, *, archived: 
 
 
 def check(connection: sqlite3.Connection) -> tuple[str, ...]:
-    """What is broken in the file, one line each (https://sqlite.org/pragma.html, quick_check)."""
+    """Return what is broken in the file, one line each (SQLite's `quick_check`)."""
     found = tuple(str(row[0]) for row in connection.execute("PRAGMA quick_check(20)"))
     return () if found == ("ok",) else found

@@ -114,7 +114,9 @@ def test_the_arguments_of_a_prompt_stand_in_it_by_their_names(files: Files) -> N
 def test_an_agent_that_extends_nobody_is_told_and_hides_nothing(files: Files) -> None:
     mine = files.agent("reviewer")
     alone = files.agent("reviewer", "extends: nobody", place=files.project / ".acp-agent")
-    assert files.why(alone) == ["extends: there is no agent nobody to extend; add it, or mend it"]
+    assert files.why(alone) == [
+        "extends: there is no agent nobody to extend; add it, or fix the name"
+    ]
     assert [agent.path for agent in files.find().agents] == [mine]
 
 
@@ -131,7 +133,7 @@ def test_agents_that_extend_each_other_in_a_circle_are_left_out(files: Files, na
             first == f"extends: it goes in a circle ({', '.join(names + names[0])}); take one out"
         )
     else:
-        assert first == "extends: there is no agent a to extend; add it, or mend it"
+        assert first == "extends: there is no agent a to extend; add it, or fix the name"
 
 
 def test_a_line_of_agents_that_extend_each_other_has_an_end(files: Files) -> None:
