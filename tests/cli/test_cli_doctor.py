@@ -333,7 +333,7 @@ def test_a_preset_at_another_address_is_asked_which_models_it_has_and_one_is_to_
         )
         environ["ACP_AGENT_MODEL"] = "openai/one"
         ran = acp_agent(tmp_path, "models", environ=environ)
-        assert ran.stdout.splitlines()[-1].startswith("* openai/one is what a new session uses")
+        assert ran.stdout.splitlines()[-1].startswith("* New sessions use openai/one")
 
 
 def test_all_models_are_listed_on_demand(tmp_path: Path) -> None:
