@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from acp_agent.config.paths import Paths
 from acp_agent.config.types import Config
-from acp_agent.server.trace_mark import TRACE_MARK
+from acp_agent.server.trace_context import TRACE_MARK
 
 if TYPE_CHECKING:
     from acp_agent.cli.log_file import SharedRotatingFile

@@ -123,7 +123,7 @@ class ChildSessions(Generic[UpdateT, ProjectorT]):
     def project(
         self, parent: SessionId, event: ParentEvent | ChildWorked
     ) -> Iterator[tuple[SessionId, UpdateT]]:
-        """The updates that show `event`, each with the session that it belongs to."""
+        """Return the updates that show `event`, each with its session."""
         if isinstance(event, ChildWorked):
             if event.session not in self._told:  # a client must know of it before anything else
                 yield from self.project(parent, SubagentChanged(session=event.session))
@@ -136,17 +136,17 @@ class ChildSessions(Generic[UpdateT, ProjectorT]):
         yield from self._of_parent(parent, event)
 
     def place(self, parent: SessionId, call: CallId) -> Target:
-        """Where the user is asked about a call."""
+        """Return where the user is asked about a call."""
         return Target(self._calls.get(call, parent), call)
 
     def announced(self, parent: SessionId) -> Iterator[tuple[SessionId, UpdateT]]:
-        """What a client that missed the beginning has to know of the children at work."""
+        """Return the updates about working children for a client that did not see them start."""
         for child, told in self._told.items():
             if self._goes_on(child):
                 yield from self._of_parent(parent, told)
 
     def turn_over(self, parent: SessionId) -> Iterator[tuple[SessionId, UpdateT]]:
-        """The parent's turn ended. What is open still is what could not be written."""
+        """End what is still open, as the parent's turn ended."""
         for child in tuple(self._told):
             for update in self._session(child).cut_off():
                 yield child, update
@@ -162,7 +162,7 @@ class ChildSessions(Generic[UpdateT, ProjectorT]):
         return projector
 
     def _goes_on(self, child: SessionId) -> bool:
-        """Whether more of a child is to be shown."""
+        """Return whether a child has more to show."""
         return self._works(child)
 
     def _works(self, child: SessionId) -> bool:
@@ -188,7 +188,7 @@ class ChildSessions(Generic[UpdateT, ProjectorT]):
     def _read(
         self, parent: SessionId, child: SessionId, task: UserMessage
     ) -> Iterator[tuple[SessionId, UpdateT]]:
-        """The child's view of what its parent said to it; each view names the other."""
+        """Show the parent's message in the child; each side's message names the other's."""
         sent = self._sent.pop(child, None)
         view = SessionMessageSent(
             message=task.message,
@@ -215,7 +215,7 @@ class ChildSessions(Generic[UpdateT, ProjectorT]):
 
 
 def _together(before: SubagentChanged | None, event: SubagentChanged) -> SubagentChanged:
-    """What is known of a child after an event: what the event leaves out stays."""
+    """Combine what is known of a child with an event; what the event leaves out stays."""
     if before is None:
         return event
     changed = {
@@ -230,10 +230,9 @@ def _together(before: SubagentChanged | None, event: SubagentChanged) -> Subagen
 
 
 def without_inherited(events: Sequence[AnyEvent]) -> Sequence[AnyEvent]:
-    """A session's events without those of the children that belong to what it was forked from.
+    """Return a session's events without the children that it inherited by a fork.
 
-    A child has one parent: the session that started it. What the child did for a call is seen in
-    what that call shows.
+    A child has one parent, the session that started it. The parent's call still shows its work.
     """
     fork = next(
         (at for at in reversed(range(len(events))) if isinstance(events[at], SessionForked)), 0

@@ -1,4 +1,4 @@
-"""A call's arguments, as the model wrote them, on their way to a client."""
+"""Values in the shape that both versions of the protocol have."""
 
 from __future__ import annotations
 
@@ -8,26 +8,27 @@ import msgspec
 
 from acp_agent.events import Usage
 
-# Levels of what a model wrote. Parsers of JSON give up at some depth, serde_json at 128.
-DEEPEST = 64
+# Levels of nesting in arguments. JSON parsers stop at some depth, serde_json at 128.
+MAX_DEPTH = 64
 
 
 def raw_input(arguments: str) -> Any:
-    """A call's arguments as JSON values, or as they are where they are no JSON.
+    """Return a call's arguments as JSON values, or as text if they are not JSON.
 
-    So are those that nest deeper than `DEEPEST`: a client that cannot read one line loses all.
+    Arguments that nest deeper than `MAX_DEPTH` stay text: a client that cannot parse one line stops
+    working.
     """
     try:
         decoded = msgspec.json.decode(arguments)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return {"arguments": arguments}
     brackets = arguments.count("{") + arguments.count("[")  # so many levels at most
-    deep = brackets > DEEPEST and _nests(decoded, DEEPEST)
+    deep = brackets > MAX_DEPTH and _nests(decoded, MAX_DEPTH)
     return {"arguments": arguments} if deep else decoded
 
 
 def _nests(value: object, levels: int) -> bool:
-    """Whether a JSON value nests deeper than so many levels."""
+    """Return whether a JSON value nests deeper than `levels`."""
     if not isinstance(value, dict | list):
         return False
     items = value.values() if isinstance(value, dict) else value
@@ -35,12 +36,11 @@ def _nests(value: object, levels: int) -> bool:
 
 
 def token_counts(usage: Usage) -> dict[str, Any]:
-    """The fields of the protocol's `Usage`, of which each version has a type of its own.
+    """Return the fields of the protocol's `Usage`; each version has its own type.
 
-    The schema calls the total the sum of all types of tokens, so no token may be of two types: what
-    was read from a cache or written to it is not counted as input as well. Only the thoughts are
-    part of another number, the output, as every provider bills them. What is zero is left out: it
-    may be that the provider does not count it apart.
+    The total is the sum of all types, so no token counts twice: tokens read from or written to a
+    cache are not input. Thoughts are part of the output, as providers bill them. Zeros are left
+    out, as the provider may not report that type.
 
     Source: Agent Client Protocol v1 and v2 (unstable), Usage; the RFD "End-Turn Token Usage".
     """
@@ -58,7 +58,7 @@ def token_counts(usage: Usage) -> dict[str, Any]:
 
 
 def format_timestamp(milliseconds: int) -> str:
-    """A time in milliseconds since 1970 (UTC) as ISO 8601 with its zone, which is always `Z`."""
+    """Return a time in milliseconds since 1970 (UTC) in ISO 8601, in the zone `Z`."""
     from datetime import UTC, datetime  # noqa: PLC0415 - for lists only
 
     moment = datetime.fromtimestamp(milliseconds / 1000, UTC)

@@ -1,4 +1,4 @@
-"""What comes before any session: which version of the protocol a connection speaks."""
+"""What a connection and its client agree on: the protocol version and the capabilities."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ Answer = Callable[[Any, Call], Awaitable[object]]
 
 
 class Handshake:
-    """Agrees on a version when `initialize` arrives, and refuses all else before that.
+    """Agrees on a version when `initialize` arrives, and refuses anything else before it.
 
-    The version has to be known before the next message is read: a client may send further requests
-    right behind `initialize`, and they are of that version already.
+    The version must be known before the next message is read: a client may send further requests
+    right after `initialize`, in that version.
 
     Args:
         speak: makes the connection answer in a version.
@@ -45,7 +45,7 @@ class Handshake:
 
     @property
     def version(self) -> int:
-        """The version that was agreed on; 1 before that."""
+        """The agreed version; 1 before that."""
         return self._version or 1
 
     @property
@@ -54,14 +54,14 @@ class Handshake:
         return self._params is not None
 
     def auth_methods(self) -> list[Json]:
-        """The ways to get a usable model, as this client can offer them."""
+        """Return the authentication methods that this client can offer."""
         return auth_methods(self._params or {}, self.version, local=self._local)
 
     def admit(self, method: str, params: Raw) -> None:
-        """Look at a message as it arrives: agree on a version, or refuse what comes before that.
+        """Check a message as it arrives: agree on a version, or refuse an early message.
 
         Raises:
-            RpcError: it came too early, or asks for a version that cannot be spoken.
+            RpcError: it came too early, or asks for an unsupported version.
         """
         if method != "initialize":
             if not self._came:
@@ -71,11 +71,11 @@ class Handshake:
         version = _version(params)
         if version is not None:
             self._keep_to(version)
-        # What does not even say a version is taken apart, and refused, as version 1.
+        # A request without a version is decoded, and refused, as version 1.
         self._speak(version or self.version)
 
     def opened(self, params: Json) -> None:
-        """Take over an `initialize` that was answered before there was a connection."""
+        """Take over an `initialize` that was answered before the connection existed."""
         version = version_for(params)
         assert version is not None, "it was answered with one"
         self._came = True
@@ -83,9 +83,9 @@ class Handshake:
         self.initialized(params, version)
 
     def initialized(self, params: Json, version: int) -> Json:
-        """An `initialize` was found to be well-formed; gives its result."""
+        """Accept a well-formed `initialize` and return its result."""
         if self._version is not None and self._version != version:
-            self._speak(self._version)  # this one was sent before the first was agreed on
+            self._speak(self._version)  # it was sent before the first was accepted
         self._keep_to(version)
         self._version = version
         self._params = params
@@ -93,10 +93,10 @@ class Handshake:
         return initialize_result(params, version, local=self._local)
 
     def first(self, answer: Answer) -> Handler:
-        """A handler that refuses a request whose `initialize` failed.
+        """Return a handler that refuses requests if `initialize` failed.
 
-        Whether it did is known when the handler starts, not when the request arrives: one sent
-        right behind a good `initialize` arrives before that is handled.
+        This is checked when the handler starts: a request right after `initialize` arrives before
+        that is handled.
         """
 
         async def checked(params: Any, call: Call) -> object:
@@ -117,7 +117,7 @@ class Handshake:
 
 
 def _mark_trace(params: Any) -> None:
-    """Let the log tell of which trace a request is, where its client says so."""
+    """Mark the log lines of a request with its trace, if the client sends one."""
     meta = params.get("_meta") if isinstance(params, dict) else getattr(params, "meta", None)
     if isinstance(meta, dict) and "traceparent" in meta:
         from acp_agent.server.trace_context import take_over  # noqa: PLC0415 - few clients trace
@@ -126,15 +126,15 @@ def _mark_trace(params: Any) -> None:
 
 
 def too_early(method: str) -> RpcError:
-    """The refusal of what came before `initialize`."""
+    """Return the error for a message before `initialize`."""
     return RpcError(INVALID_REQUEST, f"{method} came before initialize; send that first")
 
 
 def _version(params: Raw) -> int | None:
-    """The version to speak; None where none is asked for that makes sense.
+    """Return the version to speak; None if the request names no valid one.
 
     Raises:
-        RpcError: the one asked for is below all that we speak.
+        RpcError: the client's version is older than all supported ones.
     """
     try:
         value = typed_json.decode_any(params)
@@ -155,11 +155,10 @@ def _version(params: Raw) -> int | None:
 
 
 class ClientProfile(Struct, frozen=True, kw_only=True):
-    """The client's capabilities, false where it says nothing or nothing that makes sense.
+    """A client's capabilities; false by default and for invalid values.
 
-    `forms` and `pages` are the two modes of elicitation; `plans` says that it shows plans by id.
-
-    `terminal_output` is Zed's announcement that it shows a command's live output from `_meta`.
+    `forms` and `pages` are the two modes of elicitation, `plans` is plans by id, and
+    `terminal_output` is Zed's extension for a command's live output in `_meta`.
     """
 
     reads_files: bool = False
@@ -175,7 +174,7 @@ class ClientProfile(Struct, frozen=True, kw_only=True):
 
 
 def client_profile(params: dict[str, Any], version: int) -> ClientProfile:
-    """The profile of a client from the parameters of its `initialize`, as JSON values."""
+    """Return a client's profile from the parameters of its `initialize`."""
     return _profile_v1(params) if version == 1 else _profile_v2(params)
 
 
@@ -198,7 +197,7 @@ def _profile_v1(params: dict[str, Any]) -> ClientProfile:
 
 
 def _profile_v2(params: dict[str, Any]) -> ClientProfile:
-    """Version 2 asks no client whether it shows what belongs to every session."""
+    """Version 2 requires every client to show notices, compactions, plans and children."""
     return ClientProfile(
         forms=client_flag(params, "capabilities", "elicitation", "form"),
         pages=client_flag(params, "capabilities", "elicitation", "url"),

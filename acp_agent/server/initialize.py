@@ -97,10 +97,9 @@ LOGIN_PAGE: dict[str, Any] = {
 
 
 def version_for(params: dict[str, Any]) -> int | None:
-    """The highest version that we speak at or below the one asked for; None below all.
+    """Return the highest supported version up to the client's; None if there is none.
 
-    A client that asks for more than there is has parameters in one version's shape, and is
-    answered in that one.
+    A client of a later version is answered in the version whose shape its parameters have.
     """
     asked: int = params["protocolVersion"]
     version = max((known for known in SUPPORTED_VERSIONS if known <= asked), default=None)
@@ -110,7 +109,7 @@ def version_for(params: dict[str, Any]) -> int | None:
 
 
 def client_flag(params: dict[str, Any], *path: str) -> bool:
-    """Whether the client advertises a capability: true, or an object, at the end of `path`."""
+    """Return whether the client advertises a capability: true or an object at `path`."""
     value: Any = params
     for key in path:
         if not isinstance(value, dict):
@@ -122,13 +121,13 @@ def client_flag(params: dict[str, Any], *path: str) -> bool:
 def auth_methods(
     params: dict[str, Any], version: int, *, local: bool = True
 ) -> list[dict[str, Any]]:
-    """The ways to get a usable model, as this client can offer them.
+    """Return the authentication methods that this client can offer.
 
-    Clients show them in this order, the first one as the one to take: who is asked has no model
-    yet, and most probably no key that is configured.
+    Clients show them in this order and suggest the first: the user has no usable model yet, and
+    most probably no configured key.
 
-    The login page is for a client on this computer (`local`): nobody else's browser can open it.
-    Over ssh the browser most probably runs elsewhere, so the page is not the first one there.
+    Only a browser on this computer can open the login page (`local`). Over ssh the browser probably
+    runs elsewhere, so the page is not the first method there.
     """
     capabilities = "clientCapabilities" if version == 1 else "capabilities"
     methods: list[dict[str, Any]] = []
@@ -164,7 +163,7 @@ def auth_methods(
 
 
 def _in_language(methods: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The methods as the user reads them. In English nothing is imported for that."""
+    """Translate the methods. For English nothing is imported."""
     if not any(os.environ.get(name, "").lower().startswith("zh") for name in _LANGUAGE):
         return methods
     from acp_agent.config.localization import (  # noqa: PLC0415 - only where needed
@@ -184,7 +183,7 @@ def _in_language(methods: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _auth_method(method: dict[str, Any]) -> dict[str, Any]:
-    """A method in version 2's shape: its own name for the id, a type, variables as a list."""
+    """Return a method in the shape of version 2."""
     changed = {"methodId": method["id"], "type": method.get("type", "agent"), **method}
     del changed["id"]
     if "env" in changed:
@@ -195,10 +194,7 @@ def _auth_method(method: dict[str, Any]) -> dict[str, Any]:
 def initialize_result(
     params: dict[str, Any], version: int, *, local: bool = True
 ) -> dict[str, Any]:
-    """The result of `initialize` (Agent Client Protocol v1 and v2, InitializeResponse).
-
-    `local` as in `auth_methods`.
-    """
+    """Return the result of `initialize` (v1 and v2, InitializeResponse)."""
     info = {"name": "acp-agent", "title": "acp-agent", "version": __version__}
     methods = auth_methods(params, version, local=local)
     if version == 1:
@@ -221,11 +217,10 @@ FIRST_LINE_LIMIT = 65_536
 
 
 class Opening(NamedTuple):
-    """What the first line came to.
+    """The result of reading the first line.
 
-    `unread` are the bytes that the connection has yet to handle, `params` those of the
-    `initialize` that was answered (None: the connection handles it), `ended` says that the input
-    is at its end.
+    `unread` are the bytes left for the connection, `params` those of the answered `initialize`
+    (None: the connection handles the line), `ended` says that the input ended.
     """
 
     unread: bytes
@@ -234,7 +229,7 @@ class Opening(NamedTuple):
 
 
 def answer_first_line(input_fd: int, output_fd: int) -> Opening:
-    """Read up to the first line's end and answer it if it is a plain `initialize`."""
+    """Read the first line and answer it if it is a plain `initialize`."""
     buffer = b""
     while b"\n" not in buffer and len(buffer) < FIRST_LINE_LIMIT:
         piece = _read(input_fd)
@@ -277,7 +272,7 @@ def _answer(line: bytes) -> tuple[dict[str, Any] | None, bytes]:
 
 
 def _is_named(info: object) -> bool:
-    """Whether the client says who it is, as version 2 requires."""
+    """Return whether the client names itself, as version 2 requires."""
     return (
         isinstance(info, dict)
         and isinstance(info.get("name"), str)
@@ -286,11 +281,11 @@ def _is_named(info: object) -> bool:
 
 
 def _read(input_fd: int) -> bytes:
-    """What comes next; empty at the end, of which a reset socket is one."""
+    """Return the next bytes; empty at the end or after a reset."""
     while True:
         try:
             return os.read(input_fd, FIRST_LINE_LIMIT)
-        except BlockingIOError:  # whoever shares the open file made it non-blocking
+        except BlockingIOError:  # another process made the shared file non-blocking
             from protocol.transports.readiness import wait_readable  # noqa: PLC0415 - rare
 
             wait_readable(input_fd)
@@ -307,4 +302,4 @@ def _write(output_fd: int, data: bytes) -> None:
 
             wait_writable(output_fd)
         except OSError:
-            return  # nobody listens any more; the connection notices by itself
+            return  # nobody reads; the connection detects it

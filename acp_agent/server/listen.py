@@ -7,7 +7,6 @@ import errno
 import logging
 import os
 import secrets
-import signal
 import socket
 import ssl
 from collections.abc import Callable, Mapping
@@ -17,7 +16,6 @@ from acp_agent.config.paths import Paths
 from acp_agent.config.secrets import Secrets
 from acp_agent.errors import AcpAgentError, InvalidInputError, SessionNotFoundError
 from acp_agent.ids import SessionId
-from acp_agent.platform import posix
 from acp_agent.server.client_connection import ClientConnection
 from acp_agent.server.core import Core
 from acp_agent.server.remote.address import Address
@@ -26,6 +24,7 @@ from acp_agent.server.remote.endpoint import PATH, Endpoint
 from acp_agent.server.remote.front import Door
 from acp_agent.server.remote.guard import Guard
 from acp_agent.server.remote.limits import Limits
+from acp_agent.server.stdio import on_signals
 from acp_agent.server.surfaces import surface_for
 from protocol.transports.streamable_http import StreamableHttpTransport
 
@@ -139,13 +138,12 @@ async def _serve(
     scheme = "https" if listening.tls is not None else "http"
     shown = listening.address.host if listening.address.host == "localhost" else host
     ended = asyncio.Event()
-    _on_signals(ended.set)
+    on_signals(ended.set)
     watch = asyncio.create_task(connections.watch())
     url = f"{scheme}://{Address(shown, port)}{listening.path}"
     _log.info("listening on %s", url)
     announce(url)
     await ended.wait()
-    _log.info("ended by a signal")
     watch.cancel()
     endpoint.closing = True
     server.close()
@@ -235,10 +233,3 @@ def _affinity(path: str, *, secure: bool) -> str:
     """A cookie by which a proxy can lead a client to this process again (RFD, section 5)."""
     value = f"acp-affinity={secrets.token_hex(8)}; Path={path}; HttpOnly; SameSite=Strict"
     return f"{value}; Secure" if secure else value
-
-
-def _on_signals(end: Callable[[], object]) -> None:
-    """Let SIGTERM, SIGHUP and SIGINT end the serving."""
-    loop = asyncio.get_running_loop()
-    for number in (*posix.shutdown_signals(), signal.SIGINT):
-        signal.signal(number, lambda *_: loop.call_soon_threadsafe(end))

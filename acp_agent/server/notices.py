@@ -1,4 +1,4 @@
-"""What an editor is told of a turn that the process did not survive."""
+"""Notices and texts that both versions of the protocol show."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ CUT_CALL = "Cut off when the agent was stopped."
 
 
 def moved_note(translate: Translator) -> str:
-    """Return why a prompt ends at a client whose session another client opened."""
+    """Return why a prompt ends when another client opens the session."""
     return translate("Another client opened this session; its work goes on there.")
 
 
 def interrupted_note(translate: Translator) -> tuple[str, str]:
-    """A title, and what it means, in the user's language."""
+    """Return the title and the text about a turn that was open when the process died."""
     return translate(INTERRUPTED_TITLE), translate(INTERRUPTED_TEXT)
 
 
 def rewound_note(event: Rewound, translate: Translator) -> tuple[str, str]:
-    """A title, and what it means for what stands above it."""
+    """Return the title and the text about a rewind."""
     where = _where(event, translate)
     if not event.conversation:
         return translate("The files went back to {where}.", where=where), _files(event, translate)
@@ -55,7 +55,7 @@ def _files(event: Rewound, translate: Translator) -> str:
 
 
 def ended(event: BackgroundCommandChanged, translate: Translator) -> NoticeShown:
-    """What the user is told when a background command ended while no turn ran."""
+    """Return the notice that a background command ended while no turn ran."""
     name, command = event.name, event.command
     if event.status == "lost":
         title = translate(

@@ -1,4 +1,4 @@
-"""The client as one session asks it: what is asked in a turn carries the trace of that turn."""
+"""Requests of one session to the client. They carry the trace of the session's turn."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ R = TypeVar("R")
 
 
 class SessionRequests:
-    """A connection as one session uses it.
+    """Sends the requests of one session.
 
     Args:
         connection: the client's.
-        trace: gives the trace that the session's requests are part of at the moment.
+        trace: gives the trace of the session's turn.
     """
 
     def __init__(self, connection: Connection, trace: Callable[[], TraceContext | None]) -> None:
@@ -43,7 +43,7 @@ class SessionRequests:
         timeout: float | None = None,
         late: Callable[[R], None] | None = None,
     ) -> R:
-        """Ask and wait for the answer; see `Connection.request`."""
+        """Send a request and wait for the response; see `Connection.request`."""
         trace = self._trace()
         if trace is not None and isinstance(params, Struct):
             params = structs.replace(params, meta=trace.meta)
@@ -51,9 +51,9 @@ class SessionRequests:
 
 
 def reason_of(error: RpcError, secrets: Iterable[str]) -> str:
-    """Return why the client refused a request: one short line without secrets.
+    """Return why the client refused a request, as one short line without secrets.
 
-    The detail that libraries put beside a general "Internal error" is part of it.
+    It includes the detail that libraries add to a general "Internal error".
     """
     data = error.data
     details = (data.get("details") or data.get("reason")) if isinstance(data, dict) else data
@@ -63,17 +63,17 @@ def reason_of(error: RpcError, secrets: Iterable[str]) -> str:
     return first_line(scrub(text, secrets), REASON_LIMIT) or f"error {error.code}"
 
 
-# What sends requests to the client, in a session's name or outside of any.
+# What sends requests to the client, for a session or outside of any.
 Requester = Connection | SessionRequests
 
 
 async def users_answer(asking: Awaitable[R]) -> R:
-    """The answer to a request by which the client asks the user.
+    """Return the answer to a request that asks the user.
 
     Raises:
         EditorFailedError: the client could not ask, or what it answered has the wrong shape.
-        EditorGoneError: the client left before it answered. Whoever asked must not go on as if the
-            user had said no: they said nothing.
+        EditorGoneError: the client left before it answered. The caller must not take this for a
+            refusal.
     """
     try:
         return await asking

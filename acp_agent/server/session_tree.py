@@ -18,10 +18,10 @@ from acp_agent.ids import CallId, SessionId
 
 
 class Target(NamedTuple):
-    """A session that the client is shown, and one of its calls.
+    """Where the user is asked: a session that the client is shown, and one of its calls.
 
-    `call` is None where the client is not shown it. `of` is the title of the child whose call it
-    is, where that is shown as one of the parent's.
+    `call` is None if the client is not shown the call. `of` is the title of the child session, if
+    its call is shown as one of the parent's.
     """
 
     session: SessionId
@@ -30,48 +30,47 @@ class Target(NamedTuple):
 
 
 def child_call_title(child: str, title: str) -> str:
-    """The title of a child's call among those of its parent; "" for a call of the parent's own."""
+    """Return the title of a child's call among its parent's; `child` is "" for the parent's own."""
     return f"{child} › {title}" if child else title
 
 
 UpdateT_co = TypeVar("UpdateT_co", covariant=True)
 
-ParentEvent = (
-    SubagentChanged | SessionMessageSent | SessionMessageText
-)  # what a parent has of children
+# The events about children that are shown in the parent.
+ParentEvent = SubagentChanged | SessionMessageSent | SessionMessageText
 
 
 class SessionProjector(Protocol[UpdateT_co]):
-    """What turns the events of one session into updates."""
+    """Turns the events of one session into updates."""
 
     def project(self, event: AnyEvent) -> Sequence[UpdateT_co]:
-        """The updates that show `event`."""
+        """Return the updates that show `event`."""
         ...
 
     def cut_off(self) -> Sequence[UpdateT_co]:
-        """The updates that end what was shown as under way."""
+        """Return the updates that end what was shown as running."""
         ...
 
 
 class ChildrenProjector(Protocol[UpdateT_co]):
-    """What turns the events of a session's children into updates, each with its session."""
+    """Turns the events of a session's children into updates, each with its session."""
 
     def project(
         self, parent: SessionId, event: ParentEvent | ChildWorked
     ) -> Iterable[tuple[SessionId, UpdateT_co]]:
-        """The updates that show `event`."""
+        """Return the updates that show `event`."""
         ...
 
     def place(self, parent: SessionId, call: CallId) -> Target:
-        """Where the user is asked about a call, of the parent or of a child."""
+        """Return where the user is asked about a call of the parent or of a child."""
         ...
 
     def announced(self, parent: SessionId) -> Iterable[tuple[SessionId, UpdateT_co]]:
-        """What a client that missed the beginning has to know of the children at work."""
+        """Return the updates about working children for a client that did not see them start."""
         ...
 
     def turn_over(self, parent: SessionId) -> Iterable[tuple[SessionId, UpdateT_co]]:
-        """The parent's turn ended: what is open still is what could not be written."""
+        """End what is still open, as the parent's turn ended."""
         ...
 
 
@@ -81,11 +80,11 @@ UpdateT = TypeVar("UpdateT")
 
 
 class SessionTree(Generic[UpdateT]):
-    """Turns the events of a session into updates. Feed it every event from the first one on.
+    """Turns the events of a session and its children into updates. Needs every event.
 
     Args:
-        session: whose events they are.
-        own: shows what it does itself.
+        session: the session.
+        own: shows the session's own events.
         children: makes what shows its children; most sessions have none.
     """
 
@@ -101,7 +100,7 @@ class SessionTree(Generic[UpdateT]):
         self._children: ChildrenProjector[UpdateT] | None = None
 
     def updates(self, event: AnyEvent) -> Iterable[tuple[SessionId, UpdateT]]:
-        """The updates that show `event`, each with the session that it belongs to."""
+        """Return the updates that show `event`, each with its session."""
         if type(event) in _OF_CHILDREN:
             if self._children is None:
                 self._children = self._make_children()
@@ -115,11 +114,11 @@ class SessionTree(Generic[UpdateT]):
         return [(self._session, update) for update in shown] if shown else ()
 
     def place(self, call: CallId | None) -> Target:
-        """Where the user is asked about a call, or (None) about something else."""
+        """Return where the user is asked about a call, or about something else (None)."""
         if self._children is None or call is None:
             return Target(self._session, call)
         return self._children.place(self._session, call)
 
     def announced(self) -> Iterable[tuple[SessionId, UpdateT]]:
-        """What a client that missed the beginning has to know of the children at work."""
+        """Return the updates about working children for a client that did not see them start."""
         return () if self._children is None else self._children.announced(self._session)

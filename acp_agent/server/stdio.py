@@ -1,4 +1,4 @@
-"""The server on a pair of descriptors: from the first line to the last."""
+"""Serves one client on a pair of descriptors."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def serve_stdio(
 async def _serve(link: ClientConnection, opening: Opening) -> None:
     if opening.params is not None:
         link.handshake.opened(opening.params)
-    _on_signals(link.connection.stop)
+    on_signals(link.connection.stop)
     await link.run()
 
 
@@ -76,13 +76,13 @@ async def _close(core: Core) -> None:
         _log.warning("not everything could be ended within %.0f seconds", CLOSE_SECONDS)
 
 
-def _on_signals(end: Callable[[], None]) -> None:
-    """Let SIGTERM, SIGHUP and SIGINT end the serving; where it ends already they change nothing."""
+def on_signals(end: Callable[[], object]) -> None:
+    """Let SIGTERM, SIGHUP and SIGINT end the serving; a second one does nothing."""
     loop = asyncio.get_running_loop()
 
-    def came() -> None:
+    def end_once() -> None:
         _log.info("ended by a signal")
         end()
 
     for number in (*posix.shutdown_signals(), signal.SIGINT):
-        signal.signal(number, lambda *_: loop.call_soon_threadsafe(came))
+        signal.signal(number, lambda *_: loop.call_soon_threadsafe(end_once))

@@ -6,22 +6,20 @@ A client puts it into the root of a request's `_meta` (Extensibility, The `_meta
 from __future__ import annotations
 
 import re
-from typing import Any
+from contextvars import ContextVar
+from typing import Any, Final
 
 from msgspec import Struct
-
-from acp_agent.server.trace_mark import TRACE_MARK
 
 TRACESTATE_CHARACTERS = 512  # Trace Context, section 3.3.1.5: at least so many are passed on
 TRACESTATE_MEMBERS = 32  # section 3.3.1.1
 BAGGAGE_CHARACTERS = 8_192  # Baggage, section 3.3.2
 
-# Trace Context, section 3.2: version, trace, caller's span, flags; all of one length.
-_TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
-_MEMBER = re.compile(
-    r"[ \t]*[a-z0-9][a-z0-9_\-*/@]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{1,256}[ \t]*"
-)
-_VISIBLE = re.compile(r"[\x20-\x7e]+")
+# Trace Context, section 3.2: version, trace, caller's span, flags. The patterns are compiled when
+# first used, as few clients trace.
+_TRACEPARENT = r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})"
+_MEMBER = r"[ \t]*[a-z0-9][a-z0-9_\-*/@]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{1,256}[ \t]*"
+_VISIBLE = r"[\x20-\x7e]+"
 
 
 class TraceContext(Struct, frozen=True, kw_only=True):
@@ -33,36 +31,34 @@ class TraceContext(Struct, frozen=True, kw_only=True):
 
     @property
     def mark(self) -> str:
-        """What lines of the log have at their end."""
+        """The end of log lines that belong to the trace."""
         _, trace, span, _ = self.traceparent.split("-")
         return f" trace={trace} span={span}"
 
     @property
     def meta(self) -> dict[str, Any]:
-        """The same as the root of a `_meta`, to be given back to the client."""
+        """The trace as the root of a `_meta` for the client."""
         return self.parent if self.baggage is None else {**self.parent, "baggage": self.baggage}
 
     @property
     def parent(self) -> dict[str, Any]:
-        """The same for others than the client, who are not to have its baggage.
+        """The trace as a `_meta` for others, without baggage, which may be private.
 
-        Baggage may be about the user, and is for those alone who are trusted with it (Baggage,
-        Privacy Considerations).
+        Source: W3C Baggage, Privacy Considerations.
         """
         known = {"traceparent": self.traceparent, "tracestate": self.tracestate}
         return {name: value for name, value in known.items() if value is not None}
 
 
 def trace_context(meta: dict[str, Any]) -> TraceContext | None:
-    """The trace that a `_meta` names; None where it names none that is well-formed.
+    """Return the trace that a `_meta` names; None without a well-formed one.
 
-    What does not keep to the rules is left out: it must not fail a request. Without a trace there
-    is neither a state nor baggage.
+    Malformed parts are left out, so that they do not fail the request.
     """
     parent = meta.get("traceparent")
     if not isinstance(parent, str):
         return None
-    parts = _TRACEPARENT.fullmatch(parent)
+    parts = re.fullmatch(_TRACEPARENT, parent)
     if parts is None or parts[1] == "ff" or not int(parts[2], 16) or not int(parts[3], 16):
         return None
     state, baggage = meta.get("tracestate"), meta.get("baggage")
@@ -74,7 +70,7 @@ def trace_context(meta: dict[str, Any]) -> TraceContext | None:
 
 
 def take_over(meta: dict[str, Any]) -> None:
-    """Mark what the current task, and those that it starts, write to the log."""
+    """Mark the log lines of the current task and of the tasks that it starts."""
     context = trace_context(meta)
     if context is not None:
         TRACE_MARK.set(context.mark)
@@ -84,8 +80,12 @@ def _is_state(text: str) -> bool:
     members = text.split(",")
     if len(text) > TRACESTATE_CHARACTERS or len(members) > TRACESTATE_MEMBERS:
         return False
-    return all(_MEMBER.fullmatch(member) for member in members if member.strip())
+    return all(re.fullmatch(_MEMBER, member) for member in members if member.strip())
 
 
 def _is_baggage(text: str) -> bool:
-    return len(text) <= BAGGAGE_CHARACTERS and _VISIBLE.fullmatch(text) is not None
+    return len(text) <= BAGGAGE_CHARACTERS and re.fullmatch(_VISIBLE, text) is not None
+
+
+# Only for the log. A request's handler sets it in its task, and the turn's task inherits it.
+TRACE_MARK: Final[ContextVar[str]] = ContextVar("trace_mark", default="")

@@ -19,7 +19,7 @@ MODULES = sorted(
 # library asks for.
 EXCEPTIONS = {
     "acp_agent/ids.py",
-    "acp_agent/server/trace_mark.py",
+    "acp_agent/server/trace_context.py",
     "acp_agent/extensions/mcp/sanitizer.py",
 }
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from acp_agent.server.conversion import DEEPEST, raw_input
+from acp_agent.server.conversion import MAX_DEPTH, raw_input
 
 
 def nested(levels: int) -> str:
@@ -17,9 +17,9 @@ def nested(levels: int) -> str:
     "arguments",
     [
         '{"path": "a.py", "limit": 200}',
-        json.dumps({"text": "{[" * DEEPEST}),
-        json.dumps({"rows": [[] for _ in range(2 * DEEPEST)]}),
-        nested(DEEPEST),
+        json.dumps({"text": "{[" * MAX_DEPTH}),
+        json.dumps({"rows": [[] for _ in range(2 * MAX_DEPTH)]}),
+        nested(MAX_DEPTH),
     ],
 )
 def test_arguments_are_values_however_many_brackets_are_in_them(arguments: str) -> None:
@@ -30,8 +30,8 @@ def test_arguments_are_values_however_many_brackets_are_in_them(arguments: str) 
     "arguments",
     [
         '{"path": "a.py"',
-        nested(DEEPEST + 1),
-        json.dumps({"deep": json.loads(nested(DEEPEST))}),
+        nested(MAX_DEPTH + 1),
+        json.dumps({"deep": json.loads(nested(MAX_DEPTH))}),
     ],
 )
 def test_arguments_that_a_client_might_not_read_are_shown_as_they_are(arguments: str) -> None:

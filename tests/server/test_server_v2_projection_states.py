@@ -32,9 +32,9 @@ def test_what_is_asked_of_the_user_is_a_state_unless_something_else_goes_on() ->
     assert states(live([ToolEnded(call=other)], projector)) == ["requires_action"]
     decided = PermissionDecided(call=CALL, allowed=True, by="user")
     assert states(live([decided, ToolStarted(call=CALL)], projector)) == ["running"]
-    assert states(as_json(projector.activity.asks(CALL))) == ["requires_action"]
+    assert states(as_json(projector.activity.call_waits(CALL))) == ["requires_action"]
     assert states(as_json([projector.activity.now()])) == ["requires_action"]
-    assert states(as_json(projector.activity.answered(CALL))) == ["running"]
+    assert states(as_json(projector.activity.call_answered(CALL))) == ["running"]
     assert states(live([ToolEnded(call=CALL)], projector)) == []
 
 

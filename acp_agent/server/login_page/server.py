@@ -27,9 +27,9 @@ from acp_agent.server.login_page.http import (
     read_request,
     send_reply,
 )
-from acp_agent.server.visitors import Visitor, Visitors
+from acp_agent.server.open_sockets import OpenSocket, OpenSockets
 
-READ_SECONDS = 10.0  # what a visitor may take to send a request, and to read what is answered
+READ_SECONDS = 10.0  # what a open_socket may take to send a request, and to read what is answered
 CONNECTIONS = 8
 TOO_SLOW = 408  # Request Timeout (RFC 9110, section 15.5.9)
 FORM_TYPE = "application/x-www-form-urlencoded"
@@ -73,7 +73,7 @@ async def login_page(providers: Sequence[Provider], keeper: Keeper) -> AsyncIter
 
 
 class LoginPage:
-    """What visitors of the page get. Made by `login_page`.
+    """What open_sockets of the page get. Made by `login_page`.
 
     Its address has a name that nobody can guess, and is known to the editor alone. A page of
     another site can neither read it (it is of another origin) nor send its form: that carries a
@@ -89,7 +89,7 @@ class LoginPage:
         self._trying = False
         self._done: asyncio.Future[Provider] = asyncio.get_running_loop().create_future()
         self._visits: set[asyncio.Task[None]] = set()
-        self._visitors = Visitors(CONNECTIONS)
+        self._open_sockets = OpenSockets(CONNECTIONS)
 
     @property
     def url(self) -> str:
@@ -97,11 +97,11 @@ class LoginPage:
         return f"http://127.0.0.1:{self.port}{self._path}"
 
     async def done(self) -> Provider:
-        """Wait until a key is kept and the visitor was told so; gives whose it is."""
+        """Wait until a key is kept and the open_socket was told so; gives whose it is."""
         return await asyncio.shield(self._done)
 
     async def aclose(self) -> None:
-        """Leave every visitor."""
+        """Leave every open_socket."""
         self._done.cancel()
         for visit in self._visits:
             visit.cancel()
@@ -111,39 +111,39 @@ class LoginPage:
 
     def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Somebody connected."""
-        visitor = self._visitors.enter(writer.transport.abort)
-        if visitor is None:
+        open_socket = self._open_sockets.enter(writer.transport.abort)
+        if open_socket is None:
             writer.close()
             return
-        visit = asyncio.create_task(self._visit(reader, writer, visitor))
+        visit = asyncio.create_task(self._visit(reader, writer, open_socket))
         self._visits.add(visit)
         visit.add_done_callback(self._visits.discard)
 
     async def _visit(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, visitor: Visitor
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, open_socket: OpenSocket
     ) -> None:
         protocol = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES)
         ends: Provider | None = None
         try:
-            reply = await self._reply(protocol, reader, visitor)
+            reply = await self._reply(protocol, reader, open_socket)
             ends = reply.ends
             async with asyncio.timeout(READ_SECONDS):
                 await send_reply(protocol, writer, reply)
             if protocol.their_state is not h11.DONE and reply.status != TOO_SLOW:
                 await read_away(reader)
         except (OSError, TimeoutError, h11.ProtocolError):
-            pass  # the visitor left, or is no browser; what it sent is in no log
-        except Exception as error:  # noqa: BLE001 - a visitor must not end the login
+            pass  # the open_socket left, or is no browser; what it sent is in no log
+        except Exception as error:  # noqa: BLE001 - a open_socket must not end the login
             _log.error("the login page failed (%s)", type(error).__name__)
         finally:
-            visitor.leave()
+            open_socket.leave()
             with suppress(OSError):
                 writer.close()
             if ends is not None and not self._done.done():
                 self._done.set_result(ends)
 
     async def _reply(
-        self, protocol: h11.Connection, reader: asyncio.StreamReader, visitor: Visitor
+        self, protocol: h11.Connection, reader: asyncio.StreamReader, open_socket: OpenSocket
     ) -> Reply:
         try:
             async with asyncio.timeout(READ_SECONDS):
@@ -156,20 +156,20 @@ class LoginPage:
             return _refusal(refusal.status, "en")
         language = language_for(request.headers.get("accept-language", ""))
         try:
-            return await self._answer(request, language, visitor)
+            return await self._answer(request, language, open_socket)
         except RefusedRequestError as refusal:
             return _refusal(refusal.status, language)
 
     # -- requests ----------------------------------------------------------------------------
 
-    async def _answer(self, request: Request, language: Language, visitor: Visitor) -> Reply:
+    async def _answer(self, request: Request, language: Language, open_socket: OpenSocket) -> Reply:
         """The page for a request.
 
         Raises:
             RefusedRequestError: it is none for this page.
         """
         self._check_address(request)
-        visitor.let_in()
+        open_socket.admit()
         if self._done.done():
             raise RefusedRequestError(410)
         if request.method == "GET":

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
+from acp_agent.server.open_sockets import OpenSocket, OpenSockets
 from acp_agent.server.remote.endpoint import Endpoint
 from acp_agent.server.remote.frame_lengths import PREFACE
 from acp_agent.server.remote.http1 import Http1
-from acp_agent.server.visitors import Visitor, Visitors
 
 
 class Door:
@@ -17,12 +17,12 @@ class Door:
         endpoint: what answers their requests.
 
     Attributes:
-        visitors: those that are open.
+        open_sockets: those that are open.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
-        self.visitors = Visitors(endpoint.limits.sockets)
+        self.open_sockets = OpenSockets(endpoint.limits.sockets)
 
     def protocol(self) -> asyncio.Protocol:
         """What reads the first bytes of a socket that was accepted."""
@@ -35,7 +35,7 @@ class _Front(asyncio.Protocol):
     def __init__(self, door: Door) -> None:
         self._door = door
         self._transport: asyncio.Transport | None = None
-        self._visitor: Visitor | None = None
+        self._open_socket: OpenSocket | None = None
         self._first = b""
         self._timer: asyncio.TimerHandle | None = None
 
@@ -43,8 +43,8 @@ class _Front(asyncio.Protocol):
         """A socket was accepted."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        self._visitor = self._door.visitors.enter(transport.abort)
-        if self._visitor is None:
+        self._open_socket = self._door.open_sockets.enter(transport.abort)
+        if self._open_socket is None:
             transport.abort()
             return
         tune(transport)
@@ -67,21 +67,21 @@ class _Front(asyncio.Protocol):
         """The client is gone before it said anything."""
         if self._timer is not None:
             self._timer.cancel()
-        if self._visitor is not None:
-            self._visitor.leave()
+        if self._open_socket is not None:
+            self._open_socket.leave()
 
     def _hand_over(self, *, http2: bool) -> None:
         assert self._transport is not None
-        assert self._visitor is not None
+        assert self._open_socket is not None
         if self._timer is not None:
             self._timer.cancel()
         protocol: asyncio.Protocol
         if http2:
             from acp_agent.server.remote.http2 import Http2  # noqa: PLC0415 - where it is spoken
 
-            protocol = Http2(self._door.endpoint, self._visitor)
+            protocol = Http2(self._door.endpoint, self._open_socket)
         else:
-            protocol = Http1(self._door.endpoint, self._visitor)
+            protocol = Http1(self._door.endpoint, self._open_socket)
         self._transport.set_protocol(protocol)
         protocol.connection_made(self._transport)
         if self._first:

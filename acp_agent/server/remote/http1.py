@@ -9,6 +9,7 @@ from typing import Final
 import h11
 from wsproto.utilities import generate_accept_token
 
+from acp_agent.server.open_sockets import OpenSocket
 from acp_agent.server.remote.chunked_stream import ChunkedStream
 from acp_agent.server.remote.endpoint import Endpoint
 from acp_agent.server.remote.exchange import (
@@ -19,7 +20,6 @@ from acp_agent.server.remote.exchange import (
     peer_of,
     refusal,
 )
-from acp_agent.server.visitors import Visitor
 from protocol.transports.buffered import BufferedWriter
 
 _HEAD_LIMIT: Final = 16 * 1024  # bytes of a request line and its headers
@@ -31,13 +31,13 @@ class Http1(asyncio.Protocol):
 
     Args:
         endpoint: what answers.
-        visitor: the socket among the others.
+        open_socket: the socket among the others.
     """
 
-    def __init__(self, endpoint: Endpoint, visitor: Visitor) -> None:
+    def __init__(self, endpoint: Endpoint, open_socket: OpenSocket) -> None:
         self._endpoint = endpoint
         self._limits = endpoint.limits
-        self._visitor = visitor
+        self._open_socket = open_socket
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_LIMIT)
         self._writer = BufferedWriter(on_idle=self._idle)
         self._transport: asyncio.Transport | None = None
@@ -78,7 +78,7 @@ class Http1(asyncio.Protocol):
         self._writer.lost()
         if self._task is not None:
             self._task.cancel()
-        self._visitor.leave()
+        self._open_socket.leave()
 
     def pause_writing(self) -> None:
         """The system takes no more bytes for now."""
@@ -126,7 +126,7 @@ class Http1(asyncio.Protocol):
         if reply is not None:
             self._refuse(reply)
             return
-        self._visitor.let_in()
+        self._open_socket.admit()
         self._wait(self._limits.body)
         if self._http.they_are_waiting_for_100_continue:
             go_on = h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue")
@@ -210,8 +210,8 @@ class Http1(asyncio.Protocol):
         if reply is not None:
             self._refuse(reply)
             return
-        self._visitor.let_in()
-        upgraded = self._endpoint.upgrade(request, self._visitor.leave)
+        self._open_socket.admit()
+        upgraded = self._endpoint.upgrade(request, self._open_socket.leave)
         if isinstance(upgraded, Reply):
             self._refuse(upgraded)
             return

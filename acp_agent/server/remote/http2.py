@@ -13,6 +13,7 @@ import h2.exceptions
 from h2.errors import ErrorCodes
 from h2.settings import SettingCodes, Settings
 
+from acp_agent.server.open_sockets import OpenSocket
 from acp_agent.server.remote.endpoint import Endpoint
 from acp_agent.server.remote.exchange import (
     Request,
@@ -23,7 +24,6 @@ from acp_agent.server.remote.exchange import (
 from acp_agent.server.remote.frame_lengths import PREFACE, FrameLengths
 from acp_agent.server.remote.http2_answers import Http2Answers
 from acp_agent.server.remote.http2_stream import Http2Stream
-from acp_agent.server.visitors import Visitor
 
 _STREAMS: Final = 100  # requests that a client may have open at the same time
 _WINDOW: Final = 1024 * 1024  # bytes that a client may send before we acknowledge some
@@ -36,13 +36,13 @@ class Http2(asyncio.Protocol):
 
     Args:
         endpoint: what answers.
-        visitor: the socket among the others.
+        open_socket: the socket among the others.
     """
 
-    def __init__(self, endpoint: Endpoint, visitor: Visitor) -> None:
+    def __init__(self, endpoint: Endpoint, open_socket: OpenSocket) -> None:
         self._endpoint = endpoint
         self._limits = endpoint.limits
-        self._visitor = visitor
+        self._open_socket = open_socket
         config = h2.config.H2Configuration(client_side=False, header_encoding=None)
         self._http = h2.connection.H2Connection(config=config)
         self._answers = Http2Answers(self._http, limit=self._limits.message)
@@ -102,7 +102,7 @@ class Http2(asyncio.Protocol):
             self._timer.cancel()
         self._answers.forget_all()
         self._writer.lost()
-        self._visitor.leave()
+        self._open_socket.leave()
 
     def pause_writing(self) -> None:
         """The system takes no more bytes for now."""
@@ -144,7 +144,7 @@ class Http2(asyncio.Protocol):
         if reply is not None:
             self._answers.reply(stream, reply)
         else:
-            self._visitor.let_in()
+            self._open_socket.admit()
 
     def _on_data(self, event: h2.events.DataReceived) -> None:
         size = event.flow_controlled_length or 0

@@ -1,4 +1,8 @@
-"""Child sessions for clients of version 1 that advertise `subagents`."""
+"""Children of a session, for clients of version 1 with child sessions and without.
+
+A client without child sessions sees a child's work in the card of the parent's call. A question
+needs a card of its own: the child's call gets one among the parent's when the user is asked.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +53,7 @@ _QUESTION = "ask_user"  # the tool that asks the user by itself
 
 
 class AskedCalls:
-    """Shows calls of children as the parent's. Feed it every event that is of them.
+    """Shows calls of children as the parent's. Needs every event about children.
 
     Args:
         projector: shows the calls.
@@ -60,14 +64,14 @@ class AskedCalls:
         self._projector = projector
         self._translate = translate
         self._titles: dict[SessionId, str] = {}
-        # Those that are open and not shown, with what shows them until they run.
+        # Open calls that are hidden, with the events that show them until they run.
         self._hidden: dict[CallId, list[ToolCalled | ToolShown]] = {}
-        self._shown: dict[CallId, SessionId] = {}  # those that are open, and whose they are
+        self._shown: dict[CallId, SessionId] = {}  # open calls that are shown, with their sessions
 
     def project(
         self, parent: SessionId, event: ParentEvent | ChildWorked
     ) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
-        """The updates that show `event`, each with the session that it belongs to."""
+        """Return the updates that show `event`, each with its session."""
         if isinstance(event, SubagentChanged) and event.title is not None:
             self._titles[event.session] = event.title
         if not isinstance(event, ChildWorked):
@@ -81,26 +85,26 @@ class AskedCalls:
                     yield parent, self._projector.cut(call)
 
     def place(self, parent: SessionId, call: CallId) -> Target:
-        """Where the user is asked about a call."""
+        """Return where the user is asked about a call."""
         if call in self._hidden:
             return Target(parent, None)
         child = self._shown.get(call)
         return Target(parent, call, "" if child is None else self._title(child))
 
     def announced(self, parent: SessionId) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
-        """Nothing: of children, such a client knows nothing."""
+        """Return nothing: such a client does not see children."""
         del parent
         yield from ()
 
     def turn_over(self, parent: SessionId) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
-        """The parent's turn ended. What is open still is what could not be written."""
+        """Cut off the open calls, as the parent's turn ended."""
         for call in self._shown:
             yield parent, self._projector.cut(call)
         self._hidden.clear()
         self._shown.clear()
 
     def _due(self, child: SessionId, did: AnyEvent) -> Iterator[AnyEvent]:
-        """What is to be shown now."""
+        """Return the events to show now."""
         match did:
             case ToolCalled() if did.name == _QUESTION:
                 self._shown[did.call] = child
@@ -121,19 +125,19 @@ class AskedCalls:
                 pass
 
     def _keep(self, did: ToolStarted | ToolShown | ToolOutput | ToolEnded) -> None:
-        """An event of a call that is not shown: what a card would have to begin with."""
+        """Keep an event of a hidden call for the start of its card."""
         match did:
             case ToolShown() if self._hidden.get(did.call):
                 self._hidden[did.call].append(did)
             case ToolStarted() if did.call in self._hidden:
-                self._hidden[did.call].clear()  # nobody is asked any more whether it may run
+                self._hidden[did.call].clear()  # the user is no longer asked about it
             case ToolEnded():
                 self._hidden.pop(did.call, None)
             case _:
                 pass
 
     def _titled(self, child: SessionId, event: AnyEvent) -> AnyEvent:
-        """An event of a call, whose title says in which child it is."""
+        """Return an event of a call with the child's title in the call's title."""
         event = localize(event, self._translate)
         if isinstance(event, ToolCalled | ToolShown) and event.title is not None:
             return replace(event, title=child_call_title(self._title(child), event.title))

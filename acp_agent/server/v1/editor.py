@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class EditorV1(ClientEditor):
-    """Shows events as version 1 does, and asks as it does.
+    """Shows events and asks the user in the messages of version 1.
 
     Its arguments are those of `ClientEditor`.
     """
@@ -57,14 +57,14 @@ class EditorV1(ClientEditor):
         self._held: dict[SessionId, list[NoticeShown]] = {}
 
     def forget(self, session: SessionId) -> None:
-        """The session is closed."""
+        """Drop what is known of a closed session."""
         super().forget(session)
         self._trees.pop(session, None)
         self._in_turn.discard(session)
         self._held.pop(session, None)
 
     def buffers(self, session: SessionId) -> EditorBuffers | None:
-        """The editor's files; None where it offers none."""
+        """Return the client's files; None if it offers none."""
         if not (self.client.reads_files or self.client.writes_files):
             return None
         from acp_agent.server.v1.editor_files import ClientBuffers  # noqa: PLC0415 - for prompts only
@@ -74,19 +74,19 @@ class EditorV1(ClientEditor):
         )
 
     def terminals(self, session: SessionId) -> EditorTerminals | None:
-        """The editor's terminals; None where it offers none or the user did not opt in."""
+        """Return the client's terminals; None if it offers none or the user did not opt in."""
         if not (self.client.terminals and self._core.use_terminals):
             return None
         from acp_agent.server.v1.editor_terminals import ClientTerminals  # noqa: PLC0415 - on opt-in only
 
         def place() -> SessionId:
-            """A child's calls are its parent's to a client that knows of no child sessions."""
+            """Without child sessions, a child's calls are shown as its parent's."""
             return session if self.client.subagents else self.parent_of(session) or session
 
         return ClientTerminals(self.requests(session), place, secrets=self._core.secrets.values)
 
     async def show(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
-        """Send what shows the events; waits while the client reads too slowly."""
+        """Send the updates that show events; wait while the client reads too slowly."""
         tree = self._tree(session)
         self.register_children(session, events)
         for event in self._due(session, merge_adjacent(events, output=False)):
@@ -100,7 +100,7 @@ class EditorV1(ClientEditor):
         await self._connection.drain()
 
     def _show_last(self, session: SessionId, left: Sequence[AnyEvent]) -> None:
-        """Send what shows the last events of a session that moves away."""
+        """See `ClientEditor`."""
         tree = self._trees.get(session)
         if tree is not None:
             for event in left:
@@ -123,11 +123,11 @@ class EditorV1(ClientEditor):
         )
 
     def _due(self, session: SessionId, events: Sequence[AnyEvent]) -> Iterator[AnyEvent]:
-        """The events in the order in which they are to be shown.
+        """Return the events in the order in which they are shown.
 
-        For a client without notices a notice is written as a thought, and thoughts belong to a
-        turn: one that comes between two turns is held back until the next begins. The end of a
-        background command is told as a notice where no turn runs, in which the model would say it.
+        A client without notices is sent them as thoughts, which belong to a turn: a notice between
+        turns waits for the next one. The end of a background command becomes a notice if no turn
+        runs, as the model does not report it.
         """
         for event in self._with_background_ends(session, events):
             match event:
@@ -167,7 +167,7 @@ class EditorV1(ClientEditor):
                 await self._connection.drain()
 
     def catch_up(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
-        """Take in what was shown to others, so that what comes now is understood."""
+        """Take in events that were shown to other clients, without sending them."""
         tree = self._begin(session)
         for event in self._own_events(session, events):
             for _ in tree.updates(event):
@@ -181,7 +181,7 @@ class EditorV1(ClientEditor):
                     pass
 
     def announce_children(self, session: SessionId) -> None:
-        """Send what a client has to know of the children at work whose beginning it missed."""
+        """Send what the client must know of working children whose start it did not see."""
         for of, update in self._tree(session).announced():
             self.update(of, update)
 
@@ -192,7 +192,7 @@ class EditorV1(ClientEditor):
         )
 
     def offer_commands(self, session: SessionId, commands: Sequence[Command]) -> None:
-        """Say which slash commands there are now (Slash Commands)."""
+        """Send the slash commands (Slash Commands)."""
         self.update(
             session,
             acp.AvailableCommandsUpdate(
@@ -210,7 +210,7 @@ class EditorV1(ClientEditor):
         )
 
     def show_options(self, session: SessionId, options: Sequence[Option]) -> None:
-        """Say which options there are now, with their values (Session Config Options)."""
+        """Send the options with their values (Session Config Options)."""
         self.update(session, acp.ConfigOptionUpdate(config_options=config_options(options)))
 
     async def _chosen_option(
@@ -244,5 +244,5 @@ class EditorV1(ClientEditor):
         return response.outcome.option_id, response.meta
 
     def _target(self, session: SessionId, call: CallId | None) -> Target:
-        """Where the user is asked about a call of a session, or of a child of its."""
+        """See `ClientEditor`."""
         return self._tree(self.parent_of(session) or session).place(call)

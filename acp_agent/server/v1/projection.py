@@ -1,4 +1,4 @@
-"""What an editor sees of a session's events: the same function live and in a replay.
+"""What a client of version 1 sees of a session's events, live and in a replay.
 
 Source: Agent Client Protocol v1, SessionUpdate.
 """
@@ -43,13 +43,11 @@ TAIL = 8_000  # characters of a running command's output that a client without l
 
 
 class Projector:
-    """Turns one session's events into updates. Feed it every event from the first one on.
-
-    What children of the session do is shown by `acp_agent.server.session_tree.SessionTree`.
+    """Turns one session's own events into updates. Needs every event from the first one on.
 
     Args:
-        client: what the editor can show.
-        replay: whether the user's own words are shown; live, the editor shows them by itself.
+        client: what the client can show.
+        replay: whether the user's prompts are shown; live, the client shows them itself.
         translate: translates texts for the user.
     """
 
@@ -85,7 +83,7 @@ class Projector:
             self._by_type[CompactionSummaryText] = summary_chunk
 
     def project(self, event: AnyEvent) -> Sequence[acp.SessionUpdate]:
-        """The updates that show `event`; none for what only the journal needs."""
+        """Return the updates that show `event`; none for one that only the journal needs."""
         show = self._by_type.get(type(event))
         if show is None:
             return ()
@@ -134,7 +132,7 @@ class Projector:
 
     def _started(self, event: ToolStarted) -> Sequence[acp.SessionUpdate]:
         if event.call not in self._shown:
-            return ()  # its id is damaged, here or where it was called
+            return ()  # the id is damaged, here or in the call
         if event.cwd is not None:
             self._live_output[event.call] = ""
         if event.cwd is None or not self._client.terminal_output:
@@ -150,7 +148,7 @@ class Projector:
 
     def _output(self, event: ToolOutput) -> Sequence[acp.SessionUpdate]:
         if event.call not in self._live_output:
-            return ()  # the command goes on behind its call, to which nothing can be added
+            return ()  # the command runs in the background; an ended call takes no output
         if self._client.terminal_output:
             data = {"terminal_id": event.call, "data": event.text}
             return [_update(event.call, meta={"terminal_output": data})]
@@ -165,11 +163,11 @@ class Projector:
         meta = None
         content = None if event.content is None else shown(event.content)
         if ran_command and self._client.terminal_output:
-            # The client has the whole output already, in the terminal that stays as the content.
+            # The client has the whole output in the terminal, which stays as the content.
             ended_by_itself = event.exit_code is not None or event.signal is not None
             if ended_by_itself or content is None:
                 content = None
-            else:  # the terminal does not have the reason
+            else:  # the terminal does not show the reason
                 content = [acp.Terminal(terminal_id=event.call), *content]
             meta = _terminal_exit(event.call, event.exit_code, event.signal)
         return [
@@ -203,7 +201,7 @@ class Projector:
 
     def _rewound(self, event: Rewound) -> Sequence[acp.SessionUpdate]:
         if not (event.in_turn or self._replay or self._client.notices):
-            return []  # nothing else may be said between turns; who asked for it has the response
+            return []  # between turns only notices may be shown; the requester has the response
         from acp_agent.server.notices import rewound_note  # noqa: PLC0415 - rare
 
         return [self._note("info", *rewound_note(event, self._translate))]
@@ -221,13 +219,13 @@ class Projector:
         return updates
 
     def cut_off(self) -> Sequence[acp.SessionUpdate]:
-        """The updates that end the calls which are open."""
+        """Return the updates that end the open calls."""
         return [self.cut(call) for call in tuple(self._shown)]
 
     def cut(self, call: CallId) -> acp.SessionUpdate:
-        """A call did not end, but the turn did; what it showed and put out stays to be seen.
+        """Show that a call was cut off with its turn. Its content and output stay.
 
-        The editor's own terminals are no more.
+        The editor's own terminals are gone.
         """
         reason = shown([text_part(self._translate(CUT_CALL))])
         before = self._shown.pop(call, ())
@@ -255,7 +253,7 @@ def _answer(event: AgentText) -> Sequence[acp.SessionUpdate]:
 
 
 def _thought(event: AgentThought) -> Sequence[acp.SessionUpdate]:
-    # Its own id: a client that gathers chunks by id must not mix thoughts into the answer.
+    # Its own id: a client that joins chunks by id must not mix thoughts into the answer.
     thought = f"{event.message}_thought"
     return [acp.AgentThoughtChunk(content=_text(event.text), message_id=thought)]
 
@@ -287,7 +285,7 @@ def _update(
     raw_output: Any = None,
     meta: dict[str, Any] | None = None,
 ) -> acp.ToolCallProgress:
-    """An update of a call; what is None is left out, so that it stays as it was."""
+    """Return an update of a call; fields that are None stay unchanged."""
     return acp.ToolCallProgress(
         tool_call_id=call,
         status=UNSET if status is None else status,
@@ -305,12 +303,12 @@ def _usage(event: UsageReported) -> Sequence[acp.SessionUpdate]:
 
 
 def plan(event: PlanChanged | PlanRemoved) -> Sequence[acp.SessionUpdate]:
-    """The one plan of a session; one that was removed is shown empty (v1, Agent Plan)."""
+    """Return the one plan of a session, empty if it was removed (v1, Agent Plan)."""
     return [acp.Plan(entries=_entries(event) if isinstance(event, PlanChanged) else [])]
 
 
 def plan_by_id(event: PlanChanged | PlanRemoved) -> Sequence[acp.SessionUpdate]:
-    """A plan for a client that advertises `plan` (v1 unstable, PlanUpdate and PlanRemoved)."""
+    """Return a plan for a client that advertises `plan` (v1 unstable, PlanUpdate, PlanRemoved)."""
     if isinstance(event, PlanRemoved):
         return [acp.PlanRemoved(plan_id=event.plan_id)]
     return [acp.PlanUpdate(plan=acp.PlanItems(plan_id=event.plan_id, entries=_entries(event)))]
@@ -324,7 +322,7 @@ def _entries(event: PlanChanged) -> list[acp.PlanEntry]:
 
 
 def compaction_update(event: CompactionChanged) -> acp.CompactionUpdate:
-    """The state of a compaction (Agent Client Protocol v1, CompactionUpdate)."""
+    """Return the state of a compaction (v1 unstable, CompactionUpdate)."""
     return acp.CompactionUpdate(
         compaction_id=event.compaction,
         status=event.status,
@@ -334,9 +332,9 @@ def compaction_update(event: CompactionChanged) -> acp.CompactionUpdate:
 
 
 def compaction_line(event: CompactionChanged, translate: Translator, *, live: bool) -> str | None:
-    """A line for a client that shows no compactions; None where there is nothing to say.
+    """Return a line about a compaction for a client that shows none; None without news.
 
-    That one goes on is told where it happens, for it may take a minute or more.
+    Live, the start is shown too, as a compaction may take a minute or more.
     """
     match event.status:
         case "in_progress" if live:
@@ -355,7 +353,7 @@ def compaction_line(event: CompactionChanged, translate: Translator, *, live: bo
 
 
 def summary_chunk(event: CompactionSummaryText) -> Sequence[acp.SessionUpdate]:
-    """A piece of the summary (Agent Client Protocol v1, CompactionSummaryChunk)."""
+    """Return a piece of the summary (v1 unstable, CompactionSummaryChunk)."""
     return [
         acp.CompactionSummaryChunk(
             compaction_id=event.compaction, content=acp.TextContent(text=event.text)

@@ -1,4 +1,4 @@
-"""What a session is doing in the foreground, told when it changes (v2, StateUpdate)."""
+"""What a session is doing, sent when it changes (Agent Client Protocol v2, StateUpdate)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from protocol.v2 import types as acp
 
 
 class Activity:
-    """Running, idle, or waiting for the user: which it is follows from what it is fed.
+    """Derives the state of a session from its events: running, idle, or waiting for the user.
 
-    The whole session waits for the user only where none of its calls is at work beside the
-    question. Every state comes with the commands that run in the background, also where there are
-    none (Prompt Lifecycle, Background Work).
+    The session waits for the user only if no other call is running. Every state lists the commands
+    in the background, even if there are none (Prompt Lifecycle, Background Work).
     """
 
     def __init__(self, translate: Translator = ENGLISH) -> None:
@@ -26,92 +25,92 @@ class Activity:
         self._running = False
         self._at_work: set[str] = set()
         self._asking: set[str] = set()
-        self._behind: dict[str, acp.BackgroundTerminal] = {}
-        self._told: Literal["running", "requires_action", "idle"] = "idle"
+        self._background_commands: dict[str, acp.BackgroundTerminal] = {}
+        self._sent: Literal["running", "requires_action", "idle"] = "idle"
 
-    def begins(self) -> Sequence[acp.SessionUpdate]:
-        """A turn began."""
+    def turn_started(self) -> Sequence[acp.SessionUpdate]:
+        """Start a turn."""
         self._running = True
         return self._changed()
 
-    def works(self, call: str) -> Sequence[acp.SessionUpdate]:
-        """A call began to run."""
+    def call_started(self, call: str) -> Sequence[acp.SessionUpdate]:
+        """Start a call."""
         self._at_work.add(call)
         return self._changed()
 
-    def asks(self, call: str) -> Sequence[acp.SessionUpdate]:
-        """A call waits for the user."""
+    def call_waits(self, call: str) -> Sequence[acp.SessionUpdate]:
+        """Let a call wait for the user."""
         self._asking.add(call)
         return self._changed()
 
-    def answered(self, call: str) -> Sequence[acp.SessionUpdate]:
-        """A call does not wait for the user any more."""
+    def call_answered(self, call: str) -> Sequence[acp.SessionUpdate]:
+        """Let a call wait for the user no longer."""
         self._asking.discard(call)
         return self._changed()
 
-    def rests(self, call: str, *, cancelled: bool = False) -> Sequence[acp.SessionUpdate]:
-        """A call ended. Whether the work goes on after one that was cancelled is not known yet."""
+    def call_ended(self, call: str, *, cancelled: bool = False) -> Sequence[acp.SessionUpdate]:
+        """End a call. After a cancelled one it is not yet known whether the turn continues."""
         self._at_work.discard(call)
         self._asking.discard(call)
         return [] if cancelled else self._changed()
 
-    def goes_on(self) -> Sequence[acp.SessionUpdate]:
-        """The model is asked."""
+    def model_asked(self) -> Sequence[acp.SessionUpdate]:
+        """Note a request to the model."""
         return self._changed()
 
-    def beside(self, told: acp.SessionUpdate) -> Sequence[acp.SessionUpdate]:
-        """Something is told by the agent, which goes on for as long as that, whoever it waits for.
+    def message_sent(self, update: acp.SessionUpdate) -> Sequence[acp.SessionUpdate]:
+        """Return `update`, a message of the agent, within a running state.
 
-        So it answers a command of its own while a call waits for the user.
+        The agent may answer a slash command while a call waits for the user.
         """
-        if self._told != "requires_action":
-            return [told]
-        return [self._update("running"), told, self._as_told()]
+        if self._sent != "requires_action":
+            return [update]
+        return [self._update("running"), update, self._resend()]
 
-    def ends(self, event: TurnEnded | None) -> Sequence[acp.SessionUpdate]:
-        """The turn ended; None: it was cut off. Nothing where its end was told before."""
+    def turn_ended(self, event: TurnEnded | None) -> Sequence[acp.SessionUpdate]:
+        """End the turn, which was cut off if `event` is None. Does nothing a second time."""
         self._running = False
         self._at_work.clear()
         self._asking.clear()
-        if self._told == "idle":
+        if self._sent == "idle":
             return []
-        self._told = "idle"
+        self._sent = "idle"
         return [self._cut() if event is None else self._idle(event)]
 
-    def moves(self) -> Sequence[acp.SessionUpdate]:
-        """Another client has the session from now on, with what it is doing."""
-        if self._told == "idle":
+    def moved_away(self) -> Sequence[acp.SessionUpdate]:
+        """Move the session, with its running turn, to another client."""
+        if self._sent == "idle":
             return []
-        self._told = "idle"
+        self._sent = "idle"
         error = turn_error(moved_note(self._translate), "")
         return [acp.SessionErrorUpdate(error=error, background=self._background())]
 
-    def goes_behind(self, terminal: str) -> Sequence[acp.SessionUpdate]:
-        """A command goes on behind its call."""
-        self._behind[terminal] = acp.BackgroundTerminal(terminal_id=terminal)
-        return [self._as_told()]
+    def command_backgrounded(self, terminal: str) -> Sequence[acp.SessionUpdate]:
+        """Let a command continue in the background."""
+        self._background_commands[terminal] = acp.BackgroundTerminal(terminal_id=terminal)
+        return [self._resend()]
 
-    def left_behind(self, terminal: str) -> Sequence[acp.SessionUpdate]:
-        """A command that went on behind its call has ended."""
-        return [] if self._behind.pop(terminal, None) is None else [self._as_told()]
+    def background_ended(self, terminal: str) -> Sequence[acp.SessionUpdate]:
+        """End a command in the background."""
+        return [] if self._background_commands.pop(terminal, None) is None else [self._resend()]
 
     @property
     def waits_for_user(self) -> bool:
-        """Whether nothing goes on before the user answers."""
+        """Whether nothing continues before the user answers."""
         return self._state() == "requires_action"
 
     @property
-    def at_rest(self) -> bool:
-        """Whether nothing is done, in the background either."""
-        return not (self._running or self._behind)
+    def is_at_rest(self) -> bool:
+        """Whether no turn runs, and no command in the background."""
+        return not (self._running or self._background_commands)
 
     def now(self) -> acp.SessionUpdate:
-        """What the session is doing now, for a client that missed what was told."""
+        """Return the current state, for a client that missed earlier ones."""
         return self._update(self._state())
 
-    def _as_told(self) -> acp.SessionUpdate:
-        """What was told last, with what runs in the background now."""
-        return self._update(self._told)
+    def _resend(self) -> acp.SessionUpdate:
+        """Return the state that was sent last, with the current background commands."""
+        return self._update(self._sent)
 
     def _update(self, state: Literal["running", "requires_action", "idle"]) -> acp.SessionUpdate:
         background = self._background()
@@ -124,7 +123,7 @@ class Activity:
                 return acp.SessionIdleUpdate(background=background)
 
     def _background(self) -> Sequence[acp.BackgroundTerminal]:
-        return list(self._behind.values())
+        return list(self._background_commands.values())
 
     def _state(self) -> Literal["running", "requires_action", "idle"]:
         if not self._running:
@@ -134,9 +133,9 @@ class Activity:
 
     def _changed(self) -> Sequence[acp.SessionUpdate]:
         state = self._state()
-        if state == self._told:
+        if state == self._sent:
             return []
-        self._told = state
+        self._sent = state
         return [self.now()]
 
     def _cut(self) -> acp.SessionUpdate:

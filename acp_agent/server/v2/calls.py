@@ -1,4 +1,4 @@
-"""Tool calls and the terminals of their commands, as updates that say what changed.
+"""Tool calls and the terminals of their commands, as updates with what changed.
 
 Source: Agent Client Protocol v2, Tool Calls.
 """
@@ -29,28 +29,28 @@ from protocol.v2 import types as acp
 
 
 class _OpenCall:
-    """What the client was told of a call that has not ended."""
+    """What the client was sent of an open call."""
 
     def __init__(self, event: ToolCalled, arguments: Any) -> None:
         self.command = command_of(arguments)
         self.content = event.content
         self.locations = event.locations
         self.title = event.title
-        self.terminal: acp.TerminalUpdate | None = None  # as it began, where it has one
-        self.goes_on = False  # its command, behind it
-        self.exited = False  # its command, before it
+        self.terminal: acp.TerminalUpdate | None = None  # as it started, if it has one
+        self.goes_on = False  # its command runs in the background
+        self.exited = False  # its command ended before the call
 
 
 class Calls:
-    """The calls of a session; one that has ended is forgotten."""
+    """The open calls of a session."""
 
     def __init__(self, translate: Translator = ENGLISH) -> None:
         self._translate = translate
         self._open: dict[CallId, _OpenCall] = {}
-        self._behind: dict[CallId, acp.TerminalUpdate] = {}  # how the terminals began
+        self._background: dict[CallId, acp.TerminalUpdate] = {}  # terminals, as they started
 
     def called(self, event: ToolCalled) -> Sequence[acp.SessionUpdate]:
-        """The model called a tool. As long as the call is open, the user can stop it."""
+        """Show a new call, which the user can cancel while it is open."""
         arguments = raw_input(event.arguments)
         self._open[event.call] = _OpenCall(event, arguments)
         return [
@@ -68,7 +68,7 @@ class Calls:
         ]
 
     def started(self, event: ToolStarted) -> Sequence[acp.SessionUpdate]:
-        """A call runs. That of a command shows its terminal, and nothing else."""
+        """Show that a call runs. A command's call shows only its terminal."""
         call = self._open.get(event.call)
         if event.cwd is None or call is None:
             return [acp.ToolCallProgress(tool_call_id=event.call, status="in_progress")]
@@ -83,14 +83,14 @@ class Calls:
         ]
 
     def output(self, event: ToolOutput) -> Sequence[acp.SessionUpdate]:
-        """A command wrote. What a call without a terminal puts out is added to what it shows."""
+        """Show output: in the terminal, or as content of a call without one."""
         call = self._open.get(event.call)
         if call is None or call.terminal is not None:
             return [terminal_output(event)]
         return self._shows(event.call, call, (*call.content, text_part(event.text)))
 
     def shown(self, event: ToolShown) -> Sequence[acp.SessionUpdate]:
-        """A call shows something new: what grew is added, what changed is replaced."""
+        """Show new content of a call: append what was added, replace what changed."""
         call = self._open.get(event.call)
         if call is None:
             return []
@@ -101,7 +101,7 @@ class Calls:
         return self._shows(event.call, call, content, event.locations, title=title)
 
     def ended(self, event: ToolEnded) -> Sequence[acp.SessionUpdate]:
-        """A call ended, and so did its command. Nothing can be stopped any more."""
+        """Show that a call and its command ended, so that neither can be cancelled."""
         call = self._open.pop(event.call, None)
         status = "completed"
         if event.failed:
@@ -109,12 +109,12 @@ class Calls:
         updates: list[acp.SessionUpdate] = []
         content: list[acp.ToolCallContent] | None = None
         if call is not None and call.goes_on:
-            pass  # the terminal that the call shows stays live
+            pass  # its terminal stays live
         elif call is not None and call.terminal is not None:
             if not call.exited:
                 updates.append(terminal_exited(event))
             ended_by_itself = event.exit_code is not None or event.signal is not None
-            if event.content and not ended_by_itself:  # the terminal does not have the reason
+            if event.content and not ended_by_itself:  # the terminal does not show the reason
                 content = [acp.Terminal(terminal_id=event.call), *shown(event.content)]
         elif event.content is not None and (call is None or event.content != call.content):
             content = shown(event.content)
@@ -132,13 +132,13 @@ class Calls:
         return updates
 
     def announced(self) -> Sequence[acp.SessionUpdate]:
-        """The terminals of the commands that go on behind their calls, as they began."""
-        return tuple(self._behind.values())
+        """Return the terminals of background commands as they started."""
+        return tuple(self._background.values())
 
     def cut(self, call: CallId) -> Sequence[acp.SessionUpdate]:
-        """A call did not end, but the turn did; nothing where the client was told of an end.
+        """Show that a call was cut off with its turn. Does nothing if it had ended.
 
-        What it showed stays: a diff may have been applied.
+        Its content stays: a diff may have been applied.
         """
         known = self._open.pop(call, None)
         if known is None:
@@ -151,20 +151,20 @@ class Calls:
         return [terminal_lost(call), reason, failed] if runs else [reason, failed]
 
     def background(self, event: BackgroundCommandChanged) -> Sequence[acp.SessionUpdate]:
-        """A command goes on behind its call, or has ended."""
+        """Show that a command continues in the background, or ended there."""
         call = self._open.get(event.call)
         if event.status == "running":
             if call is not None and call.terminal is not None:
                 call.goes_on = True
-                self._behind[event.call] = call.terminal
+                self._background[event.call] = call.terminal
             return []
-        self._behind.pop(event.call, None)
+        self._background.pop(event.call, None)
         if call is not None:
             call.goes_on, call.exited = False, True
         return [background_terminal_exited(event)]
 
     def cut_all(self) -> Sequence[acp.SessionUpdate]:
-        """The turn ended; a call that is open still is one whose end could not be written."""
+        """Show that all open calls were cut off with the turn."""
         return [update for call in tuple(self._open) for update in self.cut(call)]
 
     def _shows(
@@ -205,13 +205,13 @@ _REPLACED = "\ufffd".encode()
 
 
 def command_of(arguments: Any) -> str | None:  # what came as JSON
-    """The command line in a call's arguments; None where there is none."""
+    """Return the command line in a call's arguments, if there is one."""
     command = arguments.get("command") if isinstance(arguments, dict) else None
     return command if isinstance(command, str) else None
 
 
 def terminal_began(event: ToolStarted, command: str | None) -> acp.TerminalUpdate:
-    """The command of a call runs from now on, and can be stopped alone."""
+    """Return the new terminal of a call's command, which can be cancelled by itself."""
     return acp.TerminalUpdate(
         terminal_id=event.call,
         command=UNSET if command is None else command,
@@ -221,7 +221,7 @@ def terminal_began(event: ToolStarted, command: str | None) -> acp.TerminalUpdat
 
 
 def terminal_output(event: ToolOutput) -> acp.TerminalOutputChunk:
-    """The command wrote."""
+    """Return a command's output."""
     return acp.TerminalOutputChunk(
         terminal_id=event.call,
         data=b64encode(terminal_bytes(event.text, event.invalid)).decode("ascii"),
@@ -229,12 +229,11 @@ def terminal_output(event: ToolOutput) -> acp.TerminalOutputChunk:
 
 
 def terminal_bytes(text: str, invalid: bytes = b"") -> bytes:
-    """A command's output as a terminal is sent it.
+    """Return a command's output as the bytes for a terminal.
 
     Args:
         text: the output.
-        invalid: what the U+FFFD in it stand for; see `ToolOutput`. It counts only where it has a
-            byte for each.
+        invalid: the bytes of the U+FFFD in it; see `ToolOutput`. Ignored unless their number fits.
     """
     text = text.replace("\n", "\r\n")
     if not invalid or text.count("\ufffd") != len(invalid):
@@ -247,17 +246,17 @@ def terminal_bytes(text: str, invalid: bytes = b"") -> bytes:
 
 
 def terminal_exited(event: ToolEnded) -> acp.TerminalUpdate:
-    """The command ended, in whichever way."""
+    """Return the end of a call's command."""
     return _exit(event.call, acp.TerminalExitStatus(exit_code=event.exit_code, signal=event.signal))
 
 
 def background_terminal_exited(event: BackgroundCommandChanged) -> acp.TerminalUpdate:
-    """A command that went on behind its call ended, or was lost."""
+    """Return the end of a background command, or its loss."""
     return _exit(event.call, acp.TerminalExitStatus(exit_code=event.exit_code, signal=event.signal))
 
 
 def terminal_lost(call: CallId) -> acp.TerminalUpdate:
-    """The command ended with the agent, and nobody knows how."""
+    """Return the end of a command that ended with the agent; how is unknown."""
     return _exit(call, acp.TerminalExitStatus())
 
 

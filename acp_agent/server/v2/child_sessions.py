@@ -35,19 +35,19 @@ class Children(ChildSessions[acp.SessionUpdate, Projector]):
     """The children of a session.
 
     Args:
-        activity: what the session itself is doing: it waits for the user where a child does.
+        activity: the state of the session, which waits for the user while a child does.
         translate: translates texts for the user.
     """
 
     def __init__(self, activity: Activity, translate: Translator = ENGLISH) -> None:
         super().__init__(CHILD_UPDATES, lambda: Projector(translate), translate)
         self._activity = activity
-        self._work_for: dict[SessionId, CallId] = {}  # which call each works for
+        self._work_for: dict[SessionId, CallId] = {}  # the call of each child
 
     def announced(self, parent: SessionId) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
-        """What a client that missed the beginning has to know of the children at work.
+        """Return what a client must know of working children whose start it did not see.
 
-        Those whose commands go on behind their calls are among them, with the terminals of these.
+        This includes children with commands in the background, and the terminals of these.
         """
         yield from super().announced(parent)
         for child, projector in self._projectors.items():
@@ -55,7 +55,7 @@ class Children(ChildSessions[acp.SessionUpdate, Projector]):
                 yield child, update
 
     def states(self) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
-        """What the children are doing that are at work."""
+        """Return the states of the working children."""
         for child, projector in self._projectors.items():
             if self._goes_on(child):
                 yield child, projector.activity.now()
@@ -63,16 +63,16 @@ class Children(ChildSessions[acp.SessionUpdate, Projector]):
     def asks(
         self, parent: SessionId, call: CallId, *, answered: bool = False
     ) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
-        """A call waits for the user, of which the journal says nothing, or does so no more."""
+        """Show that a call waits for a form or page, which is not in the journal, or has ended."""
         child = self.place(parent, call).session
         activity = self._activity if child == parent else self._session(child).activity
-        for update in activity.answered(call) if answered else activity.asks(call):
+        for update in activity.call_answered(call) if answered else activity.call_waits(call):
             yield child, update
         if child != parent:
             yield from self._mirrored(parent, child)
 
     def _goes_on(self, child: SessionId) -> bool:
-        return self._works(child) or not self._session(child).activity.at_rest
+        return self._works(child) or not self._session(child).activity.is_at_rest
 
     def _worked(
         self, parent: SessionId, event: ChildWorked
@@ -84,8 +84,10 @@ class Children(ChildSessions[acp.SessionUpdate, Projector]):
     def _mirrored(
         self, parent: SessionId, child: SessionId
     ) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
-        """The call that a child works for waits for the user as long as the child does."""
+        """Let the call that a child works for wait for the user while the child does."""
         call = self._work_for[child]
         waits = self._session(child).activity.waits_for_user
-        for update in self._activity.asks(call) if waits else self._activity.answered(call):
+        for update in (
+            self._activity.call_waits(call) if waits else self._activity.call_answered(call)
+        ):
             yield parent, update

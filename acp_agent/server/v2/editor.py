@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class EditorV2(ClientEditor):
-    """Shows events as version 2 does, and asks as it does.
+    """Shows events and asks the user in the messages of version 2.
 
     Its arguments are those of `ClientEditor`.
     """
@@ -50,12 +50,12 @@ class EditorV2(ClientEditor):
         self._filling_in: dict[SessionId, list[CallId]] = {}  # calls with a form or page open
 
     def forget(self, session: SessionId) -> None:
-        """The session is closed."""
+        """Drop what is known of a closed session."""
         super().forget(session)
         self._trees.pop(session, None)
 
     def _show_last(self, session: SessionId, left: Sequence[AnyEvent]) -> None:
-        """Send what shows the last events of a session that moves away, and that it does."""
+        """See `ClientEditor`."""
         tree = self._trees.get(session)
         if tree is not None:
             for event in left:
@@ -63,7 +63,7 @@ class EditorV2(ClientEditor):
             self._send(tree.moved())
 
     async def show(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
-        """Send what shows the events; waits while the client reads too slowly."""
+        """Send the updates that show events; wait while the client reads too slowly."""
         tree = self._tree(session)
         self.register_children(session, events)
         for event in merge_adjacent(events, output=False):
@@ -86,7 +86,7 @@ class EditorV2(ClientEditor):
                 await self._connection.drain()
 
     def catch_up(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
-        """Take in what was tree to others, so that what comes now is understood."""
+        """Take in events that were shown to other clients, without sending them."""
         tree = self._begin(session)
         for event in self._own_events(session, events):
             for _ in tree.updates(event):
@@ -96,14 +96,11 @@ class EditorV2(ClientEditor):
                 pass
 
     def announce_work(self, session: SessionId) -> None:
-        """Send what a client has to know of before a state can tell of it.
-
-        That is the terminals of the background, and the children at work.
-        """
+        """Send what a client must know before a state: background terminals, working children."""
         self._send(self._tree(session).announced())
 
     def show_state(self, session: SessionId) -> None:
-        """Send what the session is doing now (Session Setup, Current-State Synchronization)."""
+        """Send the current states (Session Setup, Current-State Synchronization)."""
         self._send(self._tree(session).states())
 
     def _tree(self, session: SessionId) -> SessionTreeV2:
@@ -127,14 +124,14 @@ class EditorV2(ClientEditor):
         )
 
     def offer_commands(self, session: SessionId, commands: Sequence[Command]) -> None:
-        """Say which slash commands there are now (Slash Commands)."""
+        """Send the slash commands (Slash Commands)."""
         self.update(
             session,
             acp.AvailableCommandsUpdate(available_commands=available_commands(commands)),
         )
 
     def show_options(self, session: SessionId, options: Sequence[Option]) -> None:
-        """Say which options there are now, with their values (Session Config Options)."""
+        """Send the options with their values (Session Config Options)."""
         self.update(session, acp.ConfigOptionUpdate(config_options=config_options(options)))
 
     async def _chosen_option(
@@ -153,12 +150,12 @@ class EditorV2(ClientEditor):
                 raise EditorFailedError("an outcome of a name that is not known", answered=True)
 
     def _target(self, session: SessionId, call: CallId | None) -> Target:
-        """Where the user is asked about a call of a session, or of a child of its."""
+        """See `ClientEditor`."""
         return self._tree(self.parent_of(session) or session).place(call)
 
     @contextmanager
     def _waiting_for_user(self, session: SessionId, call: CallId | None) -> Iterator[None]:
-        """Say that the work waits for the user, where it does, and that it goes on."""
+        """Show that a call waits for the user, and afterwards that it continues."""
         if call is None:  # no part of the turn
             yield
             return
@@ -174,17 +171,17 @@ class EditorV2(ClientEditor):
             waiting.remove(call)
             if not waiting:
                 self._filling_in.pop(session, None)
-            tree = self._trees.get(session)  # none: the session is another editor's now
+            tree = self._trees.get(session)  # None if the session moved to another client
             if tree is not None:
-                told = list(tree.asks(call, answered=True))
-                if answered:  # else the end of the call says what follows
-                    self._send(told)
+                updates = list(tree.asks(call, answered=True))
+                if answered:  # otherwise the end of the call follows
+                    self._send(updates)
 
 
 def permission_request(
     session: SessionId, asking: PermissionRequest, ask: Ask, translate: Translator = ENGLISH
 ) -> acp.RequestPermissionRequest:
-    """The question with its buttons. A warning is part of the question, and not of the call."""
+    """Return the question with its options. A warning is part of the question, not of the call."""
     from acp_agent.session.localize import localized_title  # noqa: PLC0415 - for prompts
 
     return acp.RequestPermissionRequest(
@@ -200,7 +197,7 @@ def permission_request(
 
 
 def permission_subject(asking: PermissionRequest) -> acp.RequestPermissionSubject:
-    """What the question is about: a command line, or else the call, which the client knows."""
+    """Return the subject of the question: a command line, or the call that the client knows."""
     if asking.command is not None and asking.cwd is not None:
         return command_subject(asking, asking.command, asking.cwd)
     return tool_call_subject(asking)

@@ -1,6 +1,6 @@
-"""What a client sees of a session's events, as updates that say what changed.
+"""What a client of version 2 sees of a session's events, as updates with what changed.
 
-What a replay sends is made of the same updates, put together (`replay`).
+A replay combines the same updates (`replay`).
 
 Source: Agent Client Protocol v2, SessionUpdate.
 """
@@ -48,9 +48,7 @@ from protocol.v2 import types as acp
 
 
 class Projector:
-    """Turns one session's events into updates. Feed it every event from the first one on.
-
-    What children of the session do is shown by `acp_agent.server.session_tree.SessionTree`.
+    """Turns one session's own events into updates. Needs every event from the first one on.
 
     Args:
         translate: translates texts for the user.
@@ -67,13 +65,13 @@ class Projector:
             AgentThought: _thought,
             ToolOutput: self._calls.output,
             UserMessage: _user,
-            TurnStarted: lambda _: self.activity.begins(),
-            ModelAsked: lambda _: self.activity.goes_on(),
+            TurnStarted: lambda _: self.activity.turn_started(),
+            ModelAsked: lambda _: self.activity.model_asked(),
             TurnEnded: self._turn_ended,
             TurnInterrupted: self._interrupted,
             ToolCalled: self._calls.called,
-            PermissionAsked: lambda event: self.activity.asks(event.call),
-            PermissionDecided: lambda event: self.activity.answered(event.call),
+            PermissionAsked: lambda event: self.activity.call_waits(event.call),
+            PermissionDecided: lambda event: self.activity.call_answered(event.call),
             ToolStarted: self._started,
             ToolShown: self._calls.shown,
             ToolEnded: self._ended,
@@ -89,7 +87,7 @@ class Projector:
         }
 
     def project(self, event: AnyEvent) -> Sequence[acp.SessionUpdate]:
-        """The updates that show `event`; none for what only the journal needs."""
+        """Return the updates that show `event`; none for one that only the journal needs."""
         show = self._by_type.get(type(event))
         if show is None:
             return ()
@@ -100,55 +98,55 @@ class Projector:
         return show(event)
 
     def announced(self) -> Sequence[acp.SessionUpdate]:
-        """The terminals of the background, for a client that missed how they began."""
+        """Return the background terminals, for a client that did not see them start."""
         return self._calls.announced()
 
     def cut_off(self) -> Sequence[acp.SessionUpdate]:
-        """The updates that end what was shown as under way."""
-        return [*self._calls.cut_all(), *self.activity.ends(None)]
+        """Return the updates that end what was shown as running."""
+        return [*self._calls.cut_all(), *self.activity.turn_ended(None)]
 
     def _answer(self, event: AgentText) -> Sequence[acp.SessionUpdate]:
-        return self.activity.beside(
+        return self.activity.message_sent(
             acp.AgentMessageChunk(message_id=event.message, content=text(event.text))
         )
 
     def _started(self, event: ToolStarted) -> Sequence[acp.SessionUpdate]:
-        return [*self.activity.works(event.call), *self._calls.started(event)]
+        return [*self.activity.call_started(event.call), *self._calls.started(event)]
 
     def _background(self, event: BackgroundCommandChanged) -> Sequence[acp.SessionUpdate]:
-        # Announced before it is listed, and ended before it is not any more.
-        told = self._calls.background(event)
+        # The terminal is announced before a state lists it, and ended before one does not.
+        updates = self._calls.background(event)
         if event.status == "running":
-            return [*told, *self.activity.goes_behind(event.call)]
-        return [*told, *self.activity.left_behind(event.call)]
+            return [*updates, *self.activity.command_backgrounded(event.call)]
+        return [*updates, *self.activity.background_ended(event.call)]
 
     def _ended(self, event: ToolEnded) -> Sequence[acp.SessionUpdate]:
-        resting = self.activity.rests(event.call, cancelled=event.cancelled)
+        resting = self.activity.call_ended(event.call, cancelled=event.cancelled)
         return [*self._calls.ended(event), *resting]
 
     def _turn_ended(self, event: TurnEnded) -> Sequence[acp.SessionUpdate]:
-        return [*self._calls.cut_all(), *self.activity.ends(event)]
+        return [*self._calls.cut_all(), *self.activity.turn_ended(event)]
 
     def _rewound(self, event: Rewound) -> Sequence[acp.SessionUpdate]:
         from acp_agent.server.notices import rewound_note  # noqa: PLC0415 - rare
 
-        # A message and no notice: it is part of what a replay tells.
+        # A message and not a notice, as a replay has no notices.
         note = " ".join(rewound_note(event, self._translate)).strip()
         shown = acp.AgentMessage(message_id=event.rewind, content=[text(f"_{note}_")])
         if event.in_turn:
             return [shown]
         done = TurnEnded(turn=TurnId(event.rewind), stop_reason="end_turn")
-        return [*self.activity.begins(), shown, *self.activity.ends(done)]
+        return [*self.activity.turn_started(), shown, *self.activity.turn_ended(done)]
 
     def _interrupted(self, event: TurnInterrupted) -> Sequence[acp.SessionUpdate]:
         return [
-            *self.activity.begins(),  # where its end was told and could not be written
+            *self.activity.turn_started(),  # if its end was shown but could not be written
             *(update for call in event.calls for update in self._calls.cut(call)),
             acp.AgentMessage(
                 message_id=event.message,
                 content=[text(f"_{' '.join(interrupted_note(self._translate))}_")],
             ),
-            *self.activity.ends(None),
+            *self.activity.turn_ended(None),
         ]
 
 
@@ -158,7 +156,7 @@ def _user(event: UserMessage) -> Sequence[acp.SessionUpdate]:
 
 
 def _thought(event: AgentThought) -> Sequence[acp.SessionUpdate]:
-    # Its own id: thoughts and answer are two messages of the protocol's.
+    # Its own id: thoughts and answer are two messages of the protocol.
     thought = f"{event.message}_thought"
     return [acp.AgentThoughtChunk(message_id=thought, content=text(event.text))]
 
@@ -172,7 +170,7 @@ def _plan(event: PlanChanged) -> Sequence[acp.SessionUpdate]:
 
 
 def _no_plan(event: PlanRemoved) -> Sequence[acp.SessionUpdate]:
-    # Removing is unstable: a client that does not know of it is left with an empty plan.
+    # Removal is unstable: a client without it keeps an empty plan.
     empty = acp.PlanUpdate(plan=acp.PlanItems(plan_id=event.plan_id, entries=[]))
     return [empty, acp.PlanRemoved(plan_id=event.plan_id)]
 
@@ -203,7 +201,7 @@ def _compaction(event: CompactionChanged | CompactionSummaryText) -> Sequence[ac
 
 
 def compaction_update(event: CompactionChanged) -> Sequence[acp.SessionUpdate]:
-    """How a compaction goes; a summary replaces what came of it in pieces."""
+    """Return the state of a compaction; a summary replaces its chunks."""
     return [
         acp.CompactionUpdate(
             compaction_id=event.compaction,
@@ -215,5 +213,5 @@ def compaction_update(event: CompactionChanged) -> Sequence[acp.SessionUpdate]:
 
 
 def summary_chunk(event: CompactionSummaryText) -> Sequence[acp.SessionUpdate]:
-    """A piece of the summary."""
+    """Return a piece of the summary."""
     return [acp.CompactionSummaryChunk(compaction_id=event.compaction, content=text(event.text))]

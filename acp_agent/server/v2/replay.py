@@ -1,7 +1,7 @@
-"""A conversation as it is now: the updates that told of it, put together.
+"""A replay: the updates of a conversation, combined.
 
-What belongs to one message, call, terminal, plan or compaction becomes one update with all of it,
-at the place of the first. What a session did, and notices, are no part of its history.
+All updates of one message, call, terminal, plan or compaction become one, at the place of the
+first. States and notices are not replayed.
 
 Source: Agent Client Protocol v2, Session Setup, Resuming Sessions; SessionUpdate.
 """
@@ -22,7 +22,7 @@ from protocol.v2 import types as acp, unstable_subagents as unstable
 
 _Key = tuple[SessionId, str, str]
 
-# What is told of something that has an id, the field that has it, and the field that grows.
+# Updates of a thing with an id: the field with the id, and the field that chunks append to.
 _UPSERTS: dict[type[acp.SessionUpdate], tuple[str, str]] = {
     acp.UserMessage: ("message_id", "content"),
     acp.AgentMessage: ("message_id", "content"),
@@ -47,28 +47,26 @@ _PASSING = (*_STATES, acp.IdleStateUpdate, acp.ErrorIdleStateUpdate, acp.Notice)
 def replay(
     session: SessionId, events: Iterable[AnyEvent], translate: Translator = ENGLISH
 ) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
-    """The updates that tell a client of the whole conversation that the events of `session` make.
+    """Return the updates of the whole conversation, each with its session: this one or a child.
 
-    Each comes with the session that it belongs to: that one, or a child.
-
-    A turn that runs is told as far as it is; what is projected of it later goes on from there. The
-    work is done when this returns, some ten microseconds an event: call it in a thread.
+    A running turn is included as far as it is; later updates continue from there. This takes about
+    ten microseconds an event, so call it in a thread.
     """
     tree = SessionTreeV2(session, translate)
     whole = _Whole()
     for event in events:
         for of, update in tree.updates(event):
-            whole.take(of, update)
+            whole.apply(of, update)
     return whole.updates()
 
 
 class _Whole:
-    """The fold of the updates: what each told of something, in order of its first news."""
+    """The combined updates, in the order in which their things were first shown."""
 
     def __init__(self) -> None:
-        self._told: dict[_Key, _Entity] = {}
+        self._shown: dict[_Key, _Entity] = {}
 
-    def take(self, of: SessionId, update: acp.SessionUpdate) -> None:
+    def apply(self, of: SessionId, update: acp.SessionUpdate) -> None:
         kind = type(update)
         if kind in _UPSERTS:
             self._entity(of, kind, update).patch(update)
@@ -79,14 +77,14 @@ class _Whole:
             self._entity(of, acp.TerminalUpdate, update).write(b64decode(update.data))
         elif isinstance(update, acp.PlanUpdate):
             assert isinstance(update.plan, acp.PlanItems)
-            self._told.setdefault((of, "plan", update.plan.plan_id), _Entity(kind)).latest = update
+            self._shown.setdefault((of, "plan", update.plan.plan_id), _Entity(kind)).latest = update
         elif isinstance(update, acp.PlanRemoved):
-            self._told.pop((of, "plan", update.plan_id), None)
-        elif not isinstance(update, _PASSING):  # of which a session has one each
-            self._told.setdefault((of, kind.__name__, ""), _Entity(kind)).patch(update)
+            self._shown.pop((of, "plan", update.plan_id), None)
+        elif not isinstance(update, _PASSING):  # a session has one of each
+            self._shown.setdefault((of, kind.__name__, ""), _Entity(kind)).patch(update)
 
     def updates(self) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
-        for (of, _, _), entity in self._told.items():
+        for (of, _, _), entity in self._shown.items():
             yield of, entity.whole()
 
     def _entity(
@@ -94,19 +92,19 @@ class _Whole:
     ) -> _Entity:
         name = getattr(update, _UPSERTS[kind][0])
         key = (of, kind.__name__, name)
-        entity = self._told.get(key)
+        entity = self._shown.get(key)
         if entity is None:
-            entity = self._told[key] = _Entity(kind)
+            entity = self._shown[key] = _Entity(kind)
             entity.fields[_UPSERTS[kind][0]] = name
         return entity
 
 
 class _Entity:
-    """One thing of which updates told."""
+    """One thing that updates are about."""
 
     def __init__(self, kind: type[acp.SessionUpdate]) -> None:
         self.fields: dict[str, Any] = {}
-        self.latest: acp.SessionUpdate | None = None  # where an update replaces the one before
+        self.latest: acp.SessionUpdate | None = None  # if an update replaces the previous one
         self._kind = kind
         self._pieces: list[Any] = []
         self._written = bytearray()
@@ -129,7 +127,7 @@ class _Entity:
         if isinstance(last, list) and type(piece) is acp.TextContent:
             last.append(piece.text)
         elif type(piece) is acp.TextContent and piece.annotations is None and piece.meta is None:
-            self._pieces.append([piece.text])  # joined in the end: a long answer has many
+            self._pieces.append([piece.text])  # joined at the end: a long answer has many
         else:
             self._pieces.append(piece)
 
@@ -139,7 +137,7 @@ class _Entity:
     def whole(self) -> acp.SessionUpdate:
         if self.latest is not None:
             return self.latest
-        # What was cleared need not be told to somebody who never heard of it.
+        # A new client does not need to know what was cleared.
         fields = {name: value for name, value in self.fields.items() if value is not None}
         if self._pieces:
             fields[_UPSERTS[self._kind][1]] = [

@@ -18,10 +18,10 @@ TreeUpdates = Iterable[tuple[SessionId, acp.SessionUpdate]]
 
 
 class SessionTreeV2(SessionTree[acp.SessionUpdate]):
-    """Turns the events of a session into updates. Feed it every event from the first one on.
+    """Turns the events of a session and its children into updates. Needs every event.
 
     Args:
-        session: whose events they are.
+        session: the session.
         translate: translates texts for the user.
     """
 
@@ -39,28 +39,28 @@ class SessionTreeV2(SessionTree[acp.SessionUpdate]):
 
     @property
     def waits_for_user(self) -> bool:
-        """Whether the session can do nothing before the user answers."""
+        """Whether nothing continues before the user answers."""
         return self._projector.activity.waits_for_user
 
     def asks(self, call: CallId, *, answered: bool = False) -> TreeUpdates:
-        """A call waits for the user, of which the journal says nothing, or does so no more."""
+        """Show that a call waits for a form or page, which is not in the journal, or has ended."""
         if self._shown_children is not None:
             return self._shown_children.asks(self._session, call, answered=answered)
         activity = self._projector.activity
-        told = activity.answered(call) if answered else activity.asks(call)
+        told = activity.call_answered(call) if answered else activity.call_waits(call)
         return [(self._session, update) for update in told]
 
     def moved(self) -> TreeUpdates:
-        """Another client has the session from now on, with what it is doing."""
-        return [(self._session, update) for update in self._projector.activity.moves()]
+        """Move the session, with its running turn, to another client."""
+        return [(self._session, update) for update in self._projector.activity.moved_away()]
 
     def announced(self) -> TreeUpdates:
-        """What a client that missed the beginning has to know of before it is told a state."""
+        """Return what a client must know before a state, if it did not see the start."""
         own = [(self._session, update) for update in self._projector.announced()]
         return [*own, *super().announced()]
 
     def states(self) -> TreeUpdates:
-        """What the session is doing now, and its children that are at work."""
+        """Return the states of the session and of its working children."""
         own = [(self._session, self._projector.activity.now())]
         children = self._shown_children
         return own if children is None else [*own, *children.states()]

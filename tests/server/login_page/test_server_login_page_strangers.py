@@ -1,4 +1,4 @@
-"""Visitors of the login page who are not its user get nothing and hold nobody up."""
+"""OpenSockets of the login page who are not its user get nothing and hold nobody up."""
 
 from __future__ import annotations
 
