@@ -93,21 +93,15 @@ def _make(provider: Provider) -> Driver:
             from acp_agent.models.anthropic_driver import AnthropicDriver  # noqa: PLC0415 - heavy
 
             return AnthropicDriver(provider)
-        case "openai":
+        case "openai" | "openai_responses":
             from acp_agent.models.openai_driver import OpenAIDriver  # noqa: PLC0415 - heavy
 
             return OpenAIDriver(provider)
-        case "openai_responses":
-            from acp_agent.models.openai_responses_driver import (  # noqa: PLC0415 - heavy
-                OpenAIResponsesDriver,
-            )
-
-            return OpenAIResponsesDriver(provider)
         case "gemini":
             from acp_agent.models.gemini_driver import GeminiDriver  # noqa: PLC0415 - heavy
 
             return GeminiDriver(provider)
         case "demo":
-            from acp_agent.models.demo import DemoDriver  # noqa: PLC0415 - only where it is used
+            from acp_agent.models.demo.driver import DemoDriver  # noqa: PLC0415 - only where it is used
 
             return DemoDriver()

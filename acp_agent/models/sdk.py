@@ -27,13 +27,11 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from acp_agent.config.certificates import tls_verification
 from acp_agent.config.loopback import no_proxy_mounts
-from acp_agent.models.exchange import RAW_RESPONSE
-from acp_agent.models.providers import Provider, spelled
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
-    from httpx2 import AsyncClient, Response, Timeout
-    from openai import AsyncOpenAI, Omit
+    from httpx2 import AsyncClient, Timeout
+    from openai import AsyncOpenAI
 
 
 # Packages whose `__init__` is put off, with everything below those that end in a dot.
@@ -46,6 +44,9 @@ _PUT_OFF = {
 _ON_CALL = ("anthropic._error_classes", "anthropic.lib._tracing._api_call")
 
 _lock = threading.RLock()
+
+
+NO_KEY = "no-key"  # what is sent where a server needs no key; the package insists on one
 
 
 def openai_client() -> type[AsyncOpenAI]:
@@ -234,60 +235,3 @@ class _OnCall(Loader):
                 assert self._real.loader is not None
                 self._real.loader.exec_module(module)
             return module
-
-
-# How the drivers of OpenAI's two APIs connect: to OpenAI, Azure, or a compatible service.
-
-NO_KEY = "no-key"  # what is sent where a server needs no key; the package insists on one
-
-
-class OpenAIConnection:
-    """One service. Making one imports the SDK, which takes tenths of a second: use a thread."""
-
-    def __init__(self, provider: Provider) -> None:
-        import httpx2  # noqa: PLC0415 - not before a model is used
-
-        self._response = httpx2.Response
-        # The rest of the time limits is `retrying`'s.
-        timeout = httpx2.Timeout(None, connect=15.0, pool=15.0)
-        if provider.platform == "azure":
-            from acp_agent.models.clouds import azure_client  # noqa: PLC0415 - for it only
-
-            self._client: AsyncOpenAI = azure_client(provider, timeout)
-        else:
-            self._client = openai_client()(
-                api_key=provider.key or NO_KEY,
-                base_url=provider.base_url,
-                max_retries=0,  # `retrying` does it, where the user can see it
-                timeout=timeout,
-                http_client=http_client("openai", provider.base_url, timeout),
-                default_headers=spelled(provider.headers),
-            )
-        if provider.id != "openai" or provider.key is None:
-            # The package takes these from OpenAI's environment variables; they are nobody else's.
-            self._client.organization = None
-            self._client.project = None
-        self._headers: dict[str, str | Omit] = {**RAW_RESPONSE}
-        # Who gives an endpoint gives its credentials, or it needs none.
-        keyless = provider.set_by_client and provider.key is None
-        if keyless and "authorization" not in map(str.lower, provider.headers):
-            from openai import Omit  # noqa: PLC0415 - loaded with the client, never before
-
-            self._headers["Authorization"] = Omit()
-
-    async def post(self, path: str, body: bytes) -> Response:
-        """Send a request; the answer's body is not read yet.
-
-        Raises:
-            Exception: the package's own, where there is no answer or its status is an error's.
-        """
-        return await self._client.post(
-            path,
-            content=body,
-            cast_to=self._response,
-            options={"headers": self._headers, "follow_redirects": False},
-        )
-
-    async def aclose(self) -> None:
-        """Close every connection."""
-        await self._client.close()

@@ -13,7 +13,6 @@ from acp_agent.models.anthropic_driver import AnthropicCloudDriver
 from acp_agent.models.base import Driver, Failed
 from acp_agent.models.clouds import AwsEventStreamDecoder, Bedrock, Vertex
 from acp_agent.models.openai_driver import OpenAIDriver
-from acp_agent.models.openai_responses_driver import OpenAIResponsesDriver
 from acp_agent.models.registry import Models
 from acp_agent.models.stream_events import BadStreamError
 from tests.support import aws_event_stream
@@ -55,7 +54,7 @@ async def test_azure_takes_a_token_of_entra_id_and_chat_completions(server: Mode
 
 async def test_a_version_of_azures_api_can_be_chosen(server: ModelServer) -> None:
     provider = azure_provider(server, api_version="2025-04-01-preview")
-    request = await asked(server, OpenAIResponsesDriver(provider))
+    request = await asked(server, OpenAIDriver(provider))
     assert request.path == "/openai/responses"
     assert request.target.endswith("?api-version=2025-04-01-preview")
 

@@ -26,7 +26,7 @@ from acp_agent.models.base import (
     UserSide,
     UserText,
 )
-from acp_agent.models.demo import DemoDriver
+from acp_agent.models.demo.driver import DemoDriver
 
 DEMO_MODEL = ModelInfo(provider="demo", id="demo")
 

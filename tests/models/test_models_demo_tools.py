@@ -19,7 +19,7 @@ from acp_agent.models.base import (
     UserSide,
     UserText,
 )
-from acp_agent.models.demo import next_step
+from acp_agent.models.demo.driver import next_step
 from tests.support.tool_calls import ToolUser
 
 REQUESTS = [

@@ -13,7 +13,6 @@ from acp_agent.config.loopback import no_proxy_mounts
 from acp_agent.models.anthropic_driver import AnthropicDriver
 from acp_agent.models.gemini_driver import GeminiDriver
 from acp_agent.models.openai_driver import OpenAIDriver
-from acp_agent.models.openai_responses_driver import OpenAIResponsesDriver
 from acp_agent.models.provider_check import check_provider
 from tests.support.model_asking import (
     anthropic_provider,
@@ -62,7 +61,7 @@ async def test_a_server_on_this_computer_is_reached_without_the_proxy(
     ("driver", "provider"),
     [
         (OpenAIDriver, openai_provider),
-        (OpenAIResponsesDriver, responses_provider),
+        (OpenAIDriver, responses_provider),
         (AnthropicDriver, anthropic_provider),
         (GeminiDriver, gemini_provider),
     ],

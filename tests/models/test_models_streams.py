@@ -108,10 +108,10 @@ async def test_a_call_without_arguments_has_an_empty_object(
 
 @sent_by(*IN_PIECES)
 async def test_a_call_that_the_token_limit_cut_off_is_not_told_complete(
-    driver: Driver, server: ModelServer
+    driver: Driver, server: ModelServer, request: pytest.FixtureRequest
 ) -> None:
-    stops = {"OpenAIDriver": "length", "OpenAIResponsesDriver": "max_output_tokens"}
-    stop = stops.get(type(driver).__name__, "max_tokens")
+    stops = {"openai": "length", "openai_responses": "max_output_tokens"}
+    stop = stops.get(request.node.callspec.params["driver"], "max_tokens")
     server.add(answer(Call("read", {"path": "a"}), Call("write", '{"path": "b", "te'), stop=stop))
     got = await gather(driver.stream(ask()))
     assert got.calls == [("read", '{"path": "a"}')]

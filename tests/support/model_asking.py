@@ -26,7 +26,6 @@ from acp_agent.models.base import (
 from acp_agent.models.clouds import Bedrock, Vertex
 from acp_agent.models.gemini_driver import GeminiDriver
 from acp_agent.models.openai_driver import OpenAIDriver
-from acp_agent.models.openai_responses_driver import OpenAIResponsesDriver
 from acp_agent.models.providers import Dialect, Provider
 from tests.support.model_server import ModelServer
 
@@ -129,7 +128,7 @@ def driver_for(api: str, server: ModelServer) -> Driver:
         case "anthropic":
             return AnthropicDriver(anthropic_provider(server))
         case "openai_responses":
-            return OpenAIResponsesDriver(responses_provider(server))
+            return OpenAIDriver(responses_provider(server))
         case "gemini":
             return GeminiDriver(gemini_provider(server))
         case "bedrock":
@@ -137,7 +136,7 @@ def driver_for(api: str, server: ModelServer) -> Driver:
         case "vertex":
             return AnthropicCloudDriver(vertex_provider(server), Vertex())
         case "azure":
-            return OpenAIResponsesDriver(azure_provider(server))
+            return OpenAIDriver(azure_provider(server))
         case _:
             return OpenAIDriver(openai_provider(server))
 

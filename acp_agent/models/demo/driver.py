@@ -30,14 +30,14 @@ from acp_agent.models.base import (
     ToolResult,
     UserText,
 )
-from acp_agent.models.demo_requests import Step, script, todo
+from acp_agent.models.demo.requests import Step, script, todo
 
 _WORDS_PER_BATCH = 8
 _CHARACTERS_PER_TOKEN = 4  # an estimate, as there is no tokenizer behind this model
 
 
 class DemoDriver(Driver):
-    """Answers every request from its own small script; see `acp_agent.models.demo`."""
+    """Answers every request from its own small script; see `acp_agent.models.demo.driver`."""
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Sequence[StreamEvent]]:
         """Answer in words, a few to a batch, then the calls, then `Finished`."""
@@ -125,7 +125,7 @@ def next_step(request: ModelRequest) -> Step:
 
 @cache
 def _texts() -> _Texts:
-    source = files("acp_agent.models").joinpath("demo.json").read_bytes()
+    source = files("acp_agent.models.demo").joinpath("demo.json").read_bytes()
     return msgspec.json.decode(source, type=_Texts)
 
 
