@@ -190,7 +190,7 @@ async def test_a_token_that_was_made_is_printed_and_one_that_was_given_is_not(
     listening: StartListening, home: Path
 ) -> None:
     made = listening(*DEMO, token=None)
-    made.token = made.line_with("the token of this run is ").split()[-1]
+    made.token = made.line_with("access token for this run: ").split()[-1]
     assert len(made.token) >= 32
     async with websocket_client(made) as client:
         await client.initialize()
