@@ -32,7 +32,7 @@ class KnownAccount(Struct, frozen=True):
 
 
 class AuthStatus(Struct, frozen=True):
-    """Whether sessions can be started without a login, and with which credentials."""
+    """Whether a login is needed to start sessions, and the known credentials."""
 
     state: Literal["authenticated", "unauthenticated", "not_required", "unknown"]
     accounts: tuple[KnownAccount, ...] = ()
@@ -50,11 +50,11 @@ class Subscriber(Protocol):
     """Is notified of changes that concern every client of the process."""
 
     def auth_status_changed(self, before: AuthStatus | None, now: AuthStatus) -> None:
-        """The status changed, or may have: `before` is what was computed last."""
+        """Handle a possible change of the status; `before` was computed last."""
         ...
 
     def options_changed(self, session: SessionId) -> None:
-        """An open session has other options now."""
+        """Handle a change of an open session's options."""
         ...
 
 
@@ -123,20 +123,20 @@ class AuthStatusWatch:
 
 
 def to_json(status: AuthStatus) -> Json:
-    """The fields of `AuthStatusResponse` and `AuthStatusUpdateNotification`."""
+    """Return the fields of `AuthStatusResponse` and `AuthStatusUpdateNotification`."""
     accounts = [{"label": account.label, "active": account.active} for account in status.accounts]
     return {"state": status.state, "accounts": accounts}
 
 
 async def auth_status(services: Services, secrets: Secrets) -> AuthStatus:
-    """The status as far as it can be told without asking a provider."""
+    """Return the status as far as it is known without asking a provider."""
     try:
         model = await services.account.choose(None)
     except AuthRequiredError:
         active = None
         state: Literal["authenticated", "unauthenticated", "not_required"] = "unauthenticated"
     except InvalidInputError:
-        return UNKNOWN  # the model that was named does not exist, which no login mends
+        return UNKNOWN  # the named model does not exist, which no login fixes
     else:
         active = services.models.provider(model)
         state = "not_required"
@@ -157,7 +157,7 @@ def _has_credentials(provider: Provider) -> bool:
 
 
 def _label(provider: Provider, secrets: Secrets, translate: Translator) -> str:
-    """What the credentials are, and where they come from; never a part of them."""
+    """Return a label for the credentials and their origin, without any part of them."""
     if provider.key is None or "authorization" in map(str.lower, provider.headers):
         return translate("{provider} through the editor's endpoint", provider=provider.name)
     try:

@@ -135,7 +135,7 @@ class ChildSessions(Generic[UpdateT, ProjectorT]):
             self._sent[event.recipient] = event
         yield from self._of_parent(parent, event)
 
-    def place(self, parent: SessionId, call: CallId) -> Target:
+    def target(self, parent: SessionId, call: CallId) -> Target:
         """Return where the user is asked about a call."""
         return Target(self._calls.get(call, parent), call)
 

@@ -1,4 +1,4 @@
-"""What every surface of the server stands on: made when the first session is asked for."""
+"""The parts that all connections share, created when the first session is requested."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 class Core:
     """The sessions of a process, for all its connections.
 
-    A configuration or a store that cannot be used fails the request that needs it, and is tried
-    again with the next one, so that mending it does not take a restart.
+    An unusable configuration or store fails the request that needs it and is tried again with the
+    next one, so that fixing it does not take a restart.
 
     Args:
         paths: where the files are.
@@ -59,7 +59,7 @@ class Core:
         self.subscribers: set[Subscriber] = set()
 
     async def services(self) -> Services:
-        """The parts that sessions are built on.
+        """Return the parts that sessions are built on.
 
         Raises:
             ConfigError: the configuration cannot be used.
@@ -77,19 +77,19 @@ class Core:
             return self._services
 
     async def manager(self) -> SessionManager:
-        """The sessions. Raises as `services` does."""
+        """Return the sessions. Raises as `services` does."""
         services = await self.services()
         if self._manager is None:
             self._manager = SessionManager(services)
         return self._manager
 
     async def list(self, cwd: str | None, cursor: str | None, wanted: ArchiveFilter) -> SessionPage:
-        """A page of the sessions; see `SessionManager.list`.
+        """Return a page of the sessions; see `SessionManager.list`.
 
-        It needs nothing of the configuration: a mistake there is told by what needs it.
+        This works without a valid configuration.
 
         Raises:
-            InvalidInputError: the cursor is none of ours.
+            InvalidInputError: the cursor is invalid.
             StoreError: the store cannot be used.
         """
         try:
@@ -126,7 +126,7 @@ class Core:
 
     @property
     def opened(self) -> SessionManager | None:
-        """The sessions, where any were asked for yet."""
+        """The sessions, if any were requested yet."""
         return self._manager
 
     @property
@@ -136,7 +136,7 @@ class Core:
 
     @property
     def translate(self) -> Translator:
-        """What is said to the user, by the configuration as soon as it is read."""
+        """The translator of texts for the user; uses the configuration once it is read."""
         if self._services is not None:
             return self._services.translate
         from acp_agent.config.localization import choose_language  # noqa: PLC0415 - for an error
@@ -159,7 +159,7 @@ class Core:
             found.turns.cancel_child(child)
 
     def release(self, editor: Client) -> None:
-        """An editor is gone; see `SessionManager.release`."""
+        """Release the sessions of an editor that left; see `SessionManager.release`."""
         if self._manager is not None:
             self._manager.release(editor)
 

@@ -1,4 +1,4 @@
-"""The connected client as the sessions see it, whichever version of the protocol it speaks."""
+"""The connected client as the sessions see it, in either version of the protocol."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class ClientEditor(ABC):
 
     @abstractmethod
     def forget(self, session: SessionId) -> None:
-        """The session is closed."""
+        """Drop what is known of a closed session."""
         for child in [child for child, parent in self._parents.items() if parent == session]:
             del self._parents[child]
 

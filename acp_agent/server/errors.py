@@ -1,4 +1,4 @@
-"""The one place that maps our exceptions to JSON-RPC errors.
+"""Maps our exceptions to JSON-RPC errors. No other module does.
 
 Codes: Agent Client Protocol v1, ErrorCode; the rest is JSON-RPC 2.0, section 5.1.
 """
@@ -34,7 +34,7 @@ _CODES = {AuthRequiredError.kind: AUTH_REQUIRED}  # all other kinds are internal
 
 
 def turn_error(message: str, kind: str) -> Error:
-    """The error object that tells why a turn ended, from what the journal has of it.
+    """Return the error object for a turn that failed, from the journal's fields.
 
     Args:
         message: the error, for the user.
@@ -46,7 +46,7 @@ def turn_error(message: str, kind: str) -> Error:
 def to_rpc_error(
     error: AcpAgentError, auth_methods: list[dict[str, Any]], translate: Translator = ENGLISH
 ) -> RpcError:
-    """The JSON-RPC error that tells the client of `error`.
+    """Return the JSON-RPC error for `error`.
 
     Args:
         error: what was raised.

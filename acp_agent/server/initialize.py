@@ -1,8 +1,8 @@
-"""What `initialize` agrees on, as plain JSON values.
+"""The result of `initialize`, and the first line of a connection, which is answered at once.
 
-It is answered before anything heavy is imported, so this module imports nothing. The answer is the
-same whichever way the request came in. No configuration is read by then: the names of the methods
-are in the language of the locale.
+An editor waits for `initialize`, so it is answered with nothing imported but `os` and `json`. The
+connection handles any other first line, and gives the same result. No configuration is read here,
+so the names of the methods are in the language of the locale.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from acp_agent.platform.programs import own_process
 
 SUPPORTED_VERSIONS = (1, 2)
 
-# What we do beside the protocol (docs/extensions.md). The mark for steering is other agents', who
-# put it into the `_meta` of the result, beside the capabilities; it is in both places.
+# Our extensions (docs/extensions.md). Other agents advertise steering in the `_meta` of the result,
+# not in the capabilities; we do both.
 STEERING: dict[str, Any] = {"steering": {"supported": True}}
 EXTENSIONS: dict[str, Any] = {
     "methods": [

@@ -1,4 +1,4 @@
-"""The server on a socket: any number of clients, until a signal ends the process."""
+"""Serves any number of clients on a socket, until a signal ends the process."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ async def _listen(listening: Listening, door: Door) -> asyncio.Server:
             ssl_handshake_timeout=listening.limits.head if context is not None else None,
         )
     except OSError as error:
-        # The resolver's numbers are none of the system's.
+        # The resolver's error numbers are not the system's.
         number = None if isinstance(error, socket.gaierror) else error.errno
         raise _refused(listening.address, number) from None
 
@@ -219,7 +219,7 @@ def _context(certificate: str, key: str) -> ssl.SSLContext:
 
 
 async def _knows(core: Core, session: str) -> bool:
-    """Whether there is such a session; a store that cannot be read says so to who opens one."""
+    """Return whether a session exists. A broken store is reported when a session is opened."""
     try:
         await (await core.services()).store.get(SessionId(session))
     except SessionNotFoundError:
@@ -230,6 +230,6 @@ async def _knows(core: Core, session: str) -> bool:
 
 
 def _affinity(path: str, *, secure: bool) -> str:
-    """A cookie by which a proxy can lead a client to this process again (RFD, section 5)."""
+    """Return a cookie that lets a proxy route a client to this process (RFD, section 5)."""
     value = f"acp-affinity={secrets.token_hex(8)}; Path={path}; HttpOnly; SameSite=Strict"
     return f"{value}; Secure" if secure else value

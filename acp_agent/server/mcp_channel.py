@@ -24,7 +24,7 @@ MCP_NOTIFICATION: Final[Method[Json, None]] = Method("mcp/message", dict, only_n
 
 
 class McpChannel:
-    """The way to the client's own servers (`acp_agent.extensions.mcp.config.Channel`).
+    """Access to the client's own servers (`acp_agent.extensions.mcp.config.Channel`).
 
     Args:
         connection: the client's.

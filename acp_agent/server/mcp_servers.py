@@ -33,7 +33,7 @@ def check_count(count: int) -> None:
 def program(
     field: str, name: str, command: str, args: Sequence[str], env: Sequence[tuple[str, str]]
 ) -> ProgramServer:
-    """A program on stdio; `field` is the field that an error names.
+    """Return a program on stdio; errors name `field`.
 
     Raises:
         InvalidInputError: it cannot be a program.
@@ -56,7 +56,7 @@ def program(
 def web(
     field: str, name: str, url: str, headers: Sequence[tuple[str, str]], *, sse: bool = False
 ) -> HttpServer:
-    """A server behind HTTP; `field` is the field that an error names.
+    """Return a server behind HTTP; errors name `field`.
 
     Raises:
         InvalidInputError: the address or a header cannot be used.

@@ -19,7 +19,7 @@ _MOVED = " (another client opened it; the waiting prompt was dropped)"
 
 
 class Prompts:
-    """The prompts of one connection.
+    """Submits the prompts of one connection.
 
     Args:
         operations: the sessions as the connection uses them.

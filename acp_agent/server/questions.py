@@ -1,7 +1,7 @@
-"""The model's questions as forms, and what was filled in as an answer to the model.
+"""Turns the model's questions into forms, and the user's input into an answer to the model.
 
-A form of one question has the field `answer`; further questions are `answer_2` and so on. Words of
-the user's own, beside options, are in `answer_other`.
+A form of one question has the field `answer`; further questions are `answer_2` and so on. The
+user's own text, beside options, is in `answer_other`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from acp_agent.content import JsonObject
 from acp_agent.elicitation import Form, Response
 from acp_agent.tools.base import Answer, Question
 
-LONGEST_TITLE = 200  # characters of a question that is a field's title; more of it is described
+MAX_TITLE = 200  # characters of a question that is a field's title; more of it is described
 
 
 def form_of(question: Question, translate: Translator = ENGLISH) -> Form:
-    """The form that asks a question, and those that go with it."""
+    """Return the form for a question and its further questions."""
     asked = _by_field(question)
     properties: JsonObject = {}
     required: list[str] = []
@@ -33,7 +33,7 @@ def form_of(question: Question, translate: Translator = ENGLISH) -> Form:
 
 
 def answer_of(question: Question, response: Response) -> Answer:
-    """What the user answered; declined where there is no answer to any question that needs one."""
+    """Return the user's answer; declined if no required question has one."""
     if response.action != "accept":
         return Answer(declined=True)
     filled = response.content or {}
@@ -48,11 +48,11 @@ def answer_of(question: Question, response: Response) -> Answer:
 
 
 def _by_field(question: Question) -> dict[str, Question]:
-    return {_name(place): one for place, one in enumerate((question, *question.further), 1)}
+    return {_name(number): one for number, one in enumerate((question, *question.further), 1)}
 
 
-def _name(place: int) -> str:
-    return "answer" if place == 1 else f"answer_{place}"
+def _name(number: int) -> str:
+    return "answer" if number == 1 else f"answer_{number}"
 
 
 def _own(name: str) -> str:
@@ -60,8 +60,8 @@ def _own(name: str) -> str:
 
 
 def _field(question: Question, translate: Translator, *, alone: bool) -> JsonObject:
-    field: JsonObject = {"title": translate("Answer") if alone else question.text[:LONGEST_TITLE]}
-    if not alone and len(question.text) > LONGEST_TITLE:
+    field: JsonObject = {"title": translate("Answer") if alone else question.text[:MAX_TITLE]}
+    if not alone and len(question.text) > MAX_TITLE:
         field["description"] = question.text
     choices = [_choice(label, description) for label, description in question.options]
     preset: object = question.preset

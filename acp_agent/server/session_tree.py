@@ -61,7 +61,7 @@ class ChildrenProjector(Protocol[UpdateT_co]):
         """Return the updates that show `event`."""
         ...
 
-    def place(self, parent: SessionId, call: CallId) -> Target:
+    def target(self, parent: SessionId, call: CallId) -> Target:
         """Return where the user is asked about a call of the parent or of a child."""
         ...
 
@@ -113,11 +113,11 @@ class SessionTree(Generic[UpdateT]):
             return ((self._session, shown[0]),)
         return [(self._session, update) for update in shown] if shown else ()
 
-    def place(self, call: CallId | None) -> Target:
+    def target(self, call: CallId | None) -> Target:
         """Return where the user is asked about a call, or about something else (None)."""
         if self._children is None or call is None:
             return Target(self._session, call)
-        return self._children.place(self._session, call)
+        return self._children.target(self._session, call)
 
     def announced(self) -> Iterable[tuple[SessionId, UpdateT]]:
         """Return the updates about working children for a client that did not see them start."""

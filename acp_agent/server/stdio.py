@@ -54,7 +54,7 @@ def serve_stdio(
         core,
         surface_for,
         trace=trace,
-        # While the client can still be told how its turns ended.
+        # While the client can still be sent how its turns ended.
         farewell=lambda: _close(core),
     )
     # Not `asyncio.run`, which waits for the threads.

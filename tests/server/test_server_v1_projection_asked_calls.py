@@ -76,17 +76,17 @@ def test_the_card_of_such_a_call_begins_with_all_that_is_known_of_it() -> None:
 
 
 def test_the_question_names_the_child_and_a_form_no_call_that_is_not_shown() -> None:
-    family = make_session_tree(PARENT, KNOWS_NOT, replay=False)
+    tree = make_session_tree(PARENT, KNOWS_NOT, replay=False)
     begun = [*child_work.begun(), *child_work.announced(), *did(child_work.called(INNER))]
     for event in begun:
-        list(family.updates(event))
-    assert family.place(INNER) == (PARENT, None, "")
+        list(tree.updates(event))
+    assert tree.target(INNER) == (PARENT, None, "")
     for event in child_work.asks():
-        list(family.updates(event))
-    assert family.place(INNER) == (PARENT, INNER, TITLE)
+        list(tree.updates(event))
+    assert tree.target(INNER) == (PARENT, INNER, TITLE)
     for event in (*child_work.decided(), *child_work.ran()):
-        list(family.updates(event))
-    assert family.place(INNER) == (PARENT, INNER, "")
+        list(tree.updates(event))
+    assert tree.target(INNER) == (PARENT, INNER, "")
 
 
 def test_a_question_of_the_childs_own_has_a_card() -> None:
@@ -96,12 +96,12 @@ def test_a_question_of_the_childs_own_has_a_card() -> None:
 
 
 def test_the_titles_of_a_childs_calls_are_in_the_users_language() -> None:
-    family = make_session_tree(PARENT, KNOWS_NOT, replay=False, translate=translator_for("zh"))
+    tree = make_session_tree(PARENT, KNOWS_NOT, replay=False, translate=translator_for("zh"))
     events = [
         *child_work.begun(),
         *child_work.announced(title="查找"),
         *did(child_work.called(INNER, "read", title="Read a.py")),
         *child_work.asks(),
     ]
-    updates = [update for event in events for _, update in family.updates(event)]
+    updates = [update for event in events for _, update in tree.updates(event)]
     assert "查找 › 读取 a.py" in repr(updates)

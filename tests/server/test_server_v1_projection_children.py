@@ -125,21 +125,21 @@ def test_two_children_side_by_side_are_kept_apart() -> None:
 
 
 def test_the_user_is_asked_about_a_call_in_the_session_that_shows_it() -> None:
-    family = make_session_tree(PARENT, KNOWS, replay=False)
-    assert family.place(INNER) == (PARENT, INNER, "")
+    tree = make_session_tree(PARENT, KNOWS, replay=False)
+    assert tree.target(INNER) == (PARENT, INNER, "")
     for event in (*child_work.begun(), *child_work.announced(), *did(child_work.called(INNER))):
-        list(family.updates(event))
-    assert family.place(INNER) == (CHILD, INNER, "")
-    assert family.place(TASK) == (PARENT, TASK, "")
-    assert family.place(None) == (PARENT, None, "")
+        list(tree.updates(event))
+    assert tree.target(INNER) == (CHILD, INNER, "")
+    assert tree.target(TASK) == (PARENT, TASK, "")
+    assert tree.target(None) == (PARENT, None, "")
 
 
 def test_who_missed_the_beginning_of_a_child_is_told_of_it_while_it_works() -> None:
     def announced(events: Sequence[AnyEvent]) -> list[Json]:
-        family = make_session_tree(PARENT, KNOWS, replay=False)
+        tree = make_session_tree(PARENT, KNOWS, replay=False)
         for event in events:
-            list(family.updates(event))
-        return [msgspec.json.decode(typed_json.encode(one)) for _, one in family.announced()]
+            list(tree.updates(event))
+        return [msgspec.json.decode(typed_json.encode(one)) for _, one in tree.announced()]
 
     begun = [*child_work.begun(), *child_work.announced(), *did(child_work.called(INNER))]
     assert announced([*begun, *child_work.asks()]) == [

@@ -50,9 +50,9 @@ def as_json(updates: Iterable[tuple[SessionId, SessionUpdate]]) -> Told:
     return told
 
 
-def live(events: Sequence[AnyEvent], family: SessionTreeV2 | None = None) -> Told:
-    family = family or SessionTreeV2(PARENT)
-    return as_json(one for event in events for one in family.updates(event))
+def live(events: Sequence[AnyEvent], tree: SessionTreeV2 | None = None) -> Told:
+    tree = tree or SessionTreeV2(PARENT)
+    return as_json(one for event in events for one in tree.updates(event))
 
 
 def replayed(events: Sequence[AnyEvent]) -> Told:
@@ -121,9 +121,9 @@ def test_who_saw_a_child_at_work_knows_what_the_replay_tells_at_any_moment() -> 
         messages = [view(told, PARENT).text("user"), view(told, CHILD).text("user")]
         assert messages[1] == ""  # the child was asked by its parent
     for middle in range(len(events)):
-        family = SessionTreeV2(PARENT)
-        live(events[:middle], family)
-        joined = replayed(events[:middle]) + live(events[middle:], family)
+        tree = SessionTreeV2(PARENT)
+        live(events[:middle], tree)
+        joined = replayed(events[:middle]) + live(events[middle:], tree)
         for session in (PARENT, CHILD):
             assert view(joined, session).conversation() == (
                 view(live(events), session).conversation()
@@ -161,7 +161,7 @@ def test_the_parent_waits_for_the_user_as_long_as_its_child_can_do_nothing_else(
 def test_the_parent_does_not_wait_while_another_child_works() -> None:
     other, task = SessionId("sess_other"), CallId("call_other")
     call, more = CallId("call_2"), child_work.called(CallId("call_2"))
-    family = SessionTreeV2(PARENT)
+    tree = SessionTreeV2(PARENT)
     live(
         [
             *child_work.begun(),
@@ -172,24 +172,24 @@ def test_the_parent_does_not_wait_while_another_child_works() -> None:
             *did(child_work.called(INNER)),
             *did(more, ToolStarted(call=call), child=other, call=task),
         ],
-        family,
+        tree,
     )
-    assert states(live(child_work.asks(), family), PARENT) == []
-    waited = family.waits_for_user
-    ends = live(child_work.done(other, task), family)
+    assert states(live(child_work.asks(), tree), PARENT) == []
+    waited = tree.waits_for_user
+    ends = live(child_work.done(other, task), tree)
     assert states(ends, PARENT) == ["requires_action"]
-    assert (waited, family.waits_for_user) == (False, True)
-    assert states(live(child_work.decided(), family), PARENT) == ["running"]
+    assert (waited, tree.waits_for_user) == (False, True)
+    assert states(live(child_work.decided(), tree), PARENT) == ["running"]
 
 
 def test_a_form_of_a_childs_call_makes_both_wait() -> None:
-    family = SessionTreeV2(PARENT)
+    tree = SessionTreeV2(PARENT)
     begun = [*child_work.begun(), *child_work.announced(), *did(child_work.called(INNER))]
-    live([*begun, *did(ToolStarted(call=INNER))], family)
-    asked = as_json(family.asks(INNER))
+    live([*begun, *did(ToolStarted(call=INNER))], tree)
+    asked = as_json(tree.asks(INNER))
     assert (states(asked, CHILD), states(asked, PARENT)) == (["requires_action"],) * 2
-    assert family.place(INNER) == (CHILD, INNER, "")
-    answered = as_json(family.asks(INNER, answered=True))
+    assert tree.target(INNER) == (CHILD, INNER, "")
+    answered = as_json(tree.asks(INNER, answered=True))
     assert (states(answered, CHILD), states(answered, PARENT)) == (["running"],) * 2
 
 
@@ -207,38 +207,38 @@ def test_what_runs_in_the_background_of_a_child_is_the_childs() -> None:
         *child_work.done(),
         *child_work.ended(),
     ]
-    family = SessionTreeV2(PARENT)
-    told = live(begun, family)
+    tree = SessionTreeV2(PARENT)
+    told = live(begun, tree)
     lists = [update["background"] for of, update in of_kind(told, "state_update") if of == CHILD]
     assert lists[-1] == [{"type": "terminal", "terminalId": INNER}]
     assert {
         str(one) for of, one in of_kind(told, "state_update") if of == PARENT and INNER in str(one)
     } == set()
-    known = as_json(family.announced())
+    known = as_json(tree.announced())
     assert [(of, one["sessionUpdate"]) for of, one in known] == [
         (PARENT, "subagent_update"),
         (CHILD, "terminal_update"),
     ]
-    now = as_json(family.states())
+    now = as_json(tree.states())
     assert [(of, one["state"]) for of, one in now] == [(PARENT, "idle"), (CHILD, "idle")]
     ends = live(
         did(
             ToolOutput(call=INNER, text="x"),
             BackgroundCommandChanged(call=INNER, name="1", status="ended", exit_code=0),
         ),
-        family,
+        tree,
     )
     assert {of for of, _ in ends} == {CHILD}
-    assert [(of, one["state"]) for of, one in as_json(family.states())] == [(PARENT, "idle")]
+    assert [(of, one["state"]) for of, one in as_json(tree.states())] == [(PARENT, "idle")]
 
 
 def test_who_missed_the_beginning_of_a_child_is_told_of_it_and_of_its_state() -> None:
-    family = SessionTreeV2(PARENT)
+    tree = SessionTreeV2(PARENT)
     begun = [*child_work.begun(), *child_work.announced(), *did(child_work.called(INNER))]
-    live([*begun, *child_work.asks()], family)
-    ((of, told),) = as_json(family.announced())
+    live([*begun, *child_work.asks()], tree)
+    ((of, told),) = as_json(tree.announced())
     assert (of, told["sessionId"], told["state"]) == (PARENT, CHILD, {"state": "requires_action"})
-    assert [(of, one["state"]) for of, one in as_json(family.states())] == [
+    assert [(of, one["state"]) for of, one in as_json(tree.states())] == [
         (PARENT, "requires_action"),
         (CHILD, "requires_action"),
     ]

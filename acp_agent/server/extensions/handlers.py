@@ -1,4 +1,4 @@
-"""`_acp-agent/session/export`: a session as text, part by part."""
+"""The handlers of our own methods: exporting sessions, listing checkpoints and rewinding."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from protocol.codec import typed_json
 
 
 async def export_session(operations: Operations, params: dict[str, Any]) -> ExportSessionResponse:
-    """A part of a session, open or stored, whoever writes it.
+    """Return a part of a session as text; any client may have it open.
 
     Raises:
         InvalidInputError: the parameters are wrong.
@@ -60,7 +60,7 @@ RequestT = TypeVar("RequestT", bound=ExtensionType)
 
 
 async def list_points(operations: Operations, params: dict[str, Any]) -> ListCheckpointsResponse:
-    """The points of a session.
+    """Return the points that a session can be rewound to.
 
     Raises:
         InvalidInputError: the parameters are wrong.
@@ -80,7 +80,7 @@ async def list_points(operations: Operations, params: dict[str, Any]) -> ListChe
 
 
 async def restore(operations: Operations, params: dict[str, Any]) -> RestoreCheckpointResponse:
-    """Go back, or tell what that would change; see `acp_agent.session.history.rewind.Rewinder`.
+    """Rewind a session, or return what that would change; see `Rewinder`.
 
     Raises:
         InvalidInputError: the parameters are wrong, or there is no such point.

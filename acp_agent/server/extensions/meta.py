@@ -1,7 +1,4 @@
-"""What a client says of a prompt that comes while a turn runs: `_meta["acp-agent"].whileRunning`.
-
-It is our own, and in docs/extensions.md.
-"""
+"""What the `_meta` of a request may ask for beyond the protocol (docs/extensions.md)."""
 
 from __future__ import annotations
 
@@ -17,10 +14,10 @@ WhileRunning = Literal["steer", "queue"]
 
 
 def while_running(meta: dict[str, Any] | None) -> WhileRunning | None:
-    """What becomes of a prompt while a turn runs, by its `_meta`; None where that says nothing.
+    """Return what to do with a prompt while a turn runs; None: the `_meta` does not say.
 
     Raises:
-        InvalidInputError: it says something that there is not.
+        InvalidInputError: the value is unknown.
     """
     match marker(meta, "acp-agent", "whileRunning"):
         case None:
@@ -35,19 +32,19 @@ def while_running(meta: dict[str, Any] | None) -> WhileRunning | None:
 
 
 def marker(meta: dict[str, Any] | None, owner: str, name: str) -> object:
-    """What a marker says; None where it is absent, or what it is in is none of it."""
+    """Return the value of a marker; None if it or its object is missing."""
     markers = (meta or {}).get(owner)
     return markers.get(name) if isinstance(markers, dict) else None
 
 
 def check_steering(meta: dict[str, Any] | None) -> None:
-    """Whether the marker of a `_session/steering` says something that there is.
+    """Check the marker of a `_session/steering`.
 
-    Other agents begin a turn where none runs, unless asked not to. Ours never does: in version 1 a
-    turn is what a prompt's response ends, so words that come too late are for `session/prompt`.
+    Other agents begin a turn if none runs, unless asked not to. Ours never does: in version 1 the
+    response to a `session/prompt` ends the turn, so a late prompt must be sent that way.
 
     Raises:
-        InvalidInputError: it does not.
+        InvalidInputError: the value is unknown.
     """
     if marker(meta, "steering", "idleBehavior") not in (None, "promptRequired"):
         raise InvalidInputError(
@@ -60,10 +57,10 @@ _KEYS = ("before", "through")
 
 
 def fork_point(meta: dict[str, Any] | None) -> ForkPoint | None:
-    """The point that the `_meta` of a session/fork names; None: the fork has everything.
+    """Return the point at which a session/fork is cut; None: the fork has everything.
 
     Raises:
-        InvalidInputError: it says something that there is not.
+        InvalidInputError: the point is malformed.
     """
     ours = (meta or {}).get("acp-agent")
     if not isinstance(ours, dict):

@@ -28,7 +28,7 @@ METHODS: dict[str, tuple[type[types.ExtensionType], type[types.ExtensionType]]] 
 
 
 def extensions_schema() -> str:
-    """The schemas as JSON text, the same for the same types.
+    """Return the schemas as JSON text, which depends only on the types.
 
     Every type is in `$defs`; those that belong to a method say so in `x-method` and `x-side`, as in
     the protocol's own schema.

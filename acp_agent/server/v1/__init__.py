@@ -1,1 +1,1 @@
-"""The sessions over version 1 of the protocol."""
+"""Version 1 of the protocol over the sessions."""

@@ -84,7 +84,7 @@ class AskedCalls:
                 if self._shown.pop(call, None) is not None:
                     yield parent, self._projector.cut(call)
 
-    def place(self, parent: SessionId, call: CallId) -> Target:
+    def target(self, parent: SessionId, call: CallId) -> Target:
         """Return where the user is asked about a call."""
         if call in self._hidden:
             return Target(parent, None)

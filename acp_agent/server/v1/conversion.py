@@ -17,13 +17,13 @@ _OURS: msgspec.json.Decoder[ours.ContentBlock] = msgspec.json.Decoder(ours.Conte
 
 
 def to_acp(block: ours.ContentBlock) -> acp.ContentBlock:
-    """A block of ours as one of the protocol's; they have the same JSON."""
+    """Convert a block of ours to the protocol's; they have the same JSON."""
     expected = cast("type[acp.ContentBlock]", acp.ContentBlock)
     return typed_json.decode(msgspec.json.encode(block), expected)
 
 
 def from_acp(block: acp.ContentBlock) -> ours.ContentBlock:
-    """A block of the protocol's as one of ours; they have the same JSON."""
+    """Convert a block of the protocol's to ours; they have the same JSON."""
     return _OURS.decode(typed_json.encode(block))
 
 
@@ -40,14 +40,14 @@ def prompt_block(block: acp.ContentBlock) -> ours.ContentBlock:
     return from_acp(block)
 
 
-def shown(content: Sequence[ours.CallContent]) -> list[acp.ToolCallContent]:
-    """What a call shows, as the protocol's content."""
+def to_call_content(content: Sequence[ours.CallContent]) -> list[acp.ToolCallContent]:
+    """Convert what a call shows."""
     return [_shown(part) for part in content]
 
 
-def places(locations: Sequence[ours.Location]) -> list[acp.ToolCallLocation]:
-    """Places in files, as the protocol's locations."""
-    return [acp.ToolCallLocation(path=place.path, line=place.line) for place in locations]
+def to_locations(locations: Sequence[ours.Location]) -> list[acp.ToolCallLocation]:
+    """Convert locations in files."""
+    return [acp.ToolCallLocation(path=one.path, line=one.line) for one in locations]
 
 
 def _shown(part: ours.CallContent) -> acp.ToolCallContent:
@@ -81,7 +81,7 @@ def config_options(options: Sequence[Option]) -> list[acp.SessionConfigOption]:
 
 
 def mode_state(options: Sequence[Option]) -> acp.SessionModeState:
-    """The mode alone, for clients that know no config options."""
+    """Return the mode alone, for clients without config options."""
     mode = next(option for option in options if option.id == "mode")
     return acp.SessionModeState(
         current_mode_id=mode.current,

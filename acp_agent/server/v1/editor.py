@@ -1,4 +1,4 @@
-"""The connected client as the sessions see it (`acp_agent.session.client.Editor`)."""
+"""The client of a connection that speaks version 1, as the sessions see it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from acp_agent.server.core import Core
 from acp_agent.server.editor import ClientEditor
 from acp_agent.server.handshake import Handshake
 from acp_agent.server.merging import join_texts
-from acp_agent.server.v1.conversion import config_options, places, shown
+from acp_agent.server.v1.conversion import config_options, to_call_content, to_locations
 from acp_agent.session.store.event_codec import merge_adjacent
 from protocol.jsonrpc.connection import Connection
 from protocol.v1 import types as acp
@@ -79,11 +79,13 @@ class EditorV1(ClientEditor):
             return None
         from acp_agent.server.v1.editor_terminals import ClientTerminals  # noqa: PLC0415 - on opt-in only
 
-        def place() -> SessionId:
+        def shown_session() -> SessionId:
             """Without child sessions, a child's calls are shown as its parent's."""
             return session if self.client.subagents else self.parent_of(session) or session
 
-        return ClientTerminals(self.requests(session), place, secrets=self._core.secrets.values)
+        return ClientTerminals(
+            self.requests(session), shown_session, secrets=self._core.secrets.values
+        )
 
     async def show(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Send the updates that show events; wait while the client reads too slowly."""
@@ -220,17 +222,17 @@ class EditorV1(ClientEditor):
         from acp_agent.server.session_tree import child_call_title  # noqa: PLC0415 - for prompts only
         from acp_agent.session.localize import localized_title  # noqa: PLC0415 - likewise
 
-        place = self._target(session, asking.call)
+        target = self._target(session, asking.call)
         title = localized_title(asking.title, self._core.translate)
         request = acp.RequestPermissionRequest(
-            session_id=place.session,
+            session_id=target.session,
             tool_call=acp.ToolCallUpdate(
                 tool_call_id=asking.call,
-                title=child_call_title(place.of, title),
+                title=child_call_title(target.of, title),
                 kind=asking.kind,
                 status="pending",
-                content=shown(asking.content),
-                locations=places(asking.locations),
+                content=to_call_content(asking.content),
+                locations=to_locations(asking.locations),
                 raw_input=raw_input(asking.arguments),
             ),
             options=[
@@ -245,4 +247,4 @@ class EditorV1(ClientEditor):
 
     def _target(self, session: SessionId, call: CallId | None) -> Target:
         """See `ClientEditor`."""
-        return self._tree(self.parent_of(session) or session).place(call)
+        return self._tree(self.parent_of(session) or session).target(call)

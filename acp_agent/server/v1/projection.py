@@ -36,7 +36,7 @@ from acp_agent.ids import CallId
 from acp_agent.server.conversion import raw_input
 from acp_agent.server.handshake import ClientProfile
 from acp_agent.server.notices import CUT_CALL, interrupted_note
-from acp_agent.server.v1.conversion import places, shown, to_acp
+from acp_agent.server.v1.conversion import to_acp, to_call_content, to_locations
 from protocol.v1 import types as acp
 
 TAIL = 8_000  # characters of a running command's output that a client without live output sees
@@ -110,8 +110,8 @@ class Projector:
                 name=event.name,
                 kind=event.kind,
                 status="pending",
-                content=shown(event.content),
-                locations=places(event.locations),
+                content=to_call_content(event.content),
+                locations=to_locations(event.locations),
                 raw_input=raw_input(event.arguments),
             )
         ]
@@ -125,7 +125,7 @@ class Projector:
             _update(
                 event.call,
                 title=event.title,
-                content=None if event.content is None else shown(event.content),
+                content=None if event.content is None else to_call_content(event.content),
                 locations=event.locations,
             )
         ]
@@ -154,14 +154,14 @@ class Projector:
             return [_update(event.call, meta={"terminal_output": data})]
         tail = (self._live_output[event.call] + event.text)[-TAIL:]
         self._live_output[event.call] = tail
-        return [_update(event.call, content=shown([text_part(_console(tail))]))]
+        return [_update(event.call, content=to_call_content([text_part(_console(tail))]))]
 
     def _ended(self, event: ToolEnded) -> Sequence[acp.SessionUpdate]:
         if self._shown.pop(event.call, None) is None:
             return ()
         ran_command = self._live_output.pop(event.call, None) is not None
         meta = None
-        content = None if event.content is None else shown(event.content)
+        content = None if event.content is None else to_call_content(event.content)
         if ran_command and self._client.terminal_output:
             # The client has the whole output in the terminal, which stays as the content.
             ended_by_itself = event.exit_code is not None or event.signal is not None
@@ -227,11 +227,11 @@ class Projector:
 
         The editor's own terminals are gone.
         """
-        reason = shown([text_part(self._translate(CUT_CALL))])
+        reason = to_call_content([text_part(self._translate(CUT_CALL))])
         before = self._shown.pop(call, ())
         output = self._live_output.pop(call, None)
         if output is None:
-            kept = shown([part for part in before if not isinstance(part, TerminalPart)])
+            kept = to_call_content([part for part in before if not isinstance(part, TerminalPart)])
             return _update(call, status="failed", content=[*kept, *reason])
         if self._client.terminal_output:
             return _update(
@@ -240,7 +240,7 @@ class Projector:
                 content=[acp.Terminal(terminal_id=call), *reason],
                 meta=_terminal_exit(call, None, None),
             )
-        put_out = shown([text_part(_console(output))]) if output else []
+        put_out = to_call_content([text_part(_console(output))]) if output else []
         return _update(call, status="failed", content=[*put_out, *reason])
 
 
@@ -291,7 +291,7 @@ def _update(
         status=UNSET if status is None else status,
         title=UNSET if title is None else title,
         content=UNSET if content is None else content,
-        locations=UNSET if locations is None else places(locations),
+        locations=UNSET if locations is None else to_locations(locations),
         raw_output=UNSET if raw_output is None else raw_output,
         meta=meta,
     )

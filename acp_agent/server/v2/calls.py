@@ -24,7 +24,7 @@ from acp_agent.events import (
 from acp_agent.ids import CallId
 from acp_agent.server.conversion import raw_input
 from acp_agent.server.notices import CUT_CALL
-from acp_agent.server.v2.conversion import places, shown, shown_part
+from acp_agent.server.v2.conversion import shown_part, to_call_content, to_locations
 from protocol.v2 import types as acp
 
 
@@ -60,8 +60,8 @@ class Calls:
                 name=event.name,
                 kind=event.kind,
                 status="pending",
-                content=shown(event.content) if event.content else UNSET,
-                locations=places(event.locations) if event.locations else UNSET,
+                content=to_call_content(event.content) if event.content else UNSET,
+                locations=to_locations(event.locations) if event.locations else UNSET,
                 raw_input=arguments,
                 capabilities=acp.ToolCallCapabilities(cancel=acp.ToolCallCancelCapabilities()),
             )
@@ -115,16 +115,16 @@ class Calls:
                 updates.append(terminal_exited(event))
             ended_by_itself = event.exit_code is not None or event.signal is not None
             if event.content and not ended_by_itself:  # the terminal does not show the reason
-                content = [acp.Terminal(terminal_id=event.call), *shown(event.content)]
+                content = [acp.Terminal(terminal_id=event.call), *to_call_content(event.content)]
         elif event.content is not None and (call is None or event.content != call.content):
-            content = shown(event.content)
+            content = to_call_content(event.content)
         moved = event.locations is not None and (call is None or event.locations != call.locations)
         updates.append(
             acp.ToolCallProgress(
                 tool_call_id=event.call,
                 status=status,
                 content=UNSET if content is None else content,
-                locations=places(event.locations or ()) if moved else UNSET,
+                locations=to_locations(event.locations or ()) if moved else UNSET,
                 raw_output=UNSET if event.raw_output is None else event.raw_output,
                 capabilities=None,
             )
@@ -190,8 +190,8 @@ class Calls:
                 acp.ToolCallProgress(
                     tool_call_id=name,
                     title=title,
-                    content=shown(content) if grown < 0 else UNSET,
-                    locations=places(call.locations) if moved else UNSET,
+                    content=to_call_content(content) if grown < 0 else UNSET,
+                    locations=to_locations(call.locations) if moved else UNSET,
                 )
             )
         updates += [

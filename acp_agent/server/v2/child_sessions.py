@@ -64,7 +64,7 @@ class Children(ChildSessions[acp.SessionUpdate, Projector]):
         self, parent: SessionId, call: CallId, *, answered: bool = False
     ) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
         """Show that a call waits for a form or page, which is not in the journal, or has ended."""
-        child = self.place(parent, call).session
+        child = self.target(parent, call).session
         activity = self._activity if child == parent else self._session(child).activity
         for update in activity.call_answered(call) if answered else activity.call_waits(call):
             yield child, update

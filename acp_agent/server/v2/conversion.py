@@ -17,14 +17,14 @@ _OURS: msgspec.json.Decoder[ours.ContentBlock] = msgspec.json.Decoder(ours.Conte
 
 
 def to_acp(block: ours.ContentBlock) -> acp.ContentBlock:
-    """A block of ours as one of the protocol's; they have the same JSON."""
+    """Convert a block of ours to the protocol's; they have the same JSON."""
     if isinstance(block, ours.TextBlock) and block.annotations is None and block.meta is None:
         return acp.TextContent(text=block.text)  # most blocks by far
     return typed_json.decode(msgspec.json.encode(block), acp.ContentBlock)
 
 
 def from_acp(block: acp.ContentBlock) -> ours.ContentBlock:
-    """A block of the protocol's as one of ours; they have the same JSON.
+    """Convert a block of the protocol's to ours; they have the same JSON.
 
     Raises:
         msgspec.ValidationError: it is of a type that we do not know.
@@ -56,13 +56,13 @@ def text(text: str) -> acp.TextContent:
     return acp.TextContent(text=text)
 
 
-def shown(content: Sequence[ours.CallContent]) -> list[acp.ToolCallContent]:
-    """What a call shows, as the protocol's content."""
+def to_call_content(content: Sequence[ours.CallContent]) -> list[acp.ToolCallContent]:
+    """Convert what a call shows."""
     return [shown_part(part) for part in content]
 
 
 def shown_part(part: ours.CallContent) -> acp.ToolCallContent:
-    """A part of what a call shows."""
+    """Convert a part of what a call shows."""
     match part:
         case ours.DiffPart():
             from acp_agent.server.v2.diffs import diff_of  # noqa: PLC0415 - not to open a session
@@ -76,9 +76,9 @@ def shown_part(part: ours.CallContent) -> acp.ToolCallContent:
             return acp.Content(content=to_acp(part.content))
 
 
-def places(locations: Sequence[ours.Location]) -> list[acp.ToolCallLocation]:
-    """Places in files, as the protocol's locations."""
-    return [acp.ToolCallLocation(path=place.path, line=place.line) for place in locations]
+def to_locations(locations: Sequence[ours.Location]) -> list[acp.ToolCallLocation]:
+    """Convert locations in files."""
+    return [acp.ToolCallLocation(path=one.path, line=one.line) for one in locations]
 
 
 def config_options(options: Sequence[Option]) -> list[acp.SessionConfigOption]:
@@ -102,7 +102,7 @@ def config_options(options: Sequence[Option]) -> list[acp.SessionConfigOption]:
 
 
 def available_commands(commands: Sequence[Command]) -> list[acp.AvailableCommand]:
-    """The slash commands, as the protocol tells of them."""
+    """Convert the slash commands."""
     return [
         acp.Command(
             name=command.name,

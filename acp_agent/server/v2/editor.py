@@ -138,8 +138,8 @@ class EditorV2(ClientEditor):
         self, session: SessionId, asking: PermissionRequest, ask: Ask
     ) -> tuple[str | None, JsonObject | None]:
         """See `ClientEditor`."""
-        place = self._target(session, asking.call)
-        request = permission_request(place.session, asking, ask, self._core.translate)
+        target = self._target(session, asking.call)
+        request = permission_request(target.session, asking, ask, self._core.translate)
         response = await self.requests(session).request(REQUEST_PERMISSION, request)
         match response.outcome:
             case acp.SelectedPermissionOutcome():
@@ -151,7 +151,7 @@ class EditorV2(ClientEditor):
 
     def _target(self, session: SessionId, call: CallId | None) -> Target:
         """See `ClientEditor`."""
-        return self._tree(self.parent_of(session) or session).place(call)
+        return self._tree(self.parent_of(session) or session).target(call)
 
     @contextmanager
     def _waiting_for_user(self, session: SessionId, call: CallId | None) -> Iterator[None]:
@@ -206,10 +206,10 @@ def permission_subject(asking: PermissionRequest) -> acp.RequestPermissionSubjec
 def command_subject(
     asking: PermissionRequest, command: str, cwd: str
 ) -> acp.CommandPermissionSubject:
-    """A command line. Its terminal has the id of its call, but is not there before it runs."""
+    """Return a command line as the subject. Its terminal exists only once it runs."""
     return acp.CommandPermissionSubject(command=command, cwd=cwd, tool_call_id=asking.call)
 
 
 def tool_call_subject(asking: PermissionRequest) -> acp.ToolCallPermissionSubject:
-    """A call. All that it shows was told by updates before the question, and stays as it is."""
+    """Return a call as the subject. Earlier updates have shown its content."""
     return acp.ToolCallPermissionSubject(tool_call=acp.ToolCallUpdate(tool_call_id=asking.call))

@@ -110,7 +110,7 @@ class HandlersV2(Handlers):
     # -- turns -----------------------------------------------------------------------------
 
     async def prompt(self, request: acp.PromptRequest, call: Call) -> acp.PromptResponse:
-        """Put words into the conversation, whether or not a turn runs (Prompt Lifecycle).
+        """Submit a prompt, whether or not a turn runs (Prompt Lifecycle).
 
         Answered when they are in the journal; what becomes of them is told by state updates.
         """
@@ -148,7 +148,7 @@ class HandlersV2(Handlers):
 
 
 def _replays(cursor: acp.ReplayFrom | None) -> bool:
-    """Whether the conversation is to be replayed.
+    """Return whether to replay the conversation.
 
     Raises:
         InvalidInputError: the cursor is one that we do not have.
