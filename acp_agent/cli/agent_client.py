@@ -15,10 +15,9 @@ from acp_agent import __version__
 from acp_agent.platform import posix
 from acp_agent.platform.programs import own_process
 from acp_agent.platform.watchdog import Watchdog
-from protocol.jsonrpc.call import Call, Handler
 from protocol.jsonrpc.connection import Connection
+from protocol.jsonrpc.handlers import Call, Handler, Surface
 from protocol.jsonrpc.outbox import Trace
-from protocol.jsonrpc.surface import Surface
 from protocol.transports.stdio import StdioTransport
 from protocol.v1 import methods, types as acp
 

@@ -18,9 +18,8 @@ from acp_agent.errors import InvalidInputError
 from acp_agent.platform import posix
 from acp_agent.platform.descriptor_limit import raise_descriptor_limit
 from acp_agent.server.listen import Listening, serve_listen
-from acp_agent.server.remote.address import Address, parse_address
 from acp_agent.server.remote.endpoint import PATH
-from acp_agent.server.remote.limits import Limits
+from acp_agent.server.remote.settings import Address, Limits, parse_address
 from protocol.transports.claim import claim_stdio
 
 TOKEN_VARIABLE = "ACP_AGENT_LISTEN_TOKEN"  # noqa: S105 - its name

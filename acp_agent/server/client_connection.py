@@ -16,7 +16,7 @@ from acp_agent.server.operations import Operations
 from acp_agent.workspace.threads import release_memory_soon
 from protocol.jsonrpc.connection import Connection
 from protocol.jsonrpc.errors import RpcError
-from protocol.jsonrpc.surface import Surface
+from protocol.jsonrpc.handlers import Surface
 from protocol.transports.base import Transport
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class ClientConnection:
         local: whether the client is on this computer.
         max_sessions: how many sessions the client may have open; None: any number.
         on_child: called with a child session and its parent before the child is first shown.
-        farewell: what is to be ended with the connection; see `Connection`.
+        on_shutdown: what is to be ended with the connection; see `Connection`.
         grace: seconds in which what is being answered ends with the connection; see there.
     """
 
@@ -50,7 +50,7 @@ class ClientConnection:
         local: bool = True,
         max_sessions: int | None = None,
         on_child: Callable[[SessionId, SessionId], None] = lambda *_: None,
-        farewell: Callable[[], Awaitable[None]] | None = None,
+        on_shutdown: Callable[[], Awaitable[None]] | None = None,
         grace: float = 2.0,
     ) -> None:
         self.core = core
@@ -61,9 +61,9 @@ class ClientConnection:
             Surface({}, {}),
             admit=self.handshake.admit,
             trace=trace,
-            farewell=farewell,
+            on_shutdown=on_shutdown,
             grace=grace,
-            on_relief=release_memory_soon,
+            on_memory_freed=release_memory_soon,
         )
         self._surface_for = surface_for
         self._max_sessions = max_sessions

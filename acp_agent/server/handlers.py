@@ -21,10 +21,9 @@ from acp_agent.server.handshake import Answer
 from acp_agent.server.initialize import EXTENSIONS
 from acp_agent.server.mcp_channel import MCP_NOTIFICATION, McpChannel
 from acp_agent.session.session import Session
-from protocol.jsonrpc.call import Call, Handler, Reply
+from protocol.jsonrpc.handlers import Call, Handler, Reply, Surface
 from protocol.jsonrpc.methods import Method
 from protocol.jsonrpc.outbox import Merge
-from protocol.jsonrpc.surface import Surface
 
 if TYPE_CHECKING:
     from acp_agent.extensions.mcp.config import Channel, ServerConfig

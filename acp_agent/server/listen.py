@@ -18,12 +18,11 @@ from acp_agent.errors import AcpAgentError, InvalidInputError, SessionNotFoundEr
 from acp_agent.ids import SessionId
 from acp_agent.server.client_connection import ClientConnection
 from acp_agent.server.core import Core
-from acp_agent.server.remote.address import Address
+from acp_agent.server.remote.acceptor import SocketAcceptor
+from acp_agent.server.remote.access import AccessPolicy
 from acp_agent.server.remote.connections import Connections
 from acp_agent.server.remote.endpoint import PATH, Endpoint
-from acp_agent.server.remote.front import Door
-from acp_agent.server.remote.guard import Guard
-from acp_agent.server.remote.limits import Limits
+from acp_agent.server.remote.settings import Address, Limits
 from acp_agent.server.stdio import on_signals
 from acp_agent.server.surfaces import surface_for
 from protocol.transports.streamable_http import StreamableHttpTransport
@@ -110,7 +109,7 @@ async def _serve(
             max_sessions=limits.sessions,
             # The client has the stream of the parent open.
             on_child=(
-                transport.carry
+                transport.share_stream
                 if isinstance(transport, StreamableHttpTransport)
                 else lambda *_: None
             ),
@@ -120,7 +119,7 @@ async def _serve(
         binary=listening.binary,
     )
     endpoint = Endpoint(
-        guard=Guard(
+        guard=AccessPolicy(
             listening.address,
             token=listening.token,
             hosts=listening.hosts,
@@ -133,7 +132,7 @@ async def _serve(
         cookie=_affinity(listening.path, secure=listening.secure),
         path=listening.path,
     )
-    server = await _listen(listening, Door(endpoint))
+    server = await _listen(listening, SocketAcceptor(endpoint))
     host, port = server.sockets[0].getsockname()[:2]
     scheme = "https" if listening.tls is not None else "http"
     shown = listening.address.host if listening.address.host == "localhost" else host
@@ -149,7 +148,7 @@ async def _serve(
     server.close()
     try:
         async with asyncio.timeout(CLOSE_SECONDS):
-            connections.hurry()
+            connections.stop_draining()
             closing = asyncio.create_task(core.close())
             # Turns say that they were cancelled, and how their calls ended.
             await asyncio.wait({closing}, timeout=TURN_SECONDS)
@@ -161,12 +160,12 @@ async def _serve(
         _log.warning("not everything could be ended within %.0f seconds", CLOSE_SECONDS)
 
 
-async def _listen(listening: Listening, door: Door) -> asyncio.Server:
+async def _listen(listening: Listening, acceptor: SocketAcceptor) -> asyncio.Server:
     loop = asyncio.get_running_loop()
     context = _context(*listening.tls) if listening.tls is not None else None
     try:
         return await loop.create_server(
-            door.protocol,
+            acceptor.protocol,
             listening.address.host,
             listening.address.port,
             ssl=context,

@@ -13,7 +13,7 @@ from acp_agent.server.operations import Operations, SessionQueue
 from acp_agent.session.commands.command import is_answered_at_once
 from acp_agent.session.prompts import PromptResult, check_prompt
 from acp_agent.session.session import Session
-from protocol.jsonrpc.call import Call
+from protocol.jsonrpc.handlers import Call
 
 _MOVED = " (another client opened it; the waiting prompt was dropped)"
 

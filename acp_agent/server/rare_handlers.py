@@ -19,7 +19,7 @@ from acp_agent.server.auth_status import to_json
 from acp_agent.server.client_connection import ClientConnection
 from acp_agent.server.initialize import CONFIGURED, LOGIN_PAGE
 from acp_agent.server.operations import Operations
-from protocol.jsonrpc.call import Call
+from protocol.jsonrpc.handlers import Call
 
 if TYPE_CHECKING:
     from protocol.v1 import types as v1, unstable as v1_unstable

@@ -41,13 +41,15 @@ class SessionRequests:
         params: P,
         *,
         timeout: float | None = None,
-        late: Callable[[R], None] | None = None,
+        on_late_result: Callable[[R], None] | None = None,
     ) -> R:
         """Send a request and wait for the response; see `Connection.request`."""
         trace = self._trace()
         if trace is not None and isinstance(params, Struct):
             params = structs.replace(params, meta=trace.meta)
-        return await self._connection.request(method, params, timeout=timeout, late=late)
+        return await self._connection.request(
+            method, params, timeout=timeout, on_late_result=on_late_result
+        )
 
 
 def reason_of(error: RpcError, secrets: Iterable[str]) -> str:

@@ -55,7 +55,7 @@ def serve_stdio(
         surface_for,
         trace=trace,
         # While the client can still be sent how its turns ended.
-        farewell=lambda: _close(core),
+        on_shutdown=lambda: _close(core),
     )
     # Not `asyncio.run`, which waits for the threads.
     asyncio.new_event_loop().run_until_complete(_serve(link, opening))

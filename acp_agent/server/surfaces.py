@@ -6,7 +6,7 @@ The other version's types are not imported.
 from __future__ import annotations
 
 from acp_agent.server.client_connection import ClientConnection
-from protocol.jsonrpc.surface import Surface
+from protocol.jsonrpc.handlers import Surface
 
 
 def surface_for(client: ClientConnection, version: int) -> Surface:

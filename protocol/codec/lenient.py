@@ -34,27 +34,27 @@ class _Field(NamedTuple):
     marks: frozenset[str]
 
 
-def mend(value: object, annotation: Any) -> object:
+def drop_invalid(value: object, annotation: Any) -> object:
     """A copy of `value` (plain JSON data) without what `annotation` lets a receiver ignore."""
     bare = _unmarked(annotation)
     if isinstance(value, list):
         item = _item_type(bare)
-        return value if item is None else [mend(each, item) for each in value]
+        return value if item is None else [drop_invalid(each, item) for each in value]
     if not isinstance(value, dict):
         return value
-    return _mend_object(value, bare)
+    return _without_invalid(value, bare)
 
 
-def _mend_object(value: dict[str, Any], bare: Any) -> object:
+def _without_invalid(value: dict[str, Any], bare: Any) -> object:
     struct = _struct_for(value, bare)
     if struct is None:
         values = _value_type(bare)
-        return value if values is None else {k: mend(v, values) for k, v in value.items()}
+        return value if values is None else {k: drop_invalid(v, values) for k, v in value.items()}
     mended = dict(value)
     for field in _fields(struct):
         if field.name not in value:
             continue
-        child = mend(value[field.name], field.annotation)
+        child = drop_invalid(value[field.name], field.annotation)
         if SKIP_ITEMS in field.marks and isinstance(child, list):
             item = _item_type(_unmarked(field.annotation))
             child = [each for each in child if _fits(each, item)]

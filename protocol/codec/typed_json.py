@@ -64,10 +64,10 @@ def decode(data: bytes | msgspec.Raw, expected: type[T]) -> T:
         pass
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise MalformedJsonError(reason_of(error)) from None
-    from protocol.codec.lenient import mend  # noqa: PLC0415 - rarely needed, and not at start
+    from protocol.codec.lenient import drop_invalid  # noqa: PLC0415 - rarely needed, and not at start
 
     try:
-        mended = mend(msgspec.json.decode(data), expected)
+        mended = drop_invalid(msgspec.json.decode(data), expected)
         return msgspec.convert(mended, expected, dec_hook=decode_hook)
     except msgspec.ValidationError as error:
         raise InvalidValueError(explain(error)) from None

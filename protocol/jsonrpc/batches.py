@@ -10,9 +10,8 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from protocol.jsonrpc import messages
-from protocol.jsonrpc.calls import Answer
-from protocol.jsonrpc.errors import INVALID_REQUEST, RpcError
-from protocol.jsonrpc.log import log
+from protocol.jsonrpc.errors import INVALID_REQUEST, RpcError, log
+from protocol.jsonrpc.incoming_requests import Answer
 
 LIMIT: Final = 1000  # messages that a batch may have
 

@@ -7,21 +7,21 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
-from protocol.jsonrpc.calls import MOST_CALLS, Calls
 from protocol.jsonrpc.dispatcher import Admit, Dispatcher
+from protocol.jsonrpc.handlers import Surface
+from protocol.jsonrpc.incoming_requests import MOST_CALLS, IncomingRequests
 from protocol.jsonrpc.methods import Method
 from protocol.jsonrpc.outbox import HIGH_WATER, Outbox, Trace
-from protocol.jsonrpc.requests import Requests
-from protocol.jsonrpc.surface import Surface
+from protocol.jsonrpc.outgoing_requests import OutgoingRequests
 from protocol.transports.base import Oversize, Transport
 
 P = TypeVar("P")
 R = TypeVar("R")
 
 READ_LIMIT: Final = 4 * HIGH_WATER  # bytes of output that wait from which nothing is read
-_PATIENCE = 1.0  # seconds
-_LAST_STEPS = 0.1  # seconds that handlers get whose grace is used up by the farewell
-_FLUSH = 1.0  # seconds that the peer gets to read what is queued at the end
+_STALL_TIMEOUT = 1.0  # seconds
+_MIN_SETTLE_TIMEOUT = 0.1  # seconds that handlers get whose grace is used up by the on_shutdown
+_FLUSH_TIMEOUT = 1.0  # seconds that the peer gets to read what is queued at the end
 
 
 class Connection:
@@ -49,14 +49,13 @@ class Connection:
             ignored. Not called for a request's method that comes without an id, which is ignored
             as well. The handler of what arrived before may not have begun by then, so what one
             message permits to the next ones is to be noted here. Called again where parameters
-            with a lone surrogate had to be mended.
+            with a lone surrogate had to be repaired.
         trace: Sees every line: as it came in, and as it goes out.
-        linger: Seconds that running handlers get to answer by themselves after the peer closed
-            its side.
-        grace: Seconds that cancelled handlers get to end before `run` returns.
-        farewell: Awaited when handlers were asked to end, before they are waited for: what ends by
-            it can still say so. It keeps a time limit of its own, which counts as grace.
-        on_relief: called when large requests were answered, so that memory may be released.
+        drain_timeout: Seconds that running handlers get to finish after the peer closed its side.
+        grace: Seconds that cancelled handlers get to finish before `run` returns.
+        on_shutdown: Awaited when handlers were cancelled, before they are waited for, so that they
+            can still report how they ended. It limits its own time, which counts as grace.
+        on_memory_freed: Called when large requests were answered, so that memory may be released.
     """
 
     def __init__(
@@ -66,19 +65,19 @@ class Connection:
         *,
         admit: Admit | None = None,
         trace: Trace | None = None,
-        linger: float = 0.25,
+        drain_timeout: float = 0.25,
         grace: float = 2.0,
-        farewell: Callable[[], Awaitable[None]] | None = None,
-        on_relief: Callable[[], None] | None = None,
+        on_shutdown: Callable[[], Awaitable[None]] | None = None,
+        on_memory_freed: Callable[[], None] | None = None,
     ) -> None:
         self._transport = transport
-        self._linger = linger
+        self._drain_timeout = drain_timeout
         self._grace = grace
-        self._farewell = farewell
+        self._on_shutdown = on_shutdown
         self._outbox = Outbox(transport, trace)
         self._outbox.merge_with(surface.merge)
-        self._requests = Requests(self._outbox)
-        self._calls = Calls(on_relief)
+        self._requests = OutgoingRequests(self._outbox)
+        self._calls = IncomingRequests(on_memory_freed)
         self._dispatcher = Dispatcher(
             surface, self._outbox, self._requests, self._calls, admit=admit, trace=trace
         )
@@ -121,28 +120,28 @@ class Connection:
                 else:
                     self._dispatcher.receive(message)
                 del message  # it may be long, and the next one may be long in coming
-                if self._is_behind():
-                    await self._catch_up()
+                if self._is_peer_behind():
+                    await self._wait_for_peer()
         finally:
             try:
-                await self._wind_up()
+                await self._shut_down()
             finally:
                 self._closed.set()
 
-    def _is_behind(self) -> bool:
+    def _is_peer_behind(self) -> bool:
         """Whether what was read already makes more work, or more output, than may wait."""
         return self._calls.count > MOST_CALLS or self._outbox.queued > READ_LIMIT
 
-    async def _catch_up(self) -> None:
+    async def _wait_for_peer(self) -> None:
         """Read nothing while the peer is far behind in reading, or asks faster than is answered.
 
         A peer may be unable to read before it has written: it gets one message read a second while
         nothing moves, so that neither waits for ever.
         """
-        while self._is_behind() and not self.closed:
+        while self._is_peer_behind() and not self.closed:
             before = self._outbox.queued, self._calls.count
             with suppress(TimeoutError):
-                async with asyncio.timeout(_PATIENCE):
+                async with asyncio.timeout(_STALL_TIMEOUT):
                     await self._outbox.drain()
                     await self._calls.drain()
                     return
@@ -155,7 +154,7 @@ class Connection:
         params: P,
         *,
         timeout: float | None = None,
-        late: Callable[[R], None] | None = None,
+        on_late_result: Callable[[R], None] | None = None,
     ) -> R:
         """Ask the peer and wait for its answer.
 
@@ -166,21 +165,21 @@ class Connection:
             method: What to ask.
             params: With which parameters.
             timeout: Seconds to wait at most; None: as long as the connection lives.
-            late: Gets a result that comes all the same; for what has to be given back.
+            on_late_result: Called with a result that comes after all, to release what it brought.
 
         Raises:
             RpcError: the peer answered with an error, or with a malformed result.
             TimeoutError: no answer in time.
             ConnectionError: the connection ended first.
         """
-        return await self._requests.send(method, params, timeout, late)
+        return await self._requests.send(method, params, timeout, on_late_result)
 
     def notify(self, method: Method[P, Any], params: P) -> None:
         """Send a notification after everything sent before. Never waits; see `drain`."""
         self._outbox.notify(method.name, params)
 
-    def hurry(self) -> None:
-        """Let `drain` wait no more: a peer that does not read must not hold up the end."""
+    def stop_draining(self) -> None:
+        """Make `drain` return at once: a peer that does not read must not delay the shutdown."""
         self._outbox.end_waiting()
 
     async def drain(self) -> None:
@@ -201,21 +200,21 @@ class Connection:
         if not self._calls.own_current_task():
             await self._closed.wait()
 
-    async def _wind_up(self) -> None:
+    async def _shut_down(self) -> None:
         self._transport.close()
-        self.hurry()
+        self.stop_draining()
         self._requests.end()
         loop = asyncio.get_running_loop()
         try:
             # A peer that is gone reads no answer, but what it asked for last is begun.
-            await self._calls.settle(0.0 if self._closing else self._linger)
+            await self._calls.wait_idle(0.0 if self._closing else self._drain_timeout)
             self._calls.cancel_all()
             deadline = loop.time() + self._grace
-            if self._farewell is not None:
-                await self._farewell()
-            await self._calls.settle(max(_LAST_STEPS, deadline - loop.time()))
+            if self._on_shutdown is not None:
+                await self._on_shutdown()
+            await self._calls.wait_idle(max(_MIN_SETTLE_TIMEOUT, deadline - loop.time()))
         finally:
             # Whoever is cancelled for good is answered at once; nothing may come after that.
             self._outbox.end_notifying()
             await self._calls.end()
-            await self._outbox.flush(_FLUSH)
+            await self._outbox.flush(_FLUSH_TIMEOUT)

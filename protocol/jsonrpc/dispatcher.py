@@ -11,19 +11,18 @@ from msgspec import Raw, Struct
 
 from protocol.codec import typed_json
 from protocol.jsonrpc import messages
-from protocol.jsonrpc.call import Handler, NotificationHandler
-from protocol.jsonrpc.calls import Answer, Calls, error_for
 from protocol.jsonrpc.errors import (
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     RpcError,
+    log,
 )
-from protocol.jsonrpc.log import log
+from protocol.jsonrpc.handlers import Handler, NotificationHandler, Surface
+from protocol.jsonrpc.incoming_requests import Answer, IncomingRequests, error_for
 from protocol.jsonrpc.methods import Method
 from protocol.jsonrpc.outbox import Outbox, Trace
-from protocol.jsonrpc.requests import CANCEL_REQUEST, Requests
-from protocol.jsonrpc.surface import Surface
+from protocol.jsonrpc.outgoing_requests import CANCEL_REQUEST, OutgoingRequests
 from protocol.transports.base import Oversize
 
 P = TypeVar("P")
@@ -56,8 +55,8 @@ class Dispatcher:
         self,
         surface: Surface,
         outbox: Outbox,
-        requests: Requests,
-        calls: Calls,
+        requests: OutgoingRequests,
+        calls: IncomingRequests,
         *,
         admit: Admit | None,
         trace: Trace | None,
@@ -119,7 +118,7 @@ class Dispatcher:
             method, handler = self._lookup(message)
             params = _decode(message.params, method)
         except typed_json.MalformedJsonError as error:
-            self._receive_mended(line, error, answer)
+            self._receive_without_surrogates(line, error, answer)
         except RpcError as error:
             answer(messages.failure(message.raw_id, error), None)
         except Exception as error:  # noqa: BLE001 - whatever fails, a request is answered
@@ -151,10 +150,10 @@ class Dispatcher:
             raise RpcError(INVALID_REQUEST, "invalid request: this id is still in use")
         return method, handler
 
-    def _receive_mended(self, line: bytes, error: Exception, answer: Answer) -> None:
+    def _receive_without_surrogates(self, line: bytes, error: Exception, answer: Answer) -> None:
         """Try a message again whose parameters msgspec refused for a lone surrogate."""
         try:
-            message, mended = messages.parse_mended(line)
+            message, mended = messages.parse_without_surrogates(line)
         except typed_json.MalformedJsonError:
             invalid = messages.parse_error(error)
             answer(messages.failure(invalid.raw_id, invalid.error), None)
@@ -180,7 +179,7 @@ class Dispatcher:
                 return
             params = _decode(message.params, method)
         except typed_json.MalformedJsonError as error:
-            self._receive_mended(line, error, answer)
+            self._receive_without_surrogates(line, error, answer)
             return
         except RpcError as error:
             log(f"ignored a notification: {error.message}")

@@ -40,3 +40,11 @@ class InvalidResultError(RpcError):
 
     def __init__(self, method: str, reason: str) -> None:
         super().__init__(INTERNAL_ERROR, f"the answer to {method} is malformed: {reason}")
+
+
+def log(text: str, error: BaseException | None = None) -> None:
+    """Log a failure with its traceback, or, without an error, something worth knowing."""
+    import logging  # noqa: PLC0415 - not at start
+
+    level = logging.INFO if error is None else logging.ERROR
+    logging.getLogger("protocol.jsonrpc").log(level, "%s", text, exc_info=error)

@@ -13,8 +13,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from protocol.codec import typed_json
 from protocol.codec.tolerance import Lenient
-from protocol.jsonrpc.errors import INVALID_REQUEST, PARSE_ERROR, RpcError
-from protocol.jsonrpc.log import log
+from protocol.jsonrpc.errors import INVALID_REQUEST, PARSE_ERROR, RpcError, log
 
 RequestId = int | str | None
 
@@ -199,11 +198,11 @@ def _misshapen(line: bytes) -> Message:
 
 def _id_in(line: bytes) -> bytes:
     """The JSON of the id in an object's line; null where it has none that could be answered."""
-    from protocol.codec.outline import Outline  # noqa: PLC0415 - rarely needed
+    from protocol.codec.member_scanner import MemberScanner  # noqa: PLC0415 - rarely needed
 
-    outline = Outline(("id",), longest=len(line))
-    outline.feed(line)
-    return usable_id(outline.members.get("id", NULL_ID))
+    scanner = MemberScanner(("id",), longest=len(line))
+    scanner.feed(line)
+    return usable_id(scanner.members.get("id", NULL_ID))
 
 
 def usable_id(raw_id: bytes) -> bytes:
@@ -217,12 +216,12 @@ def usable_id(raw_id: bytes) -> bytes:
 
 def _reparse(line: bytes, error: Exception) -> Message:
     try:
-        return parse_mended(line)[0]
+        return parse_without_surrogates(line)[0]
     except typed_json.MalformedJsonError:
         return parse_error(error)
 
 
-def parse_mended(line: bytes) -> tuple[Message, bytes]:
+def parse_without_surrogates(line: bytes) -> tuple[Message, bytes]:
     """Parse a line without its lone surrogates, which JSON allows and msgspec does not.
 
     The id alone stays as it came. Also gives the line that was parsed.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from protocol.codec.outline import Outline
+    from protocol.codec.member_scanner import MemberScanner
 
 LIMIT: Final = 32 * 1024 * 1024  # bytes a message may have by default
 _LONG: Final = 256 * 1024  # bytes from which the members of a message are looked for
@@ -36,17 +36,17 @@ class BoundedText:
         self._limit = limit
         self._text: bytes | bytearray = b""
         self._size = 0
-        self._outline: Outline | None = None  # of a long message
+        self._scanner: MemberScanner | None = None  # of a long message
 
     def add(self, part: bytes) -> None:
         """Take a further piece of the message."""
         self._size += len(part)
-        if self._outline is None and self._size > min(_LONG, self._limit):
+        if self._scanner is None and self._size > min(_LONG, self._limit):
             # Piece by piece from here on: a look at all of it at the limit would take long.
-            self._outline = _new_outline()
-            self._outline.feed(bytes(self._text))
-        if self._outline is not None:
-            self._outline.feed(part)
+            self._scanner = _new_scanner()
+            self._scanner.feed(bytes(self._text))
+        if self._scanner is not None:
+            self._scanner.feed(part)
         if self._size > self._limit:
             self._text = b""
         elif not self._text:
@@ -59,11 +59,11 @@ class BoundedText:
     def take(self) -> bytes | Oversize:
         """End the message."""
         text, self._text = self._text, b""
-        outline, self._outline = self._outline, None
+        scanner, self._scanner = self._scanner, None
         size, self._size = self._size, 0
         if size <= self._limit:
             return bytes(text)
-        members = {} if outline is None else outline.members
+        members = {} if scanner is None else scanner.members
         return Oversize(
             self._limit,
             members.get("id", b"null"),
@@ -71,10 +71,10 @@ class BoundedText:
         )
 
 
-def _new_outline() -> Outline:
-    from protocol.codec.outline import Outline  # noqa: PLC0415 - few messages are long
+def _new_scanner() -> MemberScanner:
+    from protocol.codec.member_scanner import MemberScanner  # noqa: PLC0415 - few messages are long
 
-    return Outline(("id", "method", "result", "error"))
+    return MemberScanner(("id", "method", "result", "error"))
 
 
 class Transport(Protocol):

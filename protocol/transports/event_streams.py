@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol
 
-HELD_LIMIT: Final = 4 * 1024 * 1024  # bytes kept for a stream while nobody has it open
+BUFFER_LIMIT: Final = 4 * 1024 * 1024  # bytes kept for a stream while nobody has it open
 
 
 class EventStream(Protocol):
@@ -37,7 +37,7 @@ class EventStream(Protocol):
     def end(self) -> None:
         """Say that there is no more, once all is passed on."""
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """Close it now, whatever is not passed on."""
 
 
@@ -50,16 +50,16 @@ class Mailbox:
         stalled_since: since when the client takes nothing of what waits for it; None: it does.
     """
 
-    def __init__(self, held_limit: int) -> None:
+    def __init__(self, buffer_limit: int) -> None:
         self.stream: EventStream | None = None
         self.lost = False
         self.stalled_since: float | None = None
-        self._held_limit = held_limit
-        self._held: deque[tuple[bytes, bool]] = deque()
+        self._buffer_limit = buffer_limit
+        self._buffered: deque[tuple[bytes, bool]] = deque()
         self._size = 0
 
     @property
-    def held(self) -> int:
+    def buffered(self) -> int:
         """Bytes that wait for the stream to be opened."""
         return self._size
 
@@ -74,17 +74,17 @@ class Mailbox:
             return
         if update and self.lost:
             return
-        self._held.append((line, update))
+        self._buffered.append((line, update))
         self._size += len(line)
-        if self._size > self._held_limit:
+        if self._size > self._buffer_limit:
             self.lost = True
-            self._held = deque(one for one in self._held if not one[1])
-            self._size = sum(len(one[0]) for one in self._held)
+            self._buffered = deque(one for one in self._buffered if not one[1])
+            self._size = sum(len(one[0]) for one in self._buffered)
 
-    def take_back(self, line: bytes) -> None:
+    def withdraw(self, line: bytes) -> None:
         """Forget a message, no update, where it still waits."""
-        if (line, False) in self._held:
-            self._held.remove((line, False))
+        if (line, False) in self._buffered:
+            self._buffered.remove((line, False))
             self._size -= len(line)
 
     def open(self, stream: EventStream) -> None:
@@ -96,8 +96,8 @@ class Mailbox:
             self.lost = self.lost or before.waiting
             before.on_lost = before.on_idle = None
             before.end()
-        while self._held:
-            stream.write(event(self._held.popleft()[0]))
+        while self._buffered:
+            stream.write(event(self._buffered.popleft()[0]))
         self._size = 0
 
     def close(self) -> None:

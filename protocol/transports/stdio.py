@@ -10,16 +10,14 @@ import asyncio
 import os
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from protocol.transports.base import LIMIT, Oversize
-from protocol.transports.descriptor_writer import DescriptorWriter
-from protocol.transports.lines import LineSplitter
-from protocol.transports.readiness import wait_readable
+from protocol.transports.base import LIMIT, BoundedText, Oversize
+from protocol.transports.descriptor_writer import DescriptorWriter, wait_readable
 
 _PIECE = 64 * 1024  # bytes asked for at once; what a pipe holds
-_AHEAD = 16  # pieces that may be ahead of `read_message` before reading pauses
-_LAST_WORDS = 0.25  # seconds in which a peer that reads no more is still listened to
+_READ_AHEAD = 16  # pieces that may be ahead of `read_message` before reading pauses
+_DRAIN_TIMEOUT = 0.25  # seconds in which a peer that reads no more is still listened to
 
 
 class StdioTransport:
@@ -42,7 +40,7 @@ class StdioTransport:
         self._messages: deque[bytes | Oversize] = deque(self._splitter.feed(initial))
         self._ended = False
         self._reader: threading.Thread | None = None
-        self._room = threading.Semaphore(_AHEAD)
+        self._room = threading.Semaphore(_READ_AHEAD)
         self._unread = 0  # pieces that arrived and whose lines were not all asked for yet
         self._arrival: asyncio.Future[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -98,7 +96,7 @@ class StdioTransport:
     def _idle(self) -> None:
         if self._writer.gone:
             # Mostly it has closed its side as well, and what is in the pipe ends by itself.
-            asyncio.get_running_loop().call_later(_LAST_WORDS, self._end)
+            asyncio.get_running_loop().call_later(_DRAIN_TIMEOUT, self._end)
         if self.on_idle is not None:
             self.on_idle()
 
@@ -152,3 +150,31 @@ class StdioTransport:
     def _wake(self) -> None:
         if self._arrival is not None and not self._arrival.done():
             self._arrival.set_result(None)
+
+
+class LineSplitter:
+    """Puts lines together from pieces of any size.
+
+    A line of more than `limit` bytes is not kept: it is reported once it is over, and the lines
+    after it come as usual.
+    """
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        self._line = BoundedText(limit)
+
+    def feed(self, piece: bytes) -> Iterator[bytes | Oversize]:
+        """Yield the lines that `piece` ends, without their line ends and without blank ones."""
+        start = 0
+        while (end := piece.find(b"\n", start)) >= 0:
+            self._line.add(piece[start:end])
+            start = end + 1
+            line = self.finish()
+            if line is not None:
+                yield line
+        if start < len(piece):
+            self._line.add(piece[start:] if start else piece)
+
+    def finish(self) -> bytes | Oversize | None:
+        """The last line, where the stream ended without a line end."""
+        line = self._line.take()
+        return None if isinstance(line, bytes) and (not line or line.isspace()) else line

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from protocol.transports.base import Oversize
-from protocol.transports.event_streams import HELD_LIMIT, EventStream, Mailbox
+from protocol.transports.event_streams import BUFFER_LIMIT, EventStream, Mailbox
 
 # The methods whose responses go to the connection's stream, because a client may not have the
 # session's before it has read them (RFD, section 1).
@@ -46,31 +46,33 @@ class StreamableHttpTransport:
     """One client's connection; see `transports.base.Transport`.
 
     Args:
-        held_limit: bytes kept for a stream that nobody has open.
+        buffer_limit: bytes kept for a stream that nobody has open.
 
     Attributes:
         on_over: called once, when nothing more is read; before `read_message` says so.
         sessions: the ids of the sessions that this connection made, loaded or resumed.
-        touched: when something last came or a stream was last open, in the loop's time.
+        last_active: when something last came or a stream was last open, in the loop's time.
     """
 
-    def __init__(self, *, held_limit: int = HELD_LIMIT) -> None:
+    def __init__(self, *, buffer_limit: int = BUFFER_LIMIT) -> None:
         self.on_idle: Callable[[], None] | None = None
-        self.on_over: Callable[[], None] | None = None
+        self.on_read_end: Callable[[], None] | None = None
         self.sessions: set[str] = set()
-        self.touched = asyncio.get_running_loop().time()
-        self._held_limit = held_limit
+        self.last_active = asyncio.get_running_loop().time()
+        self._buffer_limit = buffer_limit
         self._messages: deque[bytes | Oversize] = deque()
         self._arrival: asyncio.Future[None] | None = None
         self._ended = False
         self._gone = False
-        self._connection = Mailbox(held_limit)
+        self._connection = Mailbox(buffer_limit)
         self._mailboxes: dict[str, Mailbox] = {}
         self._routes: dict[bytes, tuple[str | None, str | None]] = {}  # id → session, attached
-        self._carried: dict[str, str] = {}  # sessions whose messages take another one's stream
+        self._shares_stream: dict[
+            str, str
+        ] = {}  # sessions whose messages take another one's stream
         # Ids of our own requests → the session, and the request, until it is answered.
-        self._questions: dict[bytes, tuple[str | None, bytes]] = {}
-        self._first: tuple[bytes, asyncio.Future[bytes]] | None = None
+        self._requests: dict[bytes, tuple[str | None, bytes]] = {}
+        self._initialize: tuple[bytes, asyncio.Future[bytes]] | None = None
         self._flushed: asyncio.Event | None = None
 
     # -- the Transport ---------------------------------------------------------------------------
@@ -100,8 +102,8 @@ class StreamableHttpTransport:
     def full(self) -> bool:
         """Whether too much waits to be read here, or for a stream to be opened."""
         boxes = (self._connection, *self._mailboxes.values())
-        held = sum(box.held for box in boxes)
-        return sum(map(_size, self._messages)) + held > MOST_WAITING
+        buffered = sum(box.buffered for box in boxes)
+        return sum(map(_size, self._messages)) + buffered > MOST_WAITING
 
     async def read_message(self) -> bytes | Oversize | None:
         """The next message; None at the end."""
@@ -138,30 +140,30 @@ class StreamableHttpTransport:
 
     def close(self) -> None:
         """Stop reading."""
-        if not self._ended and self.on_over is not None:
-            self.on_over()
+        if not self._ended and self.on_read_end is not None:
+            self.on_read_end()
         self._messages.clear()
         self._ended = True
         self._wake()
 
     # -- what comes in ---------------------------------------------------------------------------
 
-    async def first_answer(self, message: bytes, raw_id: bytes) -> bytes:
+    async def initialize(self, message: bytes, raw_id: bytes) -> bytes:
         """Hand in the first request, and give the line that answers it.
 
         Raises:
             ConnectionError: the connection ended without an answer.
         """
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        self._first = (raw_id, answer)
-        self.hand_in(message)
+        self._initialize = (raw_id, answer)
+        self.receive(message)
         return await answer
 
-    def hand_in(self, message: bytes) -> None:
+    def receive(self, message: bytes) -> None:
         """Give a message of the client to whoever reads."""
         if self._ended:
             return
-        self.touched = asyncio.get_running_loop().time()
+        self.last_active = asyncio.get_running_loop().time()
         self._messages.append(message)
         self._wake()
 
@@ -170,49 +172,49 @@ class StreamableHttpTransport:
         attached = session if method in _ATTACHING else None
         self._routes[raw_id] = (None if method in _TO_CONNECTION else session, attached)
 
-    def asked_in(self, raw_id: bytes) -> str | None:
+    def session_of_request(self, raw_id: bytes) -> str | None:
         """The session of the request of ours with this id, where it waits for its answer."""
-        return self._questions.get(raw_id, (None,))[0]
+        return self._requests.get(raw_id, (None,))[0]
 
-    def answered(self, raw_id: bytes) -> None:
+    def response_received(self, raw_id: bytes) -> None:
         """The client answered a request of ours, which it need not see again."""
-        session, line = self._questions.pop(raw_id, (None, b""))
-        self._box(session).take_back(line)
+        session, line = self._requests.pop(raw_id, (None, b""))
+        self._box(session).withdraw(line)
 
-    def must_load(self, session: str) -> bool:
+    def must_reload(self, session: str) -> bool:
         """Whether the client missed updates of a session, so that it has to load it again."""
         box = self._mailboxes.get(session)
         return box is not None and box.lost
 
-    def loading(self, session: str) -> None:
+    def forget_lost_updates(self, session: str) -> None:
         """The client loads or resumes a session: what it missed before does not matter now."""
         box = self._mailboxes.get(session)
         if box is not None:
             box.lost = False
 
-    def carry(self, session: str, along: str) -> None:
+    def share_stream(self, session: str, along: str) -> None:
         """Send what is for `session` along with what is for another one.
 
         A session that belongs to another needs no stream of its own; one that has it uses that.
         """
-        self._carried[session] = along
+        self._shares_stream[session] = along
 
-    def carrier(self, session: str | None) -> str | None:
+    def stream_of(self, session: str | None) -> str | None:
         """The session on whose stream what is for `session` goes out; mostly itself."""
         if session is None or session in self._mailboxes:
             return session
-        return self._carried.get(session, session)
+        return self._shares_stream.get(session, session)
 
-    def knows(self, session: str) -> bool:
+    def has_session(self, session: str) -> bool:
         """Whether this connection made, loaded or resumed a session, or it belongs to one."""
-        return session in self.sessions or session in self._carried
+        return session in self.sessions or session in self._shares_stream
 
     # -- streams ---------------------------------------------------------------------------------
 
     def open_stream(self, session: str | None, stream: EventStream) -> None:
         """Send what is for a session, or for none, to `stream`; an older one ends."""
         if session is not None:
-            self._carried.pop(session, None)
+            self._shares_stream.pop(session, None)
         box = self._box(session)
         replaces = box.stream is not None
         stream.on_idle = self._idle
@@ -235,14 +237,14 @@ class StreamableHttpTransport:
             elif box.stalled_since is None:
                 box.stalled_since = now
             elif now - box.stalled_since > stall:
-                stream.cut()
+                stream.abort()
 
-    def has_mailbox(self, session: str) -> bool:
+    def has_stream(self, session: str) -> bool:
         """Whether a stream of this session is or was open, or something waits for one."""
         return session in self._mailboxes
 
     @property
-    def mailbox_count(self) -> int:
+    def stream_count(self) -> int:
         """How many sessions have or had a stream."""
         return len(self._mailboxes)
 
@@ -255,8 +257,8 @@ class StreamableHttpTransport:
         for box in (self._connection, *self._mailboxes.values()):
             box.close()
         self._mailboxes.clear()
-        if self._first is not None and not self._first[1].done():
-            self._first[1].set_exception(ConnectionError("the connection ended"))
+        if self._initialize is not None and not self._initialize[1].done():
+            self._initialize[1].set_exception(ConnectionError("the connection ended"))
         self._idle()
 
     def _lost(self, session: str | None, box: Mailbox, stream: EventStream) -> None:
@@ -264,23 +266,23 @@ class StreamableHttpTransport:
             return
         box.stream = None
         box.lost = box.lost or stream.waiting or stream.queued > 0
-        self.touched = asyncio.get_running_loop().time()
+        self.last_active = asyncio.get_running_loop().time()
         self._ask_again(session, box)
         self._idle()
 
     def _ask_again(self, session: str | None, box: Mailbox) -> None:
         """Send questions once more: nobody knows whether they were read, and turns wait."""
-        for asked_in, line in self._questions.values():
-            if self.carrier(asked_in) == session:
+        for session_of_request, line in self._requests.values():
+            if self.stream_of(session_of_request) == session:
                 box.put(line, update=False)
 
     def _box(self, session: str | None) -> Mailbox:
-        session = self.carrier(session)
+        session = self.stream_of(session)
         if session is None:
             return self._connection
         box = self._mailboxes.get(session)
         if box is None:
-            box = self._mailboxes[session] = Mailbox(self._held_limit)
+            box = self._mailboxes[session] = Mailbox(self._buffer_limit)
         return box
 
     # -- what goes out ---------------------------------------------------------------------------
@@ -296,17 +298,17 @@ class StreamableHttpTransport:
         session = params.session_id if isinstance(params.session_id, str) else None
         if message.method == _WITHDRAW and params.request_id is not UNSET:
             # To where the question went, which nobody needs to see again.
-            session, asked = self._questions.pop(bytes(params.request_id), (session, b""))
-            self._box(session).take_back(asked)
+            session, asked = self._requests.pop(bytes(params.request_id), (session, b""))
+            self._box(session).withdraw(asked)
         if raw_id is not None:
-            self._questions[raw_id] = (session, line)
+            self._requests[raw_id] = (session, line)
         self._box(session).put(line, update=raw_id is None)
 
     def _respond(self, raw_id: bytes, message: _Outgoing, line: bytes) -> None:
-        if self._first is not None and self._first[0] == raw_id:
-            if not self._first[1].done():
-                self._first[1].set_result(line)
-            self._first = None
+        if self._initialize is not None and self._initialize[0] == raw_id:
+            if not self._initialize[1].done():
+                self._initialize[1].set_result(line)
+            self._initialize = None
             return
         session, attached = self._routes.pop(raw_id, (None, None))
         if message.result is not UNSET:

@@ -18,15 +18,17 @@ from wsproto.frame_protocol import CloseReason
 from wsproto.utilities import LocalProtocolError, ProtocolError
 
 from protocol.transports.base import LIMIT, BoundedText, Oversize
-from protocol.transports.buffered import BufferedWriter
+from protocol.transports.buffered_writer import BufferedWriter
 
 GOING_AWAY: Final = int(CloseReason.GOING_AWAY)
 NORMAL: Final = int(CloseReason.NORMAL_CLOSURE)
 POLICY: Final = int(CloseReason.POLICY_VIOLATION)
 
-_AHEAD = 1024 * 1024  # bytes of messages that may wait to be read before reading pauses
-_GOODBYE = 1.0  # seconds that the peer gets to answer our close frame
-_PATIENCE = 3  # intervals in which a ping may be answered: what the peer reads first may be long
+_READ_AHEAD = 1024 * 1024  # bytes of messages that may wait to be read before reading pauses
+_CLOSE_TIMEOUT = 1.0  # seconds for sending a close frame, and for the peer's answer to it
+_UNANSWERED_INTERVALS = (
+    3  # intervals in which a ping may be answered: what the peer reads first may be long
+)
 
 
 class WebSocketTransport(asyncio.Protocol):
@@ -54,9 +56,9 @@ class WebSocketTransport(asyncio.Protocol):
         on_end: Callable[[], None] | None = None,
     ) -> None:
         self.on_idle: Callable[[], None] | None = None
-        self.on_over: Callable[[], None] | None = None
+        self.on_read_end: Callable[[], None] | None = None
         self._ping = ping
-        self._kept = (TextMessage, BytesMessage) if binary else TextMessage
+        self._message_events = (TextMessage, BytesMessage) if binary else TextMessage
         self._on_end = on_end
         self._frames = Connection(ConnectionType.SERVER)
         self._writer = BufferedWriter(on_idle=self._idle)
@@ -65,11 +67,11 @@ class WebSocketTransport(asyncio.Protocol):
         self._paused = False  # whether reading is
         self._message = BoundedText(limit)  # one may come in any number of pieces
         self._ended = False  # nothing more is read
-        self._parted = False  # a close frame went out or came in
+        self._close_sent = False  # a close frame went out or came in
         self._ping_due: bytes | None = None  # a ping that waits to be answered
         self._arrival: asyncio.Future[None] | None = None
         self._closed = asyncio.Event()
-        self._quiet = 0  # intervals without a byte from the peer
+        self._silent_intervals = 0  # intervals without a byte from the peer
         self._timer: asyncio.TimerHandle | None = None
 
     # -- the Transport ---------------------------------------------------------------------------
@@ -77,7 +79,7 @@ class WebSocketTransport(asyncio.Protocol):
     @property
     def gone(self) -> bool:
         """Whether the peer reads no more."""
-        return self._parted or self._writer.gone
+        return self._close_sent or self._writer.gone
 
     @property
     def waiting(self) -> bool:
@@ -119,7 +121,7 @@ class WebSocketTransport(asyncio.Protocol):
         return await self._writer.flush(timeout)
 
     def close(self) -> None:
-        """Stop reading. What was written still goes out, and `part` ends the socket."""
+        """Stop reading. What was written still goes out, and `close_socket` ends the socket."""
         self._messages.clear()
         self._unread = 0
         self._end()
@@ -127,29 +129,31 @@ class WebSocketTransport(asyncio.Protocol):
 
     # -- its end ---------------------------------------------------------------------------------
 
-    async def part(self, code: int = NORMAL, reason: str = "") -> None:
-        """Say goodbye with a close frame and close the socket; within about a second."""
+    async def close_socket(self, code: int = NORMAL, reason: str = "") -> None:
+        """Send a close frame and close the socket, within about two seconds."""
         self._end()
         self._go_on_reading()
         self._send_close(code, reason)
-        if await self._writer.flush(_GOODBYE):
+        if await self._writer.flush(_CLOSE_TIMEOUT):
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._closed.wait(), _GOODBYE)  # its answer ends the socket
+                await asyncio.wait_for(
+                    self._closed.wait(), _CLOSE_TIMEOUT
+                )  # its answer ends the socket
         self._writer.abort()
         await self._closed.wait()
 
     def _send_close(self, code: int, reason: str) -> None:
-        if self._parted or self._writer.gone:
+        if self._close_sent or self._writer.gone:
             return
-        self._parted = True
+        self._close_sent = True
         try:
             self._writer.write(self._frames.send(CloseConnection(code=code, reason=reason)))
         except LocalProtocolError:  # the peer's own close was first
             return
 
     def _end(self) -> None:
-        if not self._ended and self.on_over is not None:
-            self.on_over()
+        if not self._ended and self.on_read_end is not None:
+            self.on_read_end()
         self._ended = True
         if self._arrival is not None and not self._arrival.done():
             self._arrival.set_result(None)
@@ -164,7 +168,7 @@ class WebSocketTransport(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take frames apart."""
-        self._quiet = 0
+        self._silent_intervals = 0
         try:
             self._frames.receive_data(data)
             for event in self._frames.events():
@@ -197,13 +201,13 @@ class WebSocketTransport(asyncio.Protocol):
     # -- frames ----------------------------------------------------------------------------------
 
     def _on_event(self, event: object) -> None:
-        if isinstance(event, self._kept):
+        if isinstance(event, self._message_events):
             self._keep(event)
         elif isinstance(event, Ping):
             self._answer_ping(event)
         elif isinstance(event, CloseConnection):
-            if not self._parted:
-                self._parted = True
+            if not self._close_sent:
+                self._close_sent = True
                 self._writer.write(self._frames.send(event.response()))
             self._writer.end()
             self._end()
@@ -222,7 +226,7 @@ class WebSocketTransport(asyncio.Protocol):
         self._messages.append(message)
         if isinstance(message, bytes):
             self._unread += len(message)
-            if self._unread > _AHEAD and not self._paused:
+            if self._unread > _READ_AHEAD and not self._paused:
                 self._paused = True
                 self._writer.pause_reading()
         if self._arrival is not None and not self._arrival.done():
@@ -235,7 +239,7 @@ class WebSocketTransport(asyncio.Protocol):
 
     def _answer_ping(self, ping: Ping) -> None:
         """Answer the latest ping only, where the peer does not read the answers (section 5.5.3)."""
-        if self._parted:
+        if self._close_sent:
             return
         pong = self._frames.send(ping.response())
         if self._writer.waiting:
@@ -260,14 +264,14 @@ class WebSocketTransport(asyncio.Protocol):
     # -- whether the peer is alive ---------------------------------------------------------------
 
     def _schedule(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(self._ping, self._look)
+        self._timer = asyncio.get_running_loop().call_later(self._ping, self._check_alive)
 
-    def _look(self) -> None:
-        self._quiet = 0 if self._writer.drained() else self._quiet + 1
-        if self._quiet > _PATIENCE:
+    def _check_alive(self) -> None:
+        self._silent_intervals = 0 if self._writer.drained() else self._silent_intervals + 1
+        if self._silent_intervals > _UNANSWERED_INTERVALS:
             self._writer.abort()
             return
-        if self._quiet == 1 and not self.gone:
+        if self._silent_intervals == 1 and not self.gone:
             self._writer.write(self._frames.send(Ping()))
         self._schedule()
 

@@ -8,9 +8,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from protocol.jsonrpc.call import Handler
 from protocol.jsonrpc.connection import Connection
-from protocol.jsonrpc.surface import Surface
+from protocol.jsonrpc.handlers import Handler, Surface
 from protocol.transports.stdio import StdioTransport
 from protocol.v1 import methods, types as t
 

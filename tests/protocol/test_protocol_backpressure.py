@@ -8,9 +8,9 @@ import socket
 
 import pytest
 
-from protocol.jsonrpc.call import Call
-from protocol.jsonrpc.calls import MOST_BYTES, MOST_CALLS
 from protocol.jsonrpc.connection import READ_LIMIT
+from protocol.jsonrpc.handlers import Call
+from protocol.jsonrpc.incoming_requests import MOST_BYTES, MOST_CALLS
 from protocol.v1 import methods, types as t
 from tests.protocol.connections import LIMIT, PROMPT, over, serving
 

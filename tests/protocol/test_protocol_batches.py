@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from protocol.jsonrpc.batches import LIMIT, entries_of
-from protocol.jsonrpc.call import Call, Handler, Reply
 from protocol.jsonrpc.errors import RpcError
-from protocol.jsonrpc.surface import Surface
+from protocol.jsonrpc.handlers import Call, Handler, Reply, Surface
 from protocol.v1 import methods, types as t
 from tests.protocol.connections import ALL, until, update
 from tests.protocol.peer_process import cancel_request, notification, prompt, request
@@ -35,7 +34,7 @@ class Agent:
             "session/cancel": self.cancel,
         }
         self.surface = Surface(ALL, handlers, batches=True)
-        self.wire = Wire(self.surface, admit=self.admit, linger=0.01, grace=0.5)
+        self.wire = Wire(self.surface, admit=self.admit, drain_timeout=0.01, grace=0.5)
         self.next_surface: Surface | None = None
 
     def admit(self, method: str, params: object) -> None:

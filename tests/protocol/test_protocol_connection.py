@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from protocol.jsonrpc.call import Call, Handler, Reply
 from protocol.jsonrpc.connection import Connection
 from protocol.jsonrpc.errors import RpcError
-from protocol.jsonrpc.surface import Surface
+from protocol.jsonrpc.handlers import Call, Handler, Reply, Surface
 from protocol.transports.stdio import StdioTransport
 from protocol.v1 import methods, types as t
 from tests.protocol.connections import ALL, LIMIT, PROMPT, over, serving, text_in, until, update
@@ -204,7 +203,7 @@ async def test_a_handler_that_will_not_stop_does_not_keep_the_connection_from_en
             release.set()
 
     with ours, theirs:
-        agent = over(ours, {"session/prompt": prompt}, linger=0.01, grace=0.05)
+        agent = over(ours, {"session/prompt": prompt}, drain_timeout=0.01, grace=0.05)
         task = asyncio.create_task(agent.run())
         line = b'{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"s",'
         theirs.sendall(line + b'"prompt":[]}}\n')

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from protocol.jsonrpc.call import Call
 from protocol.jsonrpc.connection import Connection
+from protocol.jsonrpc.handlers import Call
 from protocol.transports.stdio import StdioTransport
 from protocol.v1 import methods, types as t
 from tests.protocol.connections import LIMIT, over, until, update
@@ -98,14 +98,14 @@ async def test_nothing_comes_after_the_answer_of_a_request_that_was_cancelled_fo
                 finally:
                     asyncio.get_running_loop().call_soon(agent.tell, "late")
 
-        run = agent.serve(work, linger=0.0, grace=0.0)
+        run = agent.serve(work, drain_timeout=0.0, grace=0.0)
         await agent.begun.wait()
         agent.connection.stop()
         assert await agent.told(run) == ["ending", "error"]
 
 
 @pytest.mark.covers("T6", "T8")
-async def test_what_ends_by_the_farewell_is_still_told_and_answered() -> None:
+async def test_what_ends_on_shutdown_is_still_told_and_answered() -> None:
     with between() as agent:
         ended = asyncio.Event()
 
@@ -114,11 +114,11 @@ async def test_what_ends_by_the_farewell_is_still_told_and_answered() -> None:
             await ended.wait()
             return "cancelled"
 
-        async def farewell() -> None:
+        async def on_shutdown() -> None:
             agent.tell("the last")
             ended.set()
 
-        run = agent.serve(work, linger=0.0, grace=0.0, farewell=farewell)
+        run = agent.serve(work, drain_timeout=0.0, grace=0.0, on_shutdown=on_shutdown)
         await agent.begun.wait()
         agent.connection.stop()
         agent.connection.stop()  # once more changes nothing
@@ -133,5 +133,5 @@ async def test_a_request_that_came_right_before_the_end_is_answered() -> None:
             await asyncio.Event().wait()
             return "end_turn"
 
-        run = agent.serve(work, admit=lambda *_: agent.connection.stop(), linger=0.0)
+        run = agent.serve(work, admit=lambda *_: agent.connection.stop(), drain_timeout=0.0)
         assert await agent.told(run) == ["error"]

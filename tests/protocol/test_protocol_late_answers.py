@@ -11,7 +11,7 @@ from msgspec import Raw
 
 from protocol.jsonrpc.messages import Response
 from protocol.jsonrpc.outbox import Outbox
-from protocol.jsonrpc.requests import Requests
+from protocol.jsonrpc.outgoing_requests import OutgoingRequests
 from protocol.v1 import methods, types as t
 
 CREATE = methods.CLIENT_METHODS["terminal/create"]
@@ -31,12 +31,12 @@ class Said:
         self.notified.append(method)
 
 
-def _answer_then_give_up(requests: Requests, task: asyncio.Task[object]) -> None:
+def _answer_then_give_up(requests: OutgoingRequests, task: asyncio.Task[object]) -> None:
     requests.answer(ANSWER)
     task.cancel()
 
 
-def _give_up_then_answer(requests: Requests, task: asyncio.Task[object]) -> None:
+def _give_up_then_answer(requests: OutgoingRequests, task: asyncio.Task[object]) -> None:
     task.cancel()
     asyncio.get_running_loop().call_later(0, requests.answer, ANSWER)
 
@@ -46,10 +46,10 @@ def _give_up_then_answer(requests: Requests, task: asyncio.Task[object]) -> None
     [(_answer_then_give_up, []), (_give_up_then_answer, ["$/cancel_request"])],
 )
 async def test_a_terminal_that_nobody_waits_for_any_more_can_be_given_back(
-    happens: Callable[[Requests, asyncio.Task[object]], None], withdrawn: list[str]
+    happens: Callable[[OutgoingRequests, asyncio.Task[object]], None], withdrawn: list[str]
 ) -> None:
     said = Said()
-    requests = Requests(cast("Outbox", said))
+    requests = OutgoingRequests(cast("Outbox", said))
     late: list[object] = []
     params = t.CreateTerminalRequest(session_id="s", command="ls")
     task: asyncio.Task[object] = asyncio.create_task(

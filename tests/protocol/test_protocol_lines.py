@@ -8,9 +8,9 @@ import tracemalloc
 import pytest
 from hypothesis import given, strategies as st
 
-from protocol.codec.outline import Outline
+from protocol.codec.member_scanner import MemberScanner
 from protocol.transports.base import Oversize
-from protocol.transports.lines import LineSplitter
+from protocol.transports.stdio import LineSplitter
 
 LIMIT = 8
 JSON = st.recursive(
@@ -104,10 +104,10 @@ def test_the_outline_of_any_object_has_the_members_that_a_parser_finds(
     value = {name[:100]: own for name, own in value.items()}  # a longer name may go unnoticed
     value |= {"id": 12, "padding": "x" * 50}
     line = json.dumps(value).encode()
-    outline = Outline(("id", *value))
+    scanner = MemberScanner(("id", *value))
     for start in range(0, len(line), piece):
-        outline.feed(line[start : start + piece])
+        scanner.feed(line[start : start + piece])
     for name, own in value.items():
         kept = json.dumps(own).encode()
         scalar = not isinstance(own, dict | list) and len(kept) <= 1024
-        assert outline.members[name] == (kept if scalar else b"null")
+        assert scanner.members[name] == (kept if scalar else b"null")

@@ -37,7 +37,7 @@ class Events:
     def end(self) -> None:
         self.state = "ended"
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         self.state = "cut"
         assert self.on_lost is not None
         self.on_lost()
@@ -108,9 +108,9 @@ async def test_updates_and_questions_go_to_the_stream_of_their_session() -> None
     assert [m["method"] for m in one.messages] == ["session/update"]
     assert [m["method"] for m in other.messages] == ["session/request_permission"]
     assert [m["method"] for m in connection.messages] == ["_note"]
-    assert transport.asked_in(b"7") == "other"
-    transport.answered(b"7")
-    assert transport.asked_in(b"7") is None
+    assert transport.session_of_request(b"7") == "other"
+    transport.response_received(b"7")
+    assert transport.session_of_request(b"7") is None
 
 
 async def test_what_is_for_a_session_that_belongs_to_another_goes_along_until_it_has_a_stream() -> (
@@ -119,17 +119,17 @@ async def test_what_is_for_a_session_that_belongs_to_another_goes_along_until_it
     transport = StreamableHttpTransport()
     parent, again, child = Events(), Events(), Events()
     transport.open_stream("parent", parent)
-    assert not transport.knows("child")
-    transport.carry("child", "parent")
-    assert transport.knows("child")
+    assert not transport.has_session("child")
+    transport.share_stream("child", "parent")
+    assert transport.has_session("child")
     question = line(id=7, method="session/request_permission", params={"sessionId": "child"})
     transport.write(update("child") + question)
     assert [m["params"]["sessionId"] for m in parent.messages] == ["child", "child"]
-    assert (transport.asked_in(b"7"), transport.carrier("child")) == ("child", "parent")
+    assert (transport.session_of_request(b"7"), transport.stream_of("child")) == ("child", "parent")
     transport.expect(b'"cancel"', "tool_call/cancel", "child")
     transport.write(line(id="cancel", result={}))
     assert parent.messages[-1]["id"] == "cancel"
-    parent.cut()
+    parent.abort()
     transport.open_stream("parent", again)
     assert [m["id"] for m in again.messages] == [7], "nobody knows whether it was read"
     transport.open_stream("child", child)
@@ -149,18 +149,18 @@ async def test_what_is_said_before_a_stream_is_opened_comes_first_and_in_order()
 
 
 async def test_too_much_is_dropped_but_for_questions_and_answers() -> None:
-    transport = StreamableHttpTransport(held_limit=1000)
+    transport = StreamableHttpTransport(buffer_limit=1000)
     transport.expect(b"1", "session/prompt", "s")
     transport.write(line(id=9, method="session/request_permission", params={"sessionId": "s"}))
     transport.write(update("s", "x" * 600) + update("s", "y" * 600) + update("s", "z"))
     transport.write(line(id=1, result={}))
-    assert transport.must_load("s")
-    assert not transport.must_load("other")
+    assert transport.must_reload("s")
+    assert not transport.must_reload("other")
     stream = Events()
     transport.open_stream("s", stream)
     assert [m.get("id") for m in stream.messages] == [9, 1]
-    transport.loading("s")
-    assert not transport.must_load("s")
+    transport.forget_lost_updates("s")
+    assert not transport.must_reload("s")
 
 
 async def test_a_lost_stream_costs_no_question_and_says_that_updates_may_be_missing() -> None:
@@ -170,8 +170,8 @@ async def test_a_lost_stream_costs_no_question_and_says_that_updates_may_be_miss
     question = line(id=9, method="session/request_permission", params={"sessionId": "s"})
     transport.write(question)
     first.waiting = True
-    first.cut()
-    assert transport.must_load("s")
+    first.abort()
+    assert transport.must_reload("s")
     transport.open_stream("s", second)
     assert [m["id"] for m in second.messages] == [9]
 
@@ -191,7 +191,7 @@ async def test_a_stream_that_takes_the_place_of_one_that_nobody_reads_gets_what_
     outbox.send(update("s", "d"))
     assert alive.messages[0]["id"] == 9
     assert [m["params"]["text"] for m in alive.messages[1:]] == ["a", "b", "c", "d"]
-    assert transport.must_load("s"), "nobody knows what of the old stream was read"
+    assert transport.must_reload("s"), "nobody knows what of the old stream was read"
 
 
 async def test_a_stream_that_takes_the_place_of_one_that_is_read_costs_no_loading() -> None:
@@ -203,7 +203,7 @@ async def test_a_stream_that_takes_the_place_of_one_that_is_read_costs_no_loadin
     transport.write(update("s", "b"))
     assert first.state == "ended"
     assert [m["params"]["text"] for m in second.messages] == ["b"]
-    assert not transport.must_load("s")
+    assert not transport.must_reload("s")
 
 
 @pytest.mark.parametrize("how", ["answered", "withdrawn"])
@@ -214,9 +214,9 @@ async def test_a_question_that_is_settled_while_no_stream_is_open_is_not_asked_a
     first, second = Events(), Events()
     transport.open_stream("s", first)
     transport.write(line(id=9, method="session/request_permission", params={"sessionId": "s"}))
-    first.cut()
+    first.abort()
     if how == "answered":
-        transport.answered(b"9")
+        transport.response_received(b"9")
     else:
         transport.write(line(method="$/cancel_request", params={"requestId": 9}))
     transport.open_stream("s", second)
@@ -241,7 +241,7 @@ async def test_a_question_that_was_withdrawn_is_not_asked_again() -> None:
     transport.write(line(id=9, method="session/request_permission", params={"sessionId": "s"}))
     transport.write(line(method="$/cancel_request", params={"requestId": 9}))
     assert [m["method"] for m in first.messages][1:] == ["$/cancel_request"]
-    first.cut()
+    first.abort()
     transport.open_stream("s", second)
     assert second.messages == []
 
@@ -279,7 +279,7 @@ async def test_one_slow_stream_holds_back_and_says_when_it_has_caught_up() -> No
 
 async def test_the_first_answer_is_handed_out_and_goes_to_no_stream() -> None:
     transport = StreamableHttpTransport()
-    asked = asyncio.create_task(transport.first_answer(b"{}", b"1"))
+    asked = asyncio.create_task(transport.initialize(b"{}", b"1"))
     assert await transport.read_message() == b"{}"
     transport.write(line(id=1, result={"ok": True}))
     assert json.loads(await asked)["result"] == {"ok": True}
@@ -291,10 +291,10 @@ async def test_the_first_answer_is_handed_out_and_goes_to_no_stream() -> None:
 async def test_the_end_closes_every_stream_and_whoever_waits_hears_of_it() -> None:
     transport = StreamableHttpTransport()
     told: list[str] = []
-    transport.on_over = lambda: told.append("over")
+    transport.on_read_end = lambda: told.append("over")
     stream = Events()
     transport.open_stream("s", stream)
-    asked = asyncio.create_task(transport.first_answer(b"{}", b"1"))
+    asked = asyncio.create_task(transport.initialize(b"{}", b"1"))
     await asyncio.sleep(0)
     transport.end()
     with pytest.raises(ConnectionError):
@@ -303,5 +303,5 @@ async def test_the_end_closes_every_stream_and_whoever_waits_hears_of_it() -> No
     assert stream.state == "ended"
     assert transport.gone
     assert await transport.read_message() is None
-    transport.hand_in(b"late")
+    transport.receive(b"late")
     assert await transport.read_message() is None

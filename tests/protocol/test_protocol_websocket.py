@@ -156,7 +156,7 @@ async def test_the_connection_is_told_when_a_slow_reader_has_caught_up() -> None
 async def test_the_connection_is_told_of_the_end_before_it_reads_of_it() -> None:
     transport, wire = opened()
     told: list[str] = []
-    transport.on_over = lambda: told.append("over")
+    transport.on_read_end = lambda: told.append("over")
     reading = asyncio.create_task(transport.read_message())
     await asyncio.sleep(0)
     transport.data_received(frame(b"\x03\xe8", opcode=Opcode.CLOSE))

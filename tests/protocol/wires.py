@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 
 from msgspec import Raw
 
-from protocol.jsonrpc.surface import Surface
+from protocol.jsonrpc.handlers import Surface
 from tests.protocol.connections import LIMIT, over, serving
 
 Json = dict[str, Any]

@@ -11,9 +11,9 @@ from acp_agent.cli.agent_client import START_SECONDS, AgentChild
 from acp_agent.cli.chat.agent_failures import WireMonitor, exit_text, output_text
 from acp_agent.cli.localization import translate
 from acp_agent.errors import AcpAgentError
-from protocol.jsonrpc.call import Call, Handler
 from protocol.jsonrpc.connection import Connection
 from protocol.jsonrpc.errors import RpcError
+from protocol.jsonrpc.handlers import Call, Handler
 from protocol.jsonrpc.methods import Method
 from protocol.v1 import methods, types as acp, unstable
 

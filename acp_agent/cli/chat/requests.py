@@ -20,7 +20,7 @@ from acp_agent.cli.chat.frontend import Field, Frontend
 from acp_agent.cli.chat.session_state import Calls, Choice, ShownCall
 from acp_agent.cli.localization import translate
 from acp_agent.cli.permission_answers import response
-from protocol.jsonrpc.call import Call
+from protocol.jsonrpc.handlers import Call
 from protocol.v1 import types as acp
 
 _COMPARED_BYTES = 2_000_000  # of a file that is compared with the diff of a permission request

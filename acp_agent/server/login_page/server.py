@@ -1,4 +1,4 @@
-"""The page's server: HTTP/1.1 on the loopback interface, one form, gone after its use."""
+"""HTTP/1.1 as the login page needs it: one request and one answer on each connection."""
 
 from __future__ import annotations
 
@@ -6,30 +6,130 @@ import asyncio
 import hmac
 import logging
 import secrets
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Protocol
 from urllib.parse import parse_qs
 
 import h11
+from msgspec import Struct
 
 from acp_agent.config.secrets import check_key
 from acp_agent.errors import AcpAgentError, InvalidInputError
 from acp_agent.models.provider_check import Answer
 from acp_agent.models.providers import Provider
-from acp_agent.server.login_page.html import Language, PageText, language_for
-from acp_agent.server.login_page.http import (
-    HEAD_BYTES,
-    RefusedRequestError,
-    Reply,
-    Request,
-    read_away,
-    read_request,
-    send_reply,
-)
-from acp_agent.server.open_sockets import OpenSocket, OpenSockets
+from acp_agent.server.login_page.page import Language, PageText, language_for, render, style_hash
+from acp_agent.server.socket_slots import SocketSlot, SocketSlots
 
-READ_SECONDS = 10.0  # what a open_socket may take to send a request, and to read what is answered
+HEAD_BYTES = 16_384
+AWAY_SECONDS = 1.0  # what is left of a refused request may take
+AWAY_BYTES = 1 << 20  # of it, at most
+_PIECE = 65_536
+BODY_BYTES = 32_768  # the longest key has 8,192 characters, each of which may take three as a form
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """A request as it arrived; the names of the headers are in lower case."""
+
+    method: str
+    target: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Reply(Struct, frozen=True, kw_only=True):
+    """A page, its status, and headers of its own. `ends` where the login is done with it."""
+
+    status: int
+    text: PageText
+    headers: Mapping[str, str] = {}
+    ends: Provider | None = None
+
+
+class RefusedRequestError(Exception):
+    """A request that no page of ours has sent, or no browser; `status` is what it is answered."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"HTTP {status}")
+        self.status = status
+
+
+async def read_request(protocol: h11.Connection, reader: asyncio.StreamReader) -> Request:
+    """One request.
+
+    Raises:
+        RefusedRequestError: its body is too long.
+        h11.RemoteProtocolError: it is no HTTP, or its head is too long.
+        OSError: the visitor left.
+    """
+    head: h11.Request | None = None
+    body = bytearray()
+    while True:
+        event = protocol.next_event()
+        if event is h11.NEED_DATA:
+            protocol.receive_data(await reader.read(HEAD_BYTES))
+        elif isinstance(event, h11.Request):
+            head = event
+        elif isinstance(event, h11.Data):
+            body += event.data
+            if len(body) > BODY_BYTES:
+                raise RefusedRequestError(413)
+        elif isinstance(event, h11.EndOfMessage) and head is not None:
+            break
+        else:
+            raise ConnectionResetError
+    return Request(
+        method=head.method.decode("latin-1"),
+        target=head.target.decode("latin-1"),
+        headers={name.decode("latin-1"): value.decode("latin-1") for name, value in head.headers},
+        body=bytes(body),
+    )
+
+
+async def send_reply(protocol: h11.Connection, writer: asyncio.StreamWriter, reply: Reply) -> None:
+    """Answer, wait until it is sent, and say that nothing follows."""
+    body = render(reply.text).encode()
+    headers = {
+        "Content-Type": "text/html; charset=utf-8",
+        "Content-Length": str(len(body)),
+        "Content-Language": reply.text.language,
+        "Connection": "close",
+        "Cache-Control": "no-store",
+        "Content-Security-Policy": (
+            f"default-src 'none'; style-src 'sha256-{style_hash()}'; form-action 'self'; "
+            "frame-ancestors 'none'; base-uri 'none'"
+        ),
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Cross-Origin-Resource-Policy": "same-origin",
+        # Not `no-referrer`: a browser would then send the form with the origin `null`.
+        "Referrer-Policy": "same-origin",
+        "X-Content-Type-Options": "nosniff",
+        "X-Frame-Options": "DENY",
+        **reply.headers,
+    }
+    if protocol.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
+        return
+    head = h11.Response(status_code=reply.status, headers=list(headers.items()))
+    for event in (head, h11.Data(data=body), h11.EndOfMessage()):
+        writer.write(protocol.send(event) or b"")
+    await writer.drain()
+    writer.write_eof()
+
+
+async def read_away(reader: asyncio.StreamReader) -> None:
+    """Read what is left of a request that was answered before its end, for a while.
+
+    A socket closed with something unread is reset, and the answer lost with it (RFC 9112,
+    section 9.6).
+    """
+    left = AWAY_BYTES
+    with suppress(OSError, TimeoutError):
+        async with asyncio.timeout(AWAY_SECONDS):
+            while left > 0 and (piece := await reader.read(_PIECE)):
+                left -= len(piece)
+
+
+READ_SECONDS = 10.0  # what a visitor may take to send a request, and to read what is answered
 CONNECTIONS = 8
 TOO_SLOW = 408  # Request Timeout (RFC 9110, section 15.5.9)
 FORM_TYPE = "application/x-www-form-urlencoded"
@@ -73,7 +173,7 @@ async def login_page(providers: Sequence[Provider], keeper: Keeper) -> AsyncIter
 
 
 class LoginPage:
-    """What open_sockets of the page get. Made by `login_page`.
+    """What visitors of the page get. Made by `login_page`.
 
     Its address has a name that nobody can guess, and is known to the editor alone. A page of
     another site can neither read it (it is of another origin) nor send its form: that carries a
@@ -89,7 +189,7 @@ class LoginPage:
         self._trying = False
         self._done: asyncio.Future[Provider] = asyncio.get_running_loop().create_future()
         self._visits: set[asyncio.Task[None]] = set()
-        self._open_sockets = OpenSockets(CONNECTIONS)
+        self._slots = SocketSlots(CONNECTIONS)
 
     @property
     def url(self) -> str:
@@ -97,11 +197,11 @@ class LoginPage:
         return f"http://127.0.0.1:{self.port}{self._path}"
 
     async def done(self) -> Provider:
-        """Wait until a key is kept and the open_socket was told so; gives whose it is."""
+        """Wait until a key is kept and the visitor was told so; return whose it is."""
         return await asyncio.shield(self._done)
 
     async def aclose(self) -> None:
-        """Leave every open_socket."""
+        """Disconnect every visitor."""
         self._done.cancel()
         for visit in self._visits:
             visit.cancel()
@@ -111,39 +211,39 @@ class LoginPage:
 
     def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Somebody connected."""
-        open_socket = self._open_sockets.enter(writer.transport.abort)
-        if open_socket is None:
+        slot = self._slots.acquire(writer.transport.abort)
+        if slot is None:
             writer.close()
             return
-        visit = asyncio.create_task(self._visit(reader, writer, open_socket))
+        visit = asyncio.create_task(self._visit(reader, writer, slot))
         self._visits.add(visit)
         visit.add_done_callback(self._visits.discard)
 
     async def _visit(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, open_socket: OpenSocket
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, slot: SocketSlot
     ) -> None:
         protocol = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES)
         ends: Provider | None = None
         try:
-            reply = await self._reply(protocol, reader, open_socket)
+            reply = await self._reply(protocol, reader, slot)
             ends = reply.ends
             async with asyncio.timeout(READ_SECONDS):
                 await send_reply(protocol, writer, reply)
             if protocol.their_state is not h11.DONE and reply.status != TOO_SLOW:
                 await read_away(reader)
         except (OSError, TimeoutError, h11.ProtocolError):
-            pass  # the open_socket left, or is no browser; what it sent is in no log
-        except Exception as error:  # noqa: BLE001 - a open_socket must not end the login
+            pass  # the visitor left, or is no browser; what it sent is in no log
+        except Exception as error:  # noqa: BLE001 - a visitor must not end the login
             _log.error("the login page failed (%s)", type(error).__name__)
         finally:
-            open_socket.leave()
+            slot.release()
             with suppress(OSError):
                 writer.close()
             if ends is not None and not self._done.done():
                 self._done.set_result(ends)
 
     async def _reply(
-        self, protocol: h11.Connection, reader: asyncio.StreamReader, open_socket: OpenSocket
+        self, protocol: h11.Connection, reader: asyncio.StreamReader, slot: SocketSlot
     ) -> Reply:
         try:
             async with asyncio.timeout(READ_SECONDS):
@@ -156,20 +256,20 @@ class LoginPage:
             return _refusal(refusal.status, "en")
         language = language_for(request.headers.get("accept-language", ""))
         try:
-            return await self._answer(request, language, open_socket)
+            return await self._answer(request, language, slot)
         except RefusedRequestError as refusal:
             return _refusal(refusal.status, language)
 
     # -- requests ----------------------------------------------------------------------------
 
-    async def _answer(self, request: Request, language: Language, open_socket: OpenSocket) -> Reply:
+    async def _answer(self, request: Request, language: Language, slot: SocketSlot) -> Reply:
         """The page for a request.
 
         Raises:
             RefusedRequestError: it is none for this page.
         """
         self._check_address(request)
-        open_socket.admit()
+        slot.authorize()
         if self._done.done():
             raise RefusedRequestError(410)
         if request.method == "GET":

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from acp_agent.server.client_connection import ClientConnection
-from acp_agent.server.remote.limits import Limits
+from acp_agent.server.remote.settings import Limits
 from protocol.transports.base import Transport
 from protocol.transports.streamable_http import StreamableHttpTransport
 from protocol.transports.websocket import GOING_AWAY, NORMAL, POLICY, WebSocketTransport
@@ -110,15 +110,15 @@ class Connections:
         self._all.pop(connection.id, None)
         connection.transport.close()
 
-    def hurry(self) -> None:
+    def stop_draining(self) -> None:
         """Let no turn wait any more for a client that does not read."""
         for one in self._all.values():
-            one.link.connection.hurry()
+            one.link.connection.stop_draining()
 
     async def close(self) -> None:
         """End all, and wait until they have. Nobody comes back, so nothing is left to anybody."""
         for one in list(self._all.values()):
-            one.transport.on_over = None
+            one.transport.on_read_end = None
             self.end(one, GOING_AWAY, "the agent is being ended")
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
@@ -135,8 +135,8 @@ class Connections:
                     continue
                 transport.keep_alive(now, limits.stall)
                 if transport.streams:
-                    transport.touched = now
-                elif now - transport.touched > limits.idle:
+                    transport.last_active = now
+                elif now - transport.last_active > limits.idle:
                     _log.info("a connection without any stream was ended")
                     self.end(one)
 
@@ -153,7 +153,7 @@ class Connections:
             return
         now = asyncio.get_running_loop().time()
         alone = [
-            (one.transport.touched, one)
+            (one.transport.last_active, one)
             for one in self._all.values()
             if isinstance(one.transport, StreamableHttpTransport) and not one.transport.streams
         ]
@@ -167,7 +167,7 @@ class Connections:
         self, transport: WebSocketTransport | StreamableHttpTransport, *, local: bool
     ) -> RemoteConnection:
         connection = RemoteConnection(transport, self._make_link(transport, local=local))
-        transport.on_over = connection.link.release_sessions
+        transport.on_read_end = connection.link.release_sessions
         self._all[connection.id] = connection
         way = "a WebSocket" if isinstance(transport, WebSocketTransport) else "HTTP"
         _log.info("a client connected over %s; there are %d", way, len(self._all))
@@ -179,7 +179,7 @@ class Connections:
     async def _serve(self, connection: RemoteConnection) -> None:
         transport = connection.transport
         deadline = asyncio.get_running_loop().call_later(
-            self._limits.handshake, self._look, connection
+            self._limits.handshake, self._check_handshake, connection
         )
         try:
             await connection.link.run()
@@ -189,10 +189,10 @@ class Connections:
             deadline.cancel()
             self._all.pop(connection.id, None)
             if isinstance(transport, WebSocketTransport):
-                await transport.part(*connection.closing)
+                await transport.close_socket(*connection.closing)
             else:
                 transport.end()
 
-    def _look(self, connection: RemoteConnection) -> None:
+    def _check_handshake(self, connection: RemoteConnection) -> None:
         if not connection.link.handshake.agreed:
             self.end(connection, POLICY, "no initialize came in time")

@@ -1,18 +1,17 @@
-"""HTTP/1.1 on one socket (RFC 9112), one request after the other, and the way to a WebSocket."""
+"""An event stream over HTTP/1.1."""
 
 from __future__ import annotations
 
 import asyncio
 import http
+from collections.abc import Callable
 from typing import Final
 
 import h11
 from wsproto.utilities import generate_accept_token
 
-from acp_agent.server.open_sockets import OpenSocket
-from acp_agent.server.remote.chunked_stream import ChunkedStream
 from acp_agent.server.remote.endpoint import Endpoint
-from acp_agent.server.remote.exchange import (
+from acp_agent.server.remote.http_messages import (
     Headers,
     Reply,
     Request,
@@ -20,10 +19,59 @@ from acp_agent.server.remote.exchange import (
     peer_of,
     refusal,
 )
-from protocol.transports.buffered import BufferedWriter
+from acp_agent.server.socket_slots import SocketSlot
+from protocol.transports.buffered_writer import BufferedWriter
+
+
+class ChunkedStream:
+    """A body in chunks (RFC 9112, section 7.1); see `EventStream`."""
+
+    def __init__(self, writer: BufferedWriter, connection: h11.Connection) -> None:
+        self.on_idle: Callable[[], None] | None = None
+        self.on_lost: Callable[[], None] | None = None
+        self._writer = writer
+        self._http = connection
+        self._over = False
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the client reads slower than is written."""
+        return self._writer.waiting
+
+    @property
+    def queued(self) -> int:
+        """Bytes not passed on yet."""
+        return self._writer.queued
+
+    def write(self, data: bytes) -> None:
+        """Send a chunk."""
+        if not self._over:
+            self._writer.write(self._http.send(h11.Data(data=data)) or b"")
+
+    def drained(self) -> bool:
+        """Whether a client that lags took anything since this was last asked."""
+        return self._writer.drained()
+
+    def end(self) -> None:
+        """Send the last chunk and close the socket."""
+        if not self._over:
+            self._over = True
+            self._writer.write(self._http.send(h11.EndOfMessage()) or b"")
+            self._writer.end()
+
+    def abort(self) -> None:
+        """Close the socket at once."""
+        self._writer.abort()
+
+    def lose(self) -> None:
+        """The socket is closed."""
+        self._over = True
+        if self.on_lost is not None:
+            self.on_lost()
+
 
 _HEAD_LIMIT: Final = 16 * 1024  # bytes of a request line and its headers
-_LINGER: Final = 2.0  # seconds in which what a refused client still sends is thrown away
+_DRAIN_TIMEOUT: Final = 2.0  # seconds in which what a refused client still sends is thrown away
 
 
 class Http1(asyncio.Protocol):
@@ -31,13 +79,13 @@ class Http1(asyncio.Protocol):
 
     Args:
         endpoint: what answers.
-        open_socket: the socket among the others.
+        slot: the socket among the others.
     """
 
-    def __init__(self, endpoint: Endpoint, open_socket: OpenSocket) -> None:
+    def __init__(self, endpoint: Endpoint, slot: SocketSlot) -> None:
         self._endpoint = endpoint
         self._limits = endpoint.limits
-        self._open_socket = open_socket
+        self._slot = slot
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_LIMIT)
         self._writer = BufferedWriter(on_idle=self._idle)
         self._transport: asyncio.Transport | None = None
@@ -78,7 +126,7 @@ class Http1(asyncio.Protocol):
         self._writer.lost()
         if self._task is not None:
             self._task.cancel()
-        self._open_socket.leave()
+        self._slot.release()
 
     def pause_writing(self) -> None:
         """The system takes no more bytes for now."""
@@ -126,7 +174,7 @@ class Http1(asyncio.Protocol):
         if reply is not None:
             self._refuse(reply)
             return
-        self._open_socket.admit()
+        self._slot.authorize()
         self._wait(self._limits.body)
         if self._http.they_are_waiting_for_100_continue:
             go_on = h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue")
@@ -178,7 +226,7 @@ class Http1(asyncio.Protocol):
             self._writer.end()
         else:  # closing now could take the answer away from a client that still sends
             self._writer.finish()
-            self._wait(_LINGER)
+            self._wait(_DRAIN_TIMEOUT)
 
     def _reply(self, reply: Reply) -> None:
         length = ("content-length", str(len(reply.body)))
@@ -210,8 +258,8 @@ class Http1(asyncio.Protocol):
         if reply is not None:
             self._refuse(reply)
             return
-        self._open_socket.admit()
-        upgraded = self._endpoint.upgrade(request, self._open_socket.leave)
+        self._slot.authorize()
+        upgraded = self._endpoint.upgrade(request, self._slot.release)
         if isinstance(upgraded, Reply):
             self._refuse(upgraded)
             return

@@ -1,4 +1,8 @@
-"""HTTP/2 on one socket (RFC 9113): many requests at the same time."""
+"""The lengths of HTTP/2 frames, read as they come (RFC 9113, section 4.1).
+
+The library refuses a frame that is too long once all of it is there: by then 16 MiB are kept, for
+a client that nobody has let in.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +17,53 @@ import h2.exceptions
 from h2.errors import ErrorCodes
 from h2.settings import SettingCodes, Settings
 
-from acp_agent.server.open_sockets import OpenSocket
 from acp_agent.server.remote.endpoint import Endpoint
-from acp_agent.server.remote.exchange import (
+from acp_agent.server.remote.http2_streams import Http2Stream, Http2Streams
+from acp_agent.server.remote.http_messages import (
+    PREFACE,
     Request,
     headers_of,
     peer_of,
     refusal,
 )
-from acp_agent.server.remote.frame_lengths import PREFACE, FrameLengths
-from acp_agent.server.remote.http2_answers import Http2Answers
-from acp_agent.server.remote.http2_stream import Http2Stream
+from acp_agent.server.socket_slots import SocketSlot
+
+_HEADER = 9  # bytes; the first three are the length of what follows it
+
+
+class FrameLengths:
+    """Follows the frames of one direction.
+
+    Args:
+        first: bytes before the first frame.
+        most: the longest that a frame may be.
+    """
+
+    def __init__(self, *, first: int, most: int) -> None:
+        self._skip = first
+        self._most = most
+        self._header = b""
+
+    def too_long(self, data: bytes) -> bool:
+        """Whether a frame begins in `data` that is too long."""
+        at = 0
+        while at < len(data):
+            if self._skip:
+                step = min(self._skip, len(data) - at)
+                self._skip -= step
+                at += step
+                continue
+            wanted = _HEADER - len(self._header)
+            self._header += data[at : at + wanted]
+            at += wanted
+            if len(self._header) < _HEADER:
+                return False
+            self._skip = int.from_bytes(self._header[:3], "big")
+            self._header = b""
+            if self._skip > self._most:
+                return True
+        return False
+
 
 _STREAMS: Final = 100  # requests that a client may have open at the same time
 _WINDOW: Final = 1024 * 1024  # bytes that a client may send before we acknowledge some
@@ -36,21 +76,21 @@ class Http2(asyncio.Protocol):
 
     Args:
         endpoint: what answers.
-        open_socket: the socket among the others.
+        slot: the socket among the others.
     """
 
-    def __init__(self, endpoint: Endpoint, open_socket: OpenSocket) -> None:
+    def __init__(self, endpoint: Endpoint, slot: SocketSlot) -> None:
         self._endpoint = endpoint
         self._limits = endpoint.limits
-        self._open_socket = open_socket
+        self._slot = slot
         config = h2.config.H2Configuration(client_side=False, header_encoding=None)
         self._http = h2.connection.H2Connection(config=config)
-        self._answers = Http2Answers(self._http, limit=self._limits.message)
-        self._writer = self._answers.writer
+        self._streams = Http2Streams(self._http, limit=self._limits.message)
+        self._writer = self._streams.writer
         self._frames = FrameLengths(first=len(PREFACE), most=self._http.max_inbound_frame_size)
         self._resets = 0
         self._peer = ""
-        self._quiet = 0  # ping intervals without a byte from the client
+        self._silent_intervals = 0  # ping intervals without a byte from the client
         self._timer: asyncio.TimerHandle | None = None
 
     # -- the socket, as asyncio tells of it ----------------------------------------------------
@@ -71,25 +111,25 @@ class Http2(asyncio.Protocol):
         )
         self._http.initiate_connection()
         self._http.increment_flow_control_window(_WINDOW)
-        self._answers.pass_on()
+        self._streams.flush_frames()
         self._schedule()
 
     def data_received(self, data: bytes) -> None:
         """Take frames apart."""
-        self._quiet = 0
+        self._silent_intervals = 0
         if self._frames.too_long(data):
             self._http.close_connection(ErrorCodes.FRAME_SIZE_ERROR)
-            self._answers.pass_on()
+            self._streams.flush_frames()
             self._writer.end()
             return
         try:
             for event in self._http.receive_data(data):
                 self._on_event(event)
         except h2.exceptions.ProtocolError:
-            self._answers.pass_on()  # the goodbye that says what was wrong
+            self._streams.flush_frames()  # the goodbye that says what was wrong
             self._writer.end()
             return
-        self._answers.pass_on()
+        self._streams.flush_frames()
 
     def eof_received(self) -> bool:
         """The client is gone."""
@@ -100,9 +140,9 @@ class Http2(asyncio.Protocol):
         self._endpoint.sockets.discard(self)
         if self._timer is not None:
             self._timer.cancel()
-        self._answers.forget_all()
+        self._streams.drop_all()
         self._writer.lost()
-        self._open_socket.leave()
+        self._slot.release()
 
     def pause_writing(self) -> None:
         """The system takes no more bytes for now."""
@@ -120,13 +160,13 @@ class Http2(asyncio.Protocol):
         elif isinstance(event, h2.events.DataReceived):
             self._on_data(event)
         elif isinstance(event, h2.events.StreamEnded):
-            stream = self._answers.ended(event.stream_id)
+            stream = self._streams.request_done(event.stream_id)
             if stream is not None:
                 self._on_whole(stream)
         elif isinstance(event, h2.events.StreamReset):
             self._on_reset(event.stream_id)
         elif isinstance(event, h2.events.WindowUpdated | h2.events.RemoteSettingsChanged):
-            self._answers.room()
+            self._streams.on_writable()
         elif isinstance(event, h2.events.ConnectionTerminated):
             self._writer.end()
 
@@ -138,89 +178,89 @@ class Http2(asyncio.Protocol):
         if authority is not None:
             fields["host"] = authority  # RFC 9113, section 8.3.1; h2 refuses two that differ
         request = Request(method, path, query, fields, "2", self._peer)
-        stream = Http2Stream(self._answers, event.stream_id, request)
-        self._answers.streams[event.stream_id] = stream
+        stream = Http2Stream(self._streams, event.stream_id, request)
+        self._streams.streams[event.stream_id] = stream
         reply = self._endpoint.screen(stream.request)
         if reply is not None:
-            self._answers.reply(stream, reply)
+            self._streams.reply(stream, reply)
         else:
-            self._open_socket.admit()
+            self._slot.authorize()
 
     def _on_data(self, event: h2.events.DataReceived) -> None:
         size = event.flow_controlled_length or 0
         self._http.acknowledge_received_data(size, event.stream_id)
-        stream = self._answers.streams.get(event.stream_id)
-        if stream is None or stream.over:
-            self._answers.throw_away(event.stream_id, size)
+        stream = self._streams.streams.get(event.stream_id)
+        if stream is None or stream.ended:
+            self._streams.discard(event.stream_id, size)
             return
-        self._answers.keep(stream, event.data or b"")
+        self._streams.buffer(stream, event.data or b"")
         if len(stream.body) > self._limits.message:
-            self._answers.reply(stream, self._endpoint.too_large())
-        elif self._answers.held > 2 * self._limits.message:
+            self._streams.reply(stream, self._endpoint.too_large())
+        elif self._streams.buffered > 2 * self._limits.message:
             reason = "too many large messages at the same time"
-            self._answers.reply(stream, refusal(503, reason, ("retry-after", "1")))
+            self._streams.reply(stream, refusal(503, reason, ("retry-after", "1")))
 
     def _on_whole(self, stream: Http2Stream) -> None:
-        stream.whole = True
-        if stream.over:
+        stream.complete = True
+        if stream.ended:
             return
         body = bytes(stream.body)
-        self._answers.let_go(stream)
+        self._streams.free(stream)
         stream.task = asyncio.create_task(self._answer(stream, body))
 
     async def _answer(self, stream: Http2Stream, body: bytes) -> None:
         reply = await self._endpoint.answer(
-            stream.request, body, lambda headers: self._answers.open_stream(stream, headers)
+            stream.request, body, lambda headers: self._streams.open_stream(stream, headers)
         )
         stream.task = None
-        if reply is not None and stream.id in self._answers.streams:
-            self._answers.reply(stream, reply)
-            self._answers.pass_on()
+        if reply is not None and stream.id in self._streams.streams:
+            self._streams.reply(stream, reply)
+            self._streams.flush_frames()
 
     def _on_reset(self, stream_id: int) -> None:
         """The client took a request back (a flood of these is CVE-2023-44487)."""
-        stream = self._answers.ended(stream_id)
+        stream = self._streams.request_done(stream_id)
         if stream is None:
             return
-        if not stream.opened:
+        if not stream.is_event_stream:
             self._resets += 1
-        self._answers.forget(stream)
+        self._streams.drop(stream)
         if self._resets > _RESETS:
             self._http.close_connection(ErrorCodes.ENHANCE_YOUR_CALM)
-            self._answers.pass_on()
+            self._streams.flush_frames()
             self._writer.end()
 
     # -- time ----------------------------------------------------------------------------------
 
     def _schedule(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(self._limits.ping, self._look)
+        self._timer = asyncio.get_running_loop().call_later(self._limits.ping, self._check_alive)
 
-    def _look(self) -> None:
+    def _check_alive(self) -> None:
         """Ping a silent client, and close a socket that has no requests or no peer any more."""
         now = asyncio.get_running_loop().time()
-        self._quiet = 0 if self._writer.drained() else self._quiet + 1
-        if self._quiet > 3:
+        self._silent_intervals = 0 if self._writer.drained() else self._silent_intervals + 1
+        if self._silent_intervals > 3:
             self._writer.abort()
             return
-        streams = list(self._answers.streams.values())
-        if not streams and now - self._answers.idle_since > self._limits.keep_alive:
+        streams = list(self._streams.streams.values())
+        if not streams and now - self._streams.idle_since > self._limits.keep_alive:
             self.go_away()
             return
         for stream in streams:
             late = now - stream.began > self._limits.body
-            if late and stream.task is None and not stream.opened and not stream.over:
-                self._answers.reply(
+            if late and stream.task is None and not stream.is_event_stream and not stream.ended:
+                self._streams.reply(
                     stream, refusal(408, "the request did not come to its end in time")
                 )
-        if self._quiet == 1:
+        if self._silent_intervals == 1:
             with suppress(h2.exceptions.ProtocolError):  # a goodbye was said, and not all is out
                 self._http.ping(b"acpagent")
-        self._answers.pass_on()
+        self._streams.flush_frames()
         self._schedule()
 
     def go_away(self) -> None:
         """Say goodbye, and close the socket once everything is out."""
         with suppress(h2.exceptions.ProtocolError):  # the client said goodbye first
             self._http.close_connection()
-        self._answers.pass_on()
+        self._streams.flush_frames()
         self._writer.end()

@@ -101,7 +101,7 @@ class ClientTerminals:
             TERMINAL_CREATE,
             request,
             timeout=ANSWER_SECONDS,
-            late=lambda response: self._give_back(session, response.terminal_id),
+            on_late_result=lambda response: self._give_back(session, response.terminal_id),
         )
         return response.terminal_id
 

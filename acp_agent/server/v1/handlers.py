@@ -15,9 +15,8 @@ from acp_agent.server.v1.conversion import config_options, mode_state, prompt_bl
 from acp_agent.server.v1.editor import EditorV1
 from acp_agent.session.session import Session
 from acp_agent.session.settings import MODE_IDS, MODES
-from protocol.jsonrpc.call import Call, Reply
+from protocol.jsonrpc.handlers import Call, Reply, Surface
 from protocol.jsonrpc.methods import Method
-from protocol.jsonrpc.surface import Surface
 from protocol.v1 import types as acp
 from protocol.v1.methods import AGENT_METHODS
 

@@ -14,8 +14,7 @@ from acp_agent.server.merging import merge_updates
 from acp_agent.server.v2.conversion import available_commands, config_options, prompt_block
 from acp_agent.server.v2.editor import EditorV2
 from acp_agent.session.session import Session
-from protocol.jsonrpc.call import Call, Reply
-from protocol.jsonrpc.surface import Surface
+from protocol.jsonrpc.handlers import Call, Reply, Surface
 from protocol.v2 import types as acp
 from protocol.v2.methods import AGENT_METHODS
 

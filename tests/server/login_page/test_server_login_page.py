@@ -15,7 +15,8 @@ from acp_agent.config.paths import find_paths
 from acp_agent.config.secrets import Secrets
 from acp_agent.server.client_connection import ClientConnection
 from acp_agent.server.core import Core
-from acp_agent.server.login_page import flow, html
+from acp_agent.server.login_page import flow
+from acp_agent.server.login_page.page import _texts, language_for
 from acp_agent.server.surfaces import surface_for
 from protocol.transports.stdio import StdioTransport
 from tests.cli.cli_process import Provider
@@ -59,7 +60,7 @@ async def test_a_key_given_on_the_page_is_tried_kept_and_used(
     fields = await form(browser, login.url)
     page = await browser.post(login.url, data=fields, headers={"Origin": login.origin})
     assert page.status_code == 200
-    assert "works and is kept" in page.text
+    assert "works and is saved" in page.text
     assert await login.running.result(login.request) == {}
     complete = await login.running.expect(lambda m: m.get("method") == "elicitation/complete")
     assert complete["params"] == {"elicitationId": params["elicitationId"]}
@@ -97,7 +98,7 @@ async def test_a_key_that_the_provider_refuses_changes_nothing_and_can_be_given_
 ) -> None:
     login = await begin(agent, home, served)
     fields = await form(browser, login.url)
-    for key, words in (("sk-another-key", "does not take this key"), ("two words", "no key")):
+    for key, words in (("sk-another-key", "rejected this key"), ("two words", "not a key")):
         page = await browser.post(login.url, data={**fields, "key": key})
         assert page.status_code == 422
         assert words in page.text
@@ -183,7 +184,7 @@ async def test_the_page_speaks_the_language_of_the_browser(
 
 
 def test_both_languages_say_the_same_things() -> None:
-    english, chinese = html._texts()["en"], html._texts()["zh"]
+    english, chinese = _texts()["en"], _texts()["zh"]
     assert english.keys() == chinese.keys()
     for name, text in english.items():
         assert ("{name}" in text) == ("{name}" in chinese[name])
@@ -195,7 +196,7 @@ def test_both_languages_say_the_same_things() -> None:
      ("EN-gb,zh", "en"), ("zh-Hant-TW", "zh"), ("," * 5_000, "en")],
 )  # fmt: skip
 def test_the_language_is_the_one_wished_for_most(accepted: str, language: str) -> None:
-    assert html.language_for(accepted) == language
+    assert language_for(accepted) == language
 
 
 @pytest.mark.covers("P12", "T7")

@@ -1,4 +1,4 @@
-"""OpenSockets of the login page who are not its user get nothing and hold nobody up."""
+"""SocketSlots of the login page who are not its user get nothing and hold nobody up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from acp_agent.server.login_page import html, server
+from acp_agent.server.login_page import server
+from acp_agent.server.login_page.page import style_hash
 from tests.cli.cli_process import Provider
 from tests.server.login_page.page_login import KEY, Login, begin, form, kept
 from tests.support.agent_process import StartAgent
@@ -171,7 +172,7 @@ async def test_the_page_needs_no_other_and_nobody_can_frame_read_or_keep_it(
     policy = page.headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "frame-ancestors 'none'" in policy
-    assert f"'sha256-{html.style_hash()}'" in policy
+    assert f"'sha256-{style_hash()}'" in policy
     assert page.headers["cache-control"] == "no-store"
     assert page.headers["x-content-type-options"] == "nosniff"
     assert "server" not in page.headers

@@ -127,7 +127,7 @@ class WebSocketClient(RemoteClient):
                 await self.may_receive.wait()
         self.incoming.arrived.put_nowait(None)
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """Cut the socket as a dead network would, without any goodbye."""
         self.cut_off = True
         self.connection.transport.abort()

@@ -14,7 +14,7 @@ from websockets.asyncio.client import connect
 
 from acp_agent.server.client_connection import ClientConnection
 from acp_agent.server.remote.connections import Connections
-from acp_agent.server.remote.limits import Limits
+from acp_agent.server.remote.settings import Limits
 from protocol.transports.base import Transport
 from tests.server.remote.conftest import StartListening
 from tests.server.remote.http_messages import BOTH, EVENTS, connected
@@ -115,7 +115,7 @@ async def test_the_agent_ends_while_a_client_reads_nothing(
         await until_still(steps)  # the buffers of the system are full
         agent.stop()
         assert "could be ended" not in agent.stderr
-        client.cut()
+        client.abort()
 
 
 async def test_many_idle_clients_do_not_hold_up_the_end(listening: StartListening) -> None:
@@ -145,7 +145,7 @@ async def test_a_client_that_leaves_takes_nothing_of_the_others_with_it(
             await leaves.initialize()
             await goes.initialize()
         assert (await stays.prompt(session, "hi"))["stopReason"] == "end_turn"
-        stays.cut()
+        stays.abort()
     with pytest.raises(websockets.InvalidStatus):
         async with connect(agent.websocket_url):
             pass

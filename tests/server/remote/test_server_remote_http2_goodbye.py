@@ -9,10 +9,10 @@ from typing import Any, cast
 import h2.config
 import h2.connection
 
-from acp_agent.server.open_sockets import OpenSockets
 from acp_agent.server.remote.endpoint import Endpoint
 from acp_agent.server.remote.http2 import Http2
-from acp_agent.server.remote.limits import Limits
+from acp_agent.server.remote.settings import Limits
+from acp_agent.server.socket_slots import SocketSlots
 from tests.support.waiting import until
 
 
@@ -44,9 +44,9 @@ async def test_who_says_goodbye_and_reads_no_more_is_cut_like_any_silent_client(
     asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(context))
     endpoint = SimpleNamespace(limits=Limits(ping=0.01), sockets=set())
     socket = Unread()
-    open_socket = OpenSockets(1).enter(socket.abort)
-    assert open_socket is not None
-    server = Http2(cast("Endpoint", endpoint), open_socket)
+    slot = SocketSlots(1).acquire(socket.abort)
+    assert slot is not None
+    server = Http2(cast("Endpoint", endpoint), slot)
     server.connection_made(socket)
     client = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True))
     client.initiate_connection()

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from websockets.asyncio.client import connect
 
-from acp_agent.server.remote.address import Address
-from acp_agent.server.remote.exchange import Request
-from acp_agent.server.remote.guard import Guard
+from acp_agent.server.remote.access import AccessPolicy
+from acp_agent.server.remote.http_messages import Request
+from acp_agent.server.remote.settings import Address
 from tests.server.remote.conftest import StartListening
 from tests.server.remote.http_messages import BOTH, JSON
 from tests.server.remote.remote_agent import DEMO, RemoteAgent
@@ -98,6 +98,6 @@ async def test_behind_a_stated_proxy_nobody_is_offered_the_page_or_led_to_it(
     ],
 )
 def test_a_client_at_another_address_is_elsewhere(peer: str, local: bool) -> None:
-    guard = Guard(Address("127.0.0.1", 1), token=None)
+    guard = AccessPolicy(Address("127.0.0.1", 1), token=None)
     request = Request("POST", "/acp", "", {"host": ("localhost:1",)}, "1.1", peer)
     assert guard.is_local(request) is local

@@ -31,10 +31,10 @@ from tests.support.waiting import until
 MODEL = ("--model", "openai/gpt-5")
 
 
-async def cut(client: RemoteClient) -> None:
+async def abort(client: RemoteClient) -> None:
     """Lose the connection without any goodbye."""
     if isinstance(client, WebSocketClient):
-        client.cut()
+        client.abort()
         return
     assert isinstance(client, HttpClient)
     for session in list(client.streams):
@@ -60,7 +60,7 @@ async def test_a_turn_goes_on_without_its_client_and_who_comes_back_sees_all_of_
         session = await client.new_session(project)
         client.post_prompt(session, "Count.")
         await client.expect_update(session, "agent_message_chunk")
-        await cut(client)
+        await abort(client)
     first.release()
     async with open_client(agent, joins=True) as client:
         await load(client, session, project)
@@ -85,7 +85,7 @@ async def test_a_question_that_was_open_is_asked_again_of_who_comes_back(
         session = await client.new_session(project)
         client.post_prompt(session, "$ touch made.txt")
         await client.expect(lambda m: m.get("method") == "session/request_permission")
-        await cut(client)
+        await abort(client)
     async with open_client(agent, editor=Editor(permission="allow_once"), joins=True) as client:
         await load(client, session, project)
         await client.expect_update(
@@ -105,7 +105,7 @@ async def test_a_question_is_asked_again_behind_the_call_that_it_is_about(
         session = await client.new_session(project)
         client.post_prompt(session, "$ touch made.txt")
         await client.expect(lambda m: m.get("method") == "session/request_permission")
-        client.cut()
+        client.abort()
     editor = Editor(permission="never") if version == 1 else EditorV2(permission="never")
     async with websocket_client(agent, editor=editor, joins=True) as client:
         if version == 1:
@@ -296,7 +296,7 @@ async def test_a_childs_question_is_asked_again_of_who_comes_back_where_the_pare
         session = await client.new_session(project)
         client.post_prompt(session, "Where?")
         first = await client.expect(lambda m: m.get("method") == "session/request_permission")
-        await cut(client)
+        await abort(client)
     editor = Editor(offers=offers, permission="allow_once")
     async with open_client(agent, editor=editor, joins=True) as client:
         await load(client, session, project)

@@ -21,7 +21,7 @@ R = TypeVar("R")
 CANCEL_REQUEST = "$/cancel_request"
 
 
-class Requests:
+class OutgoingRequests:
     """Sends requests and hands out their answers."""
 
     def __init__(self, outbox: Outbox) -> None:
@@ -37,7 +37,7 @@ class Requests:
         method: Method[P, R],
         params: P,
         timeout: float | None,
-        late: Callable[[R], None] | None = None,
+        on_late_result: Callable[[R], None] | None = None,
     ) -> R:
         """Send a request and wait for its result; see `Connection.request`."""
         if method.result is None:
@@ -55,10 +55,10 @@ class Requests:
         except (TimeoutError, asyncio.CancelledError):
             if not future.done() or future.cancelled():
                 self._outbox.notify(CANCEL_REQUEST, {"requestId": request_id})
-                if late is not None:
-                    self._late[request_id] = (late, method)
-            elif late is not None and future.exception() is None:
-                late(future.result())  # it came in the moment in which it was given up
+                if on_late_result is not None:
+                    self._late[request_id] = (on_late_result, method)
+            elif on_late_result is not None and future.exception() is None:
+                on_late_result(future.result())  # it arrived in the moment of the cancellation
             raise
         finally:
             self._waiting.pop(request_id, None)

@@ -11,6 +11,7 @@ from protocol.transports.event_streams import EventStream
 
 CONNECTION_ID: Final = "acp-connection-id"
 SESSION_ID: Final = "acp-session-id"
+PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"  # of HTTP/2 (RFC 9113, section 3.4)
 
 Headers = tuple[tuple[str, str], ...]
 # Answers with status 200, these headers, and a body that goes on.

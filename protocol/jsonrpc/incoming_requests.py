@@ -10,30 +10,41 @@ from inspect import isawaitable
 from typing import Any, Final, cast
 
 from protocol.jsonrpc import messages
-from protocol.jsonrpc.call import Call, Handler, NotificationHandler, Reply, RequestHandler
-from protocol.jsonrpc.errors import INTERNAL_ERROR, INVALID_REQUEST, REQUEST_CANCELLED, RpcError
-from protocol.jsonrpc.log import log
+from protocol.jsonrpc.errors import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    REQUEST_CANCELLED,
+    RpcError,
+    log,
+)
+from protocol.jsonrpc.handlers import (
+    Call,
+    Handler,
+    MapError,
+    NotificationHandler,
+    Reply,
+    RequestHandler,
+)
 from protocol.jsonrpc.methods import Method
-from protocol.jsonrpc.surface import MapError
 
 # Takes the line of a response, and what to do once that has its place among what is sent.
 Answer = Callable[[bytes, Callable[[], None] | None], None]
 
 MOST_CALLS: Final = 1_000  # requests being answered from which no further message is read
 MOST_BYTES: Final = 64 * 1024 * 1024  # of the requests that are being answered; one may have more
-_LARGE, _SMALL = 4 * 1024 * 1024, 1024 * 1024  # bytes of them, see `Calls`
-_LAST_WAIT = 1.0  # seconds for handlers that were cancelled for good
+_LARGE, _SMALL = 4 * 1024 * 1024, 1024 * 1024  # bytes of them, see `IncomingRequests`
+_END_TIMEOUT = 1.0  # seconds for handlers that were cancelled for good
 
 
-class Calls:
+class IncomingRequests:
     """Runs handlers in tasks, passes on what they answer, and ends them.
 
     Args:
-        on_relief: called when requests of many bytes were answered, and few bytes are left.
+        on_memory_freed: called when requests of many bytes were answered, and few bytes are left.
     """
 
-    def __init__(self, on_relief: Callable[[], None] | None = None) -> None:
-        self._on_relief = on_relief
+    def __init__(self, on_memory_freed: Callable[[], None] | None = None) -> None:
+        self._on_memory_freed = on_memory_freed
         self._calls: dict[asyncio.Task[None], Call] = {}
         self._sizes: dict[asyncio.Task[None], int] = {}  # of the requests, in bytes
         self._fewer: asyncio.Future[None] | None = None
@@ -117,7 +128,7 @@ class Calls:
         """Whether the caller runs in a handler."""
         return asyncio.current_task() in self._running()
 
-    async def settle(self, timeout: float) -> None:
+    async def wait_idle(self, timeout: float) -> None:
         """Wait until nothing runs, at most `timeout` seconds; whatever runs takes a step."""
         await asyncio.sleep(0)  # a task that is cancelled before its first step answers nothing
         if timeout and self._running():
@@ -135,7 +146,7 @@ class Calls:
         for task in self._running():
             task.cancel()
         if self._running():
-            await asyncio.wait(self._running(), timeout=_LAST_WAIT)
+            await asyncio.wait(self._running(), timeout=_END_TIMEOUT)
 
     def _running(self) -> set[asyncio.Task[None]]:
         return self._calls.keys() | self._tasks
@@ -180,8 +191,8 @@ class Calls:
         call = self._calls.pop(task, None)
         self.size -= self._sizes.pop(task, 0)
         self._was_large = self._was_large and self.size > _SMALL
-        if was_large and not self._was_large and self._on_relief is not None:
-            self._on_relief()
+        if was_large and not self._was_large and self._on_memory_freed is not None:
+            self._on_memory_freed()
         if self._fewer is not None and not self._fewer.done() and self.count <= MOST_CALLS // 2:
             self._fewer.set_result(None)
         self._tasks.discard(task)

@@ -1,20 +1,78 @@
-"""The requests that are open on one HTTP/2 socket, and what goes out to them (RFC 9113)."""
+"""A request over HTTP/2, and the event stream that may answer it."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 
 import h2.connection
 import h2.exceptions
 from h2.errors import ErrorCodes
 
-from acp_agent.server.remote.exchange import Headers, Reply
-from acp_agent.server.remote.http2_stream import Http2Stream
-from protocol.transports.buffered import BufferedWriter
+from acp_agent.server.remote.http_messages import Headers, Reply, Request
+from protocol.transports.buffered_writer import BufferedWriter
 
 
-class Http2Answers:
+class Http2Stream:
+    """A request and what is known of its answer; an `EventStream` where that goes on."""
+
+    def __init__(self, streams: Http2Streams, stream_id: int, request: Request) -> None:
+        self.on_idle: Callable[[], None] | None = None
+        self.on_lost: Callable[[], None] | None = None
+        self.id = stream_id
+        self.request = request
+        self.began = asyncio.get_running_loop().time()
+        self.body = bytearray()
+        self.complete = False  # all of the request is there
+        self.task: asyncio.Task[None] | None = None
+        self.is_event_stream = False  # an event stream
+        self.ended = False  # nothing more is to be sent than what is in `out`
+        self.out = bytearray()
+        self.taken = 0  # bytes that went out of `out`
+        self._seen = 0  # what `taken` was when `drained` was last asked
+        self._streams = streams
+        self._scheduled = False
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the client reads slower than is written."""
+        return len(self.out) > 0 and not self._scheduled
+
+    @property
+    def queued(self) -> int:
+        """Bytes not passed on yet."""
+        return len(self.out)
+
+    def write(self, data: bytes) -> None:
+        """Send bytes of an event stream; those of one pass of the loop go out together."""
+        if self.ended:
+            return
+        self.out += data
+        if not self._scheduled:
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self._pass_on)
+
+    def drained(self) -> bool:
+        """Whether the client took anything since this was last asked."""
+        taken, self._seen = self.taken > self._seen, self.taken
+        return taken
+
+    def end(self) -> None:
+        """Say that there is no more."""
+        self.ended = True
+        self._streams.pump(self)
+
+    def abort(self) -> None:
+        """Close the stream at once."""
+        self._streams.abort(self)
+
+    def _pass_on(self) -> None:
+        self._scheduled = False
+        self._streams.pump(self)
+
+
+class Http2Streams:
     """Sends answers as far as the client's windows and the socket take them.
 
     Args:
@@ -24,18 +82,18 @@ class Http2Answers:
     Attributes:
         writer: takes the socket's bytes.
         streams: the requests, by the ids of their streams.
-        held: bytes of bodies that are being read.
-        idle_since: when the last request ended, by the clock of the loop.
+        buffered: bytes of bodies that are being read.
+        idle_since: when the last request over, by the clock of the loop.
     """
 
     def __init__(self, http: h2.connection.H2Connection, *, limit: int) -> None:
-        self.writer = BufferedWriter(on_idle=self.room)
+        self.writer = BufferedWriter(on_idle=self.on_writable)
         self.streams: dict[int, Http2Stream] = {}
-        self.held = 0
+        self.buffered = 0
         self.idle_since = asyncio.get_running_loop().time()
         self._http = http
         self._limit = limit
-        self._answered: dict[int, int] = {}  # requests that still come → bytes thrown away
+        self._discarding: dict[int, int] = {}  # requests that still come → bytes thrown away
 
     def reply(self, stream: Http2Stream, reply: Reply) -> None:
         """Answer a request as a whole."""
@@ -45,10 +103,10 @@ class Http2Answers:
             fields = _fields(reply.status, (*reply.headers, length))
             self._http.send_headers(stream.id, fields, end_stream=bare)
         except h2.exceptions.ProtocolError:
-            self.forget(stream)
+            self.drop(stream)
             return
-        stream.over = True
-        self.let_go(stream)
+        stream.ended = True
+        self.free(stream)
         if bare:
             self._finished(stream)
         else:
@@ -59,14 +117,14 @@ class Http2Answers:
         """Begin an answer that goes on."""
         if stream.id in self.streams:
             self._http.send_headers(stream.id, _fields(200, headers))
-            self.pass_on()
-        stream.opened = True
+            self.flush_frames()
+        stream.is_event_stream = True
         return stream
 
     def pump(self, stream: Http2Stream) -> None:
         """Send what a stream has, as far as the client's window and the socket take it."""
         self._pump(stream)
-        self.pass_on()
+        self.flush_frames()
 
     def _pump(self, stream: Http2Stream) -> None:
         if stream.id not in self.streams:
@@ -80,78 +138,78 @@ class Http2Answers:
                 self._http.send_data(stream.id, bytes(stream.out[:size]))
                 del stream.out[:size]
                 stream.taken += size
-            if stream.over and not stream.out:
+            if stream.ended and not stream.out:
                 self._http.end_stream(stream.id)
                 self._finished(stream)
         except h2.exceptions.ProtocolError:
-            self.forget(stream)
+            self.drop(stream)
 
     def _finished(self, stream: Http2Stream) -> None:
         """An answer is out; what its client still sends is thrown away."""
         self.streams.pop(stream.id, None)
         self.idle_since = asyncio.get_running_loop().time()
-        if not stream.whole:
-            self._answered[stream.id] = 0
+        if not stream.complete:
+            self._discarding[stream.id] = 0
 
-    def throw_away(self, stream_id: int, size: int) -> None:
+    def discard(self, stream_id: int, size: int) -> None:
         """Bytes of an answered request. Many libraries send all before they read an answer."""
-        if stream_id not in self._answered:
+        if stream_id not in self._discarding:
             return
-        self._answered[stream_id] += size
-        if self._answered[stream_id] > self._limit:
-            del self._answered[stream_id]
+        self._discarding[stream_id] += size
+        if self._discarding[stream_id] > self._limit:
+            del self._discarding[stream_id]
             with suppress(h2.exceptions.ProtocolError):  # it is over already
                 self._http.reset_stream(stream_id, ErrorCodes.NO_ERROR)  # RFC 9113, section 8.1
 
-    def ended(self, stream_id: int) -> Http2Stream | None:
-        """A request is whole, or taken back; gives it where it is not answered yet."""
-        self._answered.pop(stream_id, None)
+    def request_done(self, stream_id: int) -> Http2Stream | None:
+        """Note that a request is complete or was reset; return it where it is not answered yet."""
+        self._discarding.pop(stream_id, None)
         return self.streams.get(stream_id)
 
-    def cut(self, stream: Http2Stream) -> None:
+    def abort(self, stream: Http2Stream) -> None:
         """Take an event stream back whose client reads nothing."""
         with suppress(h2.exceptions.ProtocolError):  # it is over already
             self._http.reset_stream(stream.id, ErrorCodes.CANCEL)
-        self.pass_on()
-        self.forget(stream)
+        self.flush_frames()
+        self.drop(stream)
 
-    def forget(self, stream: Http2Stream) -> None:
+    def drop(self, stream: Http2Stream) -> None:
         """A stream is gone without an end."""
         if self.streams.pop(stream.id, None) is None:
             return
         self.idle_since = asyncio.get_running_loop().time()
-        self.let_go(stream)
-        stream.over = True
+        self.free(stream)
+        stream.ended = True
         if stream.task is not None:
             stream.task.cancel()
         if stream.on_lost is not None:
             stream.on_lost()
 
-    def forget_all(self) -> None:
+    def drop_all(self) -> None:
         """The socket is closed."""
         for stream in list(self.streams.values()):
-            self.forget(stream)
+            self.drop(stream)
 
-    def keep(self, stream: Http2Stream, data: bytes) -> None:
+    def buffer(self, stream: Http2Stream, data: bytes) -> None:
         """Keep a piece of a request's body."""
         stream.body += data
-        self.held += len(data)
+        self.buffered += len(data)
 
-    def let_go(self, stream: Http2Stream) -> None:
+    def free(self, stream: Http2Stream) -> None:
         """Keep nothing of what came of a request."""
-        self.held -= len(stream.body)
+        self.buffered -= len(stream.body)
         stream.body.clear()
 
-    def room(self) -> None:
-        """There may be room again for what waits."""
+    def on_writable(self) -> None:
+        """Send on, now that there may be room for what waits."""
         for stream in list(self.streams.values()):
             if stream.out:
                 self._pump(stream)
-                if stream.opened and not stream.out and stream.on_idle is not None:
+                if stream.is_event_stream and not stream.out and stream.on_idle is not None:
                     stream.on_idle()
-        self.pass_on()
+        self.flush_frames()
 
-    def pass_on(self) -> None:
+    def flush_frames(self) -> None:
         """Give the writer what the connection has to send."""
         data = self._http.data_to_send()
         if data:

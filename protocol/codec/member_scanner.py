@@ -17,7 +17,7 @@ _OPENING, _CLOSING = b"{[", b"}]"
 _BLANK = b" \t\r\n"
 
 
-class Outline:
+class MemberScanner:
     """Reads the text of one object, in pieces of any size.
 
     Args:

@@ -12,8 +12,8 @@ from collections.abc import Collection
 from urllib.parse import parse_qs, urlsplit
 
 from acp_agent.config.loopback import is_loopback
-from acp_agent.server.remote.address import Address
-from acp_agent.server.remote.exchange import Reply, Request, refusal
+from acp_agent.server.remote.http_messages import Reply, Request, refusal
+from acp_agent.server.remote.settings import Address
 
 SUBPROTOCOL = "acp"
 TOKEN_SUBPROTOCOL = "acp.bearer."  # noqa: S105 - what comes before the token
@@ -23,7 +23,7 @@ TOKEN_PARAMETER = "access_token"  # noqa: S105 - RFC 6750, section 2.3
 _FORWARDED = frozenset({"forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"})
 
 
-class Guard:
+class AccessPolicy:
     """Looks at the head of every request, before anything of its body is read.
 
     Args:

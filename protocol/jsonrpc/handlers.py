@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
+from protocol.jsonrpc.errors import RpcError
 from protocol.jsonrpc.messages import RequestId
+from protocol.jsonrpc.methods import Method
+from protocol.jsonrpc.outbox import Merge
 
 
 class Call:
@@ -70,3 +73,37 @@ class Reply:
 RequestHandler = Callable[[Any, Call], Coroutine[Any, Any, object]]
 NotificationHandler = Callable[[Any], Awaitable[None] | None]
 Handler = RequestHandler | NotificationHandler
+
+
+MapError = Callable[[Exception], RpcError | None]
+
+
+class Surface:
+    """One side of one version of a protocol; a connection may go from one to another.
+
+    Attributes:
+        methods: What is answered, by name.
+        handlers: How, by name; a method without one counts as unknown.
+        map_error: Turns an exception of a handler into an error response; None for one that it
+            does not know, which becomes an internal error that tells nothing but a reference to
+            the log.
+        merge: Joins two notifications of one method while the first waits for a slow reader.
+        batches: Whether the peer may send several messages as one array (JSON-RPC 2.0 section 6).
+    """
+
+    __slots__ = ("batches", "handlers", "map_error", "merge", "methods")
+
+    def __init__(
+        self,
+        methods: Mapping[str, Method[Any, Any]],
+        handlers: Mapping[str, Handler],
+        *,
+        map_error: MapError | None = None,
+        merge: Merge | None = None,
+        batches: bool = False,
+    ) -> None:
+        self.methods = methods
+        self.handlers = handlers
+        self.map_error = map_error
+        self.merge = merge
+        self.batches = batches
