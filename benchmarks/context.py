@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 from acp_agent.agent.context import Context
-from acp_agent.agent.count import room_of, used_tokens
-from acp_agent.agent.trimming import cut_old_results, leave_out, start_of_kept
+from acp_agent.agent.context_shortening import cut_old_results, leave_out, start_to_keep
+from acp_agent.agent.context_size import context_limits, used_tokens
 from acp_agent.config.types import ContextConfig
 from acp_agent.content import TextBlock
 from acp_agent.events import (
@@ -105,7 +105,7 @@ def _trim() -> Row:
     """Everything that may be tried to make room, and the context after it."""
     events = conversation()
     model = ModelInfo(provider="openai", id="model", window=400_000, max_output=16_000)
-    room = room_of(model, ContextConfig())
+    room = context_limits(model, ContextConfig())
     times: list[float] = []
     for _ in range(ROUNDS):
         context = _fed(events)
@@ -115,7 +115,7 @@ def _trim() -> Row:
         if before is not None:
             cut_from = context.view.entries[before].id
             context.feed([ContextTrimmed(results_before=cut_from, result_limit=2_000)])
-        start_of_kept(context.view, room.recent)
+        start_to_keep(context.view, room.recent)
         left_out = leave_out(context.view, room, used_tokens(context, model, 3_000), 1.0, 2_000)
         if left_out is not None:
             context.feed([left_out])

@@ -1,4 +1,4 @@
-"""One request to the model and its answer, as events."""
+"""Asks the model, and turns the stream of its answer into events."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from contextlib import aclosing
 
 from msgspec import Struct
 
-from acp_agent.agent.cleaning import clean_json
-from acp_agent.agent.count import took
-from acp_agent.agent.endings import cancelled
-from acp_agent.agent.labels import label
-from acp_agent.agent.pictures import describe_pictures
+from acp_agent.agent.context_shortening import shorten_after_overflow, shorten_if_needed
+from acp_agent.agent.context_size import side_request_usage
 from acp_agent.agent.resources import TurnResources
-from acp_agent.agent.room import make_room, make_room_after_overflow
+from acp_agent.agent.scrub_events import scrub_json
+from acp_agent.agent.tool_calls import ProposedCall, call_title, cancelled_ends
 from acp_agent.errors import BudgetSpentError, ModelError, StoreError
 from acp_agent.events import (
     AgentText,
@@ -27,7 +25,7 @@ from acp_agent.events import (
     Usage,
     UsageReported,
 )
-from acp_agent.ids import CallId, new_call_id, new_message_id
+from acp_agent.ids import new_call_id, new_message_id
 from acp_agent.models.base import (
     CallDone,
     Failed,
@@ -43,26 +41,14 @@ from acp_agent.models.base import (
     ThoughtDone,
 )
 from acp_agent.models.catalog import cost
-from acp_agent.models.retries import RetryPolicy, answering
+from acp_agent.models.retries import RetryPolicy, stream_with_fallback
 from acp_agent.workspace.scrub import scrub
 
 
-class ProposedCall(Struct, frozen=True, kw_only=True):
-    """A tool call that the model made and that nobody has looked at yet.
-
-    `shown` are its arguments without secrets, as everybody but the tool sees them.
-    """
-
-    call: CallId
-    name: str
-    arguments: str
-    shown: str
-
-
 class Answer(Struct, frozen=True, kw_only=True):
-    """A complete answer: how it stopped and why, the calls in it, what the model was asked last.
+    """A complete answer: why it stopped, the calls in it, and the last message before it.
 
-    `why` is what the provider said to a refusal of its own; see `Finished`.
+    `why` is the reason the provider gave for a refusal; see `Finished`.
     """
 
     stop: str
@@ -71,24 +57,24 @@ class Answer(Struct, frozen=True, kw_only=True):
     asked: Message | None
 
 
-class _Writer:
-    """Turns a stream's events into the journal's."""
+class _AnswerEvents:
+    """Turns the events of a stream into events of the journal."""
 
     def __init__(self, turn: TurnResources, model: ModelInfo) -> None:
         self._turn = turn
-        self.model = model  # the one that answers
+        self.model = model  # a fallback replaces it
         self.message = new_message_id()
-        self.latest: Message | None = None  # of what the model is asked
-        self._done: list[CallDone] = []
+        self.latest: Message | None = None  # the last message of the request
+        self._calls_done: list[CallDone] = []
         self.finished: Finished | None = None
         self.failed: Failed | None = None
-        self._counted = Usage()  # by the provider so far, of the attempt that is being made
+        self._usage = Usage()  # of the current attempt, as far as the provider has reported it
         self.calls: list[ProposedCall] = []
 
-    def asked(self) -> ModelAsked:
+    def start(self) -> ModelAsked:
         return ModelAsked(message=self.message, model=self.model.ref)
 
-    def take(self, batch: Sequence[StreamEvent]) -> list[AnyEvent]:
+    def convert(self, batch: Sequence[StreamEvent]) -> list[AnyEvent]:
         events: list[AnyEvent] = []
         for item in batch:
             match item:
@@ -103,9 +89,9 @@ class _Writer:
                         )
                     )
                 case CallDone():
-                    # Calls are shown when the answer is whole: one that is cut off and asked for
-                    # again must leave no call behind that never ends.
-                    self._done.append(item)
+                    # Calls are shown when the answer is complete: one that is cut off and retried
+                    # must leave no call behind that never ends.
+                    self._calls_done.append(item)
                 case Retrying():
                     events.extend(self._retry(item))
                 case FellBack():
@@ -117,14 +103,14 @@ class _Writer:
                     self.failed = item
                     events.extend(self.cut_off())
                 case Usage():
-                    self._counted = item
+                    self._usage = item
                 case _:
                     pass
         return events
 
     def cut_off(self, *, discarded: bool = False) -> list[AnyEvent]:
-        """The end of an answer that did not come to its own, and what it took all the same."""
-        usage, self._counted = self._counted, Usage()
+        """Return the end of an answer that was cut off, with its usage."""
+        usage, self._usage = self._usage, Usage()
         cut = ModelAnswered(
             message=self.message,
             model=self.model.ref,
@@ -133,13 +119,13 @@ class _Writer:
             complete=False,
             discarded=discarded,
         )
-        return [cut, took(self._turn, self.model, usage)] if usage else [cut]
+        return [cut, side_request_usage(self._turn, self.model, usage)] if usage else [cut]
 
     def stopped(self) -> list[AnyEvent]:
-        """What is still to be written when the turn is stopped here."""
+        """Return the events that are missing when the turn is cancelled now."""
         if self.finished is not None:
-            # The answer is complete and its calls are shown, but nobody will run them.
-            return [*cancelled(proposed.call for proposed in self.calls)]
+            # The answer is complete and its calls are shown, but they will not run.
+            return [*cancelled_ends(proposed.call for proposed in self.calls)]
         return [] if self.failed is not None else self.cut_off()
 
     def _retry(self, item: Retrying) -> list[AnyEvent]:
@@ -150,7 +136,7 @@ class _Writer:
             f"(attempt {item.attempt + 1} of {item.attempts})",
             description="The answer begins again." if item.discard else "",
         )
-        return [*self.cut_off(discarded=True), notice, *self._begin_again()]
+        return [*self.cut_off(discarded=True), notice, *self._start_over()]
 
     def _fall_back(self, item: FellBack) -> list[AnyEvent]:
         notice = NoticeShown(
@@ -160,27 +146,27 @@ class _Writer:
         )
         ended = self.cut_off(discarded=True)
         self.model = item.model
-        return [*ended, notice, *self._begin_again()]
+        return [*ended, notice, *self._start_over()]
 
-    def _begin_again(self) -> list[AnyEvent]:
-        self._done.clear()
+    def _start_over(self) -> list[AnyEvent]:
+        self._calls_done.clear()
         self.message = new_message_id()
-        return [self.asked()]
+        return [self.start()]
 
     def _complete(self, finished: Finished) -> list[AnyEvent]:
         turn = self._turn
         events: list[AnyEvent] = []
-        for done in self._done:
+        for done in self._calls_done:
             arguments = done.arguments or "{}"
             proposed = ProposedCall(
                 call=new_call_id(),
                 name=done.name,
                 arguments=arguments,
-                shown=clean_json(arguments, turn.journal.secrets),
+                shown=scrub_json(arguments, turn.journal.secrets),
             )
             self.calls.append(proposed)
             turn.tools.open_calls.add(proposed.call)
-            title, kind = label(turn.tools.toolset, proposed.name, proposed.shown)
+            title, kind = call_title(turn.tools.toolset, proposed.name, proposed.shown)
             events.append(
                 ToolCalled(
                     call=proposed.call,
@@ -208,34 +194,36 @@ class _Writer:
         return events
 
 
-async def make_ready(turn: TurnResources) -> None:
-    """See to it that the model can take what the context holds: its pictures, its length.
+async def prepare_context(turn: TurnResources) -> None:
+    """Make sure that the model can handle the context: describe pictures, shorten it.
 
     That may take requests of its own, each within the budgets.
 
     Raises:
         StoreError: the journal could not be written.
     """
-    await describe_pictures(turn)
-    await make_room(turn, turn.models.current)
+    if not turn.models.current.vision:
+        from acp_agent.agent.pictures import describe_pictures  # noqa: PLC0415 - rarely needed
+
+        await describe_pictures(turn)
+    await shorten_if_needed(turn, turn.models.current)
 
 
 async def ask_model(turn: TurnResources) -> Answer:
-    """Ask the session's model with what the context holds, streaming the answer out.
+    """Send the context to the session's model and stream its answer.
 
-    Failures that may pass are tried again, visibly; a request that was too long for the model once
-    more, with less.
+    Temporary failures are retried visibly. A request that was too long is shortened and sent again.
 
     Raises:
-        BudgetSpentError: a budget has no room for asking again.
-        ModelError: the provider failed for good; what had streamed is kept.
+        BudgetSpentError: a retry would exceed a budget.
+        ModelError: the provider failed, also after retries; what was streamed is kept.
     """
     model, writer = await _ask(turn)
     failed = writer.failed
     if (
         failed is not None
         and failed.kind == "overflow"
-        and await make_room_after_overflow(turn, model)
+        and await shorten_after_overflow(turn, model)
     ):
         model, writer = await _ask(turn)
         failed = writer.failed
@@ -256,11 +244,11 @@ async def ask_model(turn: TurnResources) -> Answer:
     )
 
 
-async def _within_budget(turn: TurnResources) -> None:
-    """See to it that the budgets have room for one more attempt: the last one may have cost much.
+async def _check_budget(turn: TurnResources) -> None:
+    """Check the budgets before one more attempt.
 
     Raises:
-        BudgetSpentError: they have none.
+        BudgetSpentError: it would exceed one.
         StoreError: what was spent could not be read.
     """
     refused = await turn.budget.refusal()
@@ -268,14 +256,14 @@ async def _within_budget(turn: TurnResources) -> None:
         raise BudgetSpentError(refused)
 
 
-async def _ask(turn: TurnResources) -> tuple[ModelInfo, _Writer]:
-    """One request, with what may pass tried again; the model that answered, or failed last."""
-    # Taken together: the user may choose another model while the driver is loaded.
+async def _ask(turn: TurnResources) -> tuple[ModelInfo, _AnswerEvents]:
+    """Make one request with retries; return the model that answered, or failed last."""
+    # Read together: the user may choose another model while the driver is loaded.
     model, thought_level = turn.models.current, turn.models.thought_level
     driver = await turn.models.driver(model)
-    writer = _Writer(turn, model)
-    # From here to the event that says so nothing may come in between: what the user says before
-    # that event counts as asked, so it has to be in the request.
+    writer = _AnswerEvents(turn, model)
+    # Nothing may be awaited from here to the event that starts the request: messages that the user
+    # sends before that event count as sent, so they must be in the request.
     await turn.journal.settled()
     writer.latest = turn.journal.context.latest
     request = ModelRequest(
@@ -289,19 +277,21 @@ async def _ask(turn: TurnResources) -> tuple[ModelInfo, _Writer]:
     limits = turn.limits
     policy = RetryPolicy(retries=limits.retries, first_byte=limits.first_byte, stall=limits.stall)
     try:
-        await turn.journal.emit(writer.asked())
+        await turn.journal.emit(writer.start())
         others = turn.models.fallbacks(model)
-        answers = answering(driver, request, policy, others=others, load=turn.models.driver)
+        answers = stream_with_fallback(
+            driver, request, policy, others=others, load=turn.models.driver
+        )
         async with aclosing(answers) as stream:
             async for batch in stream:
                 turn.budget.streamed(batch)
-                events = writer.take(batch)
+                events = writer.convert(batch)
                 if events:
                     await turn.journal.emit(*events)
                 if any(isinstance(item, Retrying | FellBack) for item in batch):
-                    await _within_budget(turn)
+                    await _check_budget(turn)
     except StoreError:
-        raise  # what was shown last is not in the journal; there is nothing to close
+        raise  # the last events were not written, so nothing is open
     except BaseException:
         await turn.journal.emit(*writer.stopped())
         raise

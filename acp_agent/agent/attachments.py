@@ -1,4 +1,4 @@
-"""Files that a prompt links to or holds, as the model may see them."""
+"""Files that a prompt links to or embeds, as the model may see them."""
 
 from __future__ import annotations
 
@@ -19,24 +19,27 @@ TOTAL_LIMIT = 200_000  # characters of all linked files of one prompt
 async def linked_files(
     content: Sequence[ContentBlock], workspace: Workspace, *, secrets: Sequence[str]
 ) -> list[str]:
-    """The text of every linked file inside the session's folders, each with its path.
+    """Return the text of each linked file inside the session's directories, with its path.
 
-    A file that cannot be read is named with the reason, one that is too much for one prompt with
-    the advice to read it; other links the model sees by name only.
+    For a file that cannot be read there is the reason instead, for one that is too long the advice
+    to read it. Other links reach the model by name only.
 
     Args:
         content: the prompt.
         workspace: what may be read.
-        secrets: values that are taken out.
+        secrets: values to remove.
     """
     found: list[str] = []
-    room = TOTAL_LIMIT
+    remaining = TOTAL_LIMIT
     for block in content:
         path = _file_path(block)
         if path is None:
             continue
-        if room <= 0:
-            found.append(f"[The linked file {path} was not attached for lack of room; read it]")
+        if remaining <= 0:
+            found.append(
+                f"[The linked file {path} was not attached: "
+                "the linked files are too long together; read it]"
+            )
             continue
         try:
             file = await workspace.files.read_text(workspace.files.resolve(path))
@@ -45,8 +48,8 @@ async def linked_files(
             continue
         workspace.files.mark_seen(file)
         clean = scrub(file.text, secrets)
-        text = clean[: min(FILE_LIMIT, room)]
-        room -= len(text)
+        text = clean[: min(FILE_LIMIT, remaining)]
+        remaining -= len(text)
         more = len(clean) - len(text)
         rest = f"\n[{more} more characters; read the file for the rest]" if more else ""
         found.append(f'<file path="{file.path}">\n{text}{rest}\n</file>')
@@ -56,7 +59,7 @@ async def linked_files(
 def without_secrets(
     content: Sequence[ContentBlock], secrets: Sequence[str]
 ) -> tuple[ContentBlock, ...]:
-    """A prompt whose embedded files have no key in them; the user's own words stay as they are."""
+    """Remove secrets from the embedded files of a prompt; the user's own text stays unchanged."""
     return tuple(_clean_resource(block, secrets) for block in content)
 
 

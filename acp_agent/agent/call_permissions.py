@@ -1,29 +1,18 @@
-"""Whether a call may run: the gate's word, or the user's."""
+"""Decides whether a call may run: by rules, mode and grants, or by asking the user."""
 
 from __future__ import annotations
 
 import asyncio
 import functools
 import threading
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from acp_agent.agent.answer import ProposedCall
-from acp_agent.agent.call_order import Place
-from acp_agent.agent.cleaning import clean_content, clean_words
-from acp_agent.agent.endings import (
-    DISMISSED,
-    NOBODY,
-    NOT_BEGUN,
-    REJECTED,
-    UNASKED,
-    UNCLEAR,
-    Refusal,
-    refused_by,
-)
-from acp_agent.agent.labels import label
 from acp_agent.agent.resources import PermissionRequest, Tools, TurnResources
+from acp_agent.agent.scrub_events import safe_text, scrub_content
+from acp_agent.agent.tool_calls import ProposedCall, call_title
 from acp_agent.content import text_part
 from acp_agent.errors import EditorFailedError, PermissionRefusedError, StoreError
 from acp_agent.events import NoticeShown, PermissionAsked, PermissionDecided
@@ -40,6 +29,40 @@ from acp_agent.permissions.access import (
 )
 from acp_agent.tools.base import AnyTool, Prepared
 from acp_agent.workspace.threads import in_daemon_thread
+
+
+class Refusal(NamedTuple):
+    """Why a call did not run, in words for the model and in words for the user."""
+
+    model: str
+    user: str
+
+
+DISMISSED = Refusal(
+    "The user dismissed the question without an answer, so the call did not run.",
+    "You dismissed the question without an answer, so the call did not run.",
+)
+UNASKED = Refusal(
+    "The editor could not ask the user for permission, so the call did not run.",
+    "The editor could not ask you for permission, so the call did not run.",
+)
+UNCLEAR = Refusal(
+    "The editor's answer to the question made no sense, so the call did not run.",
+    "The editor's answer to the question made no sense, so the call did not run.",
+)
+REJECTED = Refusal(
+    "The user refused this call. Do not try it again in another form; ask what they want.",
+    "You refused this call.",
+)
+NOBODY = Refusal(
+    "The call was refused, as there is nobody to ask for permission. Do not try it again in "
+    "another form.",
+    "The call was refused, as there is nobody to ask for permission.",
+)
+NOT_BEGUN = Refusal(
+    "The user refused another call of this answer, which ends the turn; this one did not run.",
+    "You refused another call of this answer, which ends the turn; this one did not run.",
+)
 
 _STOP_SECONDS = 2.0  # for the judging of a command to end where nobody waits for it any more
 
@@ -79,23 +102,33 @@ class CallPermissions:
             await asyncio.wait([judging], timeout=_STOP_SECONDS)
             raise
 
-    async def ask_for(self, place: Place, tool: AnyTool, prepared: Prepared) -> Prepared:
-        """Find out whether a call may run; asks the user where that is not clear.
+    async def require(
+        self,
+        call: ProposedCall,
+        tool: AnyTool,
+        prepared: Prepared,
+        *,
+        wait_to_ask: Callable[[], Awaitable[None]],
+    ) -> Prepared:
+        """Require permission for a call; ask the user if neither rules, mode nor grants decide.
+
+        Args:
+            call: the call.
+            tool: its tool.
+            prepared: what it would do.
+            wait_to_ask: waits until the user has been asked about all earlier calls.
 
         Returns:
-            The call, whose access says whether it was let run since it only reads.
+            The prepared call; its access says whether it was allowed because it only reads.
 
         Raises:
-            PermissionRefusedError: it may not; the message is for the model.
+            PermissionRefusedError: it may not run; the message is for the model.
             StoreError: the journal could not be written.
         """
-        call = place.call
         verdict = await self.judge(prepared)
         if isinstance(verdict, Ask):
-            await place.next_to_ask()
-            verdict = await self.judge(
-                prepared
-            )  # what was answered meanwhile may have been for good
+            await wait_to_ask()
+            verdict = await self.judge(prepared)  # an answer meanwhile may have been remembered
         if self.end_turn:
             raise _refused(NOT_BEGUN)
         match verdict:
@@ -128,21 +161,21 @@ class CallPermissions:
 
     async def _ask(self, call: ProposedCall, tool: AnyTool, prepared: Prepared, ask: Ask) -> None:
         turn = self._turn
-        content = clean_content(prepared.content, turn.journal.secrets) or ()
+        content = scrub_content(prepared.content, turn.journal.secrets) or ()
         if ask.warning:
-            content = (text_part(clean_words(ask.warning, turn.journal.secrets)), *content)
+            content = (text_part(safe_text(ask.warning, turn.journal.secrets)), *content)
         await turn.journal.emit(
             PermissionAsked(call=call.call, options=tuple(choice.id for choice in ask.choices))
         )
         access = prepared.access if isinstance(prepared.access, CommandAccess) else None
         asking = PermissionRequest(
             call=call.call,
-            title=clean_words(_title(turn.tools, call, prepared), turn.journal.secrets),
+            title=safe_text(_title(turn.tools, call, prepared), turn.journal.secrets),
             kind=tool.kind,
             arguments=call.shown,
             content=content,
             locations=prepared.locations,
-            command=None if access is None else clean_words(access.command, turn.journal.secrets),
+            command=None if access is None else safe_text(access.command, turn.journal.secrets),
             cwd=None if access is None else access.cwd,
         )
         unchosen = ("dismissed", DISMISSED)
@@ -182,6 +215,12 @@ class CallPermissions:
             await self._turn.journal.emit(NoticeShown(severity="warning", title=title))
 
 
+def _refused_by(name: str) -> Refusal:
+    """Return the refusal of a flag, or of a program that answers in the user's place."""
+    why = f"The call was refused by {name}, so it did not run."
+    return Refusal(f"{why} Do not try it again in another form.", why)
+
+
 def _refused(why: Refusal) -> PermissionRefusedError:
     return PermissionRefusedError(why.model, shown=why.user)
 
@@ -192,7 +231,7 @@ def _refusal(decision: Decision) -> Refusal:
         case "user":
             return REJECTED
         case "flag":
-            return refused_by(decision.name)
+            return _refused_by(decision.name)
         case "nobody":
             return NOBODY
 
@@ -204,7 +243,7 @@ def _why(verdict: Allow | Refuse) -> str:
 
 def _as_shown(ask: Ask, secrets: Sequence[str]) -> Ask:
     """The question with buttons whose words may be shown as they are."""
-    choices = (replace(one, label=clean_words(one.label, secrets)) for one in ask.choices)
+    choices = (replace(one, label=safe_text(one.label, secrets)) for one in ask.choices)
     return replace(ask, choices=tuple(choices))
 
 
@@ -213,6 +252,6 @@ def _title(tools: Tools, call: ProposedCall, prepared: Prepared) -> str:
 
     In a title that was cut the rest of a secret may not be told any more.
     """
-    if prepared.title == label(tools.toolset, call.name, call.arguments)[0]:
-        return label(tools.toolset, call.name, call.shown)[0]
+    if prepared.title == call_title(tools.toolset, call.name, call.arguments)[0]:
+        return call_title(tools.toolset, call.name, call.shown)[0]
     return prepared.title

@@ -1,4 +1,4 @@
-"""Sums the earlier part of a conversation up, in sight of the user."""
+"""Summarises the earlier part of a conversation, visibly to the user."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Literal
 
 import msgspec
 
-from acp_agent.agent.count import ratio, room_of
-from acp_agent.agent.keepsakes import KEPT, Keepsakes, completed, keepsakes
+from acp_agent.agent.context_size import context_limits, estimate_ratio
+from acp_agent.agent.context_view import ContextView, Entry, cut_message
 from acp_agent.agent.resources import TurnResources
-from acp_agent.agent.side_requests import ask_aside
-from acp_agent.agent.tokens import BYTES_PER_TOKEN, text_tokens, tool_tokens
-from acp_agent.agent.view import Entry, View, cut_message
+from acp_agent.agent.side_requests import ask_side_request
+from acp_agent.agent.summary_verbatim import KEPT, Verbatim, append_missing, collect_verbatim
+from acp_agent.agent.token_count import BYTES_PER_TOKEN, text_tokens, tool_tokens
 from acp_agent.errors import AcpAgentError, ModelError, StoreError
 from acp_agent.events import (
     CompactionChanged,
@@ -26,73 +26,79 @@ from acp_agent.models.base import (
     AnswerText,
     ModelInfo,
     ModelRequest,
-    ThoughtLevel,
     ToolResult,
     UserSide,
     UserText,
 )
 from acp_agent.workspace.scrub import scrub
 
-_LONGEST = 0.9  # of what it replaces, the part that a summary may take
-_LIMITS = (2_000, 500, 150)  # characters of a result in what is summed up, until it fits
-_FRAME = 200  # tokens of a request that are not what is summed up
-_LEAST_ANSWER = 1_000  # tokens; some models reason first
-_HEAD = 0.3  # of what is summed up, the part from its beginning where not all of it fits
+_MAX_SHARE = 0.9  # of the tokens it replaces, the share that a summary may take
+_RESULT_LIMITS = (2_000, 500, 150)  # characters of a result, tried until the transcript fits
+_FRAME = 200  # tokens of a request that are not the transcript
+_MIN_ANSWER = 1_000  # tokens; some models reason first
+_HEAD = 0.3  # of a transcript that does not fit, the share kept of its beginning
 
 
 async def compact(
-    turn: TurnResources, *, place: int, room: int, focus: str = "", models: Sequence[ModelInfo]
+    turn: TurnResources,
+    *,
+    before: int,
+    max_tokens: int,
+    focus: str = "",
+    models: Sequence[ModelInfo],
 ) -> str | None:
-    """Sum up what stands before a place of the context; None where that worked.
+    """Replace the messages before an index by a summary.
 
-    It is written to the journal as it goes. Cancelling this ends it, and tells so.
+    The journal records the progress, and also that it was cancelled.
 
     Args:
-        turn: the session.
-        place: where what is kept as it is begins.
-        room: the tokens that the summary may take, with what is kept word for word.
+        turn: what the turn works with.
+        before: the index of the first message to keep.
+        max_tokens: the tokens that the summary may take, with what is kept verbatim.
         focus: what matters, in the user's words.
         models: the models to ask, one after the other.
 
     Returns:
-        Why it failed, in words for the user.
+        Why it failed, in words for the user; None on success.
 
     Raises:
         StoreError: the journal could not be written.
     """
     view = turn.journal.context.view
-    work = _Compaction(turn, place=place, room=room // 2, focus=focus)
-    kept = await _kept(turn, view, place)
+    work = _Compaction(turn, before=before, max_tokens=max_tokens // 2, focus=focus)
+    verbatim = await _collect_verbatim(turn, view, before)
     try:
-        await work.tell("in_progress")
-        summary = completed(await work.summary(models), kept, room // 2)
+        await work.record("in_progress")
+        summary = append_missing(await work.summarize(models), verbatim, max_tokens // 2)
         work.check_length(summary)
     except StoreError:
         raise
     except AcpAgentError as error:
         why = scrub(str(error), turn.journal.secrets)
-        await work.tell("failed", error=why)
+        await work.record("failed", error=why)
         return why
     except BaseException:
-        await work.tell("cancelled")
+        await work.record("cancelled")
         raise
-    # What was said meanwhile stands behind the place, and stays.
-    keep_from = view.entries[place].id if place < len(view.entries) else None
-    await work.tell("completed", summary=scrub(summary, turn.journal.secrets), keep_from=keep_from)
+    # Messages that came meanwhile are behind the index, and stay.
+    keep_from = view.entries[before].id if before < len(view.entries) else None
+    await work.record(
+        "completed", summary=scrub(summary, turn.journal.secrets), keep_from=keep_from
+    )
     return None
 
 
 class _Compaction:
-    """One compaction: of what stands before `place`, into `room` tokens."""
+    """One compaction of the messages before an index."""
 
-    def __init__(self, turn: TurnResources, *, place: int, room: int, focus: str) -> None:
+    def __init__(self, turn: TurnResources, *, before: int, max_tokens: int, focus: str) -> None:
         self._turn = turn
-        self._place = place
-        self._room = room
+        self._before = before
+        self._max_tokens = max_tokens
         self._focus = focus
         self._id = new_compaction_id()
 
-    async def tell(
+    async def record(
         self,
         status: Literal["in_progress", "completed", "failed", "cancelled"],
         *,
@@ -100,7 +106,7 @@ class _Compaction:
         keep_from: MessageId | None = None,
         error: str = "",
     ) -> None:
-        """Write down how it goes."""
+        """Record the progress."""
         await self._turn.journal.emit(
             CompactionChanged(
                 compaction=self._id,
@@ -112,18 +118,18 @@ class _Compaction:
         )
 
     def check_length(self, summary: str) -> None:
-        """Whether it is worth having.
+        """Check that a summary is worth having.
 
         Raises:
             ModelError: it is hardly shorter than what it replaces.
         """
         view = self._turn.journal.context.view
-        replaced = sum(entry.tokens for entry in view.entries[view.first : self._place])
-        if text_tokens(summary) > (replaced + text_tokens(view.summary)) * _LONGEST:
+        replaced = sum(entry.tokens for entry in view.entries[view.first : self._before])
+        if text_tokens(summary) > (replaced + text_tokens(view.summary)) * _MAX_SHARE:
             raise ModelError("the summary is as long as what it replaces", provider="")
 
-    async def summary(self, models: Sequence[ModelInfo]) -> str:
-        """The summary of the first of the models that gives one.
+    async def summarize(self, models: Sequence[ModelInfo]) -> str:
+        """Return the summary of the first model that gives one.
 
         Raises:
             AcpAgentError: none did, or not in time.
@@ -140,55 +146,55 @@ class _Compaction:
                     except AcpAgentError as error:
                         failure = error
         except TimeoutError:
-            raise ModelError(f"it took longer than {seconds:g} seconds", provider="") from None
+            raise ModelError(
+                f"it took longer than {seconds:g} seconds", provider=""
+            ) from None
         raise failure
 
     async def _ask(self, model: ModelInfo) -> str:
         turn = self._turn
         instructions = (files(__package__) / "compaction.md").read_text("utf-8").strip()
-        instructions = instructions.replace("{words}", f"{max(100, self._room // 2):,}")
+        instructions = instructions.replace("{words}", f"{max(100, self._max_tokens // 2):,}")
         if self._focus:
             instructions += f"\n- What matters most to the user: {self._focus}"
-        space = _space(turn, model) - text_tokens(instructions) - _FRAME
-        told = await asyncio.to_thread(written_down, turn.journal.context.view, self._place, space)
-        longest = min(model.max_output, max(_LEAST_ANSWER, self._room * 2))
+        space = _transcript_tokens(turn, model) - text_tokens(instructions) - _FRAME
+        text = await asyncio.to_thread(transcript, turn.journal.context.view, self._before, space)
+        max_output = min(model.max_output, max(_MIN_ANSWER, self._max_tokens * 2))
         request = ModelRequest(
-            model=msgspec.structs.replace(model, max_output=longest),
+            model=msgspec.structs.replace(model, max_output=max_output),
             system=instructions,
             messages=(
-                UserSide((UserText(f"<conversation>\n{told}\n</conversation>\n\nSum it up."),)),
+                UserSide((UserText(f"<conversation>\n{text}\n</conversation>\n\nSummarise it."),)),
             ),
-            thought_level=_least_thought(model),
+            thought_level=next(iter(model.thought_levels), None),  # the lowest
         )
-        return await ask_aside(turn, request, show=self._show)
+        return await ask_side_request(turn, request, show=self._show)
 
     async def _show(self, text: str) -> None:
         shown = scrub(text, self._turn.journal.secrets)
         await self._turn.journal.emit(CompactionSummaryText(compaction=self._id, text=shown))
 
 
-def _space(turn: TurnResources, model: ModelInfo) -> int:
-    """How much a model may be sent, in tokens of our estimate."""
+def _transcript_tokens(turn: TurnResources, model: ModelInfo) -> int:
+    """Return the estimated tokens that a model may be sent."""
     refused = turn.journal.context.refused.get(model.ref)
-    most = room_of(model, turn.limits.context, refused).most
-    return int(
-        most
-        / max(1.0, ratio(turn.journal.context, model, turn.tools.toolset.measured(tool_tokens)))
-    )
+    maximum = context_limits(model, turn.limits.context, refused).maximum
+    tools = turn.tools.toolset.measured(tool_tokens)
+    return int(maximum / max(1.0, estimate_ratio(turn.journal.context, model, tools)))
 
 
-async def _kept(turn: TurnResources, view: View, place: int) -> Keepsakes:
+async def _collect_verbatim(turn: TurnResources, view: ContextView, before: int) -> Verbatim:
     events = await turn.journal.history()
-    messages = {entry.id for entry in view.entries[:place] if entry.id is not None}
-    texts, results = list(_texts(view, place)), list(_results(view, place))
-    return await asyncio.to_thread(keepsakes, events, messages, texts, results)
+    messages = {entry.id for entry in view.entries[:before] if entry.id is not None}
+    texts, results = list(_texts(view, before)), list(_results(view, before))
+    return await asyncio.to_thread(collect_verbatim, events, messages, texts, results)
 
 
-def _texts(view: View, place: int) -> Iterator[tuple[str, float]]:
-    """What is searched for names: what people and models wrote, and what calls were made with."""
+def _texts(view: ContextView, before: int) -> Iterator[tuple[str, float]]:
+    """Yield the texts to search for names, each with its weight."""
     if view.summary:
         yield view.summary, 3.0
-    for entry in view.entries[view.first : place]:
+    for entry in view.entries[view.first : before]:
         for part in entry.message.parts:
             match part:
                 case UserText():
@@ -196,24 +202,23 @@ def _texts(view: View, place: int) -> Iterator[tuple[str, float]]:
                 case AnswerText():
                     yield part.text, 2.0
                 case AnswerCall():
-                    yield "\n".join(_given(part.arguments))[:2_000], 1.0
+                    yield "\n".join(_values(part.arguments))[:2_000], 1.0
                 case _:
                     pass
 
 
-def _results(view: View, place: int) -> Iterator[str]:
-    """What is searched for identifiers: what calls returned."""
-    for entry in view.entries[view.first : place]:
+def _results(view: ContextView, before: int) -> Iterator[str]:
+    """Yield the results of calls, to search for identifiers."""
+    for entry in view.entries[view.first : before]:
         for part in entry.message.parts:
             if isinstance(part, ToolResult):
                 yield part.text[:20_000]
 
 
-def _given(arguments: str) -> Iterator[str]:
-    """The texts and numbers that a call was made with, without what JSON writes between them.
+def _values(arguments: str) -> Iterator[str]:
+    """Yield the strings and numbers in a call's arguments, decoded.
 
-    In JSON the line break before a name is a backslash and an n, which would be taken for its
-    beginning.
+    In JSON text a line break is a backslash and an n, which would count as part of a name.
     """
     try:
         yield from _leaves(msgspec.json.decode(arguments))
@@ -237,24 +242,24 @@ def _leaves(value: object) -> Iterator[str]:
             pass
 
 
-def written_down(view: View, place: int, space: int) -> str:
-    """The part of the conversation before a place, as a text of at most so many tokens.
+def transcript(view: ContextView, before: int, max_tokens: int) -> str:
+    """Return the messages before an index as a text of at most `max_tokens`.
 
-    Results are cut shorter until it fits; where that does not help, its middle is left out.
+    Results are cut shorter until it fits; if that is not enough, the middle is left out.
     """
-    before = view.summary.partition(KEPT)[0].strip()
-    begin = f"[What came before, summed up:]\n{before}\n\n" if before else ""
+    summary = view.summary.partition(KEPT)[0].strip()
+    begin = f"[Summary of what came before:]\n{summary}\n\n" if summary else ""
     text = ""
-    for limit in _LIMITS:
+    for limit in _RESULT_LIMITS:
         lines = [
-            line for entry in view.entries[view.first : place] for line in _lines(entry, limit)
+            line for entry in view.entries[view.first : before] for line in _lines(entry, limit)
         ]
         text = begin + "\n\n".join(lines)
-        if text_tokens(text) <= space:
+        if text_tokens(text) <= max_tokens:
             return text
-    room = max(0, space) * BYTES_PER_TOKEN * len(text) // max(1, len(text.encode()))
-    head = int(room * _HEAD)
-    return f"{text[:head]}\n\n[… the middle is left out …]\n\n{text[len(text) - room + head :]}"
+    length = max(0, max_tokens) * BYTES_PER_TOKEN * len(text) // max(1, len(text.encode()))
+    head = int(length * _HEAD)
+    return f"{text[:head]}\n\n[… the middle is left out …]\n\n{text[len(text) - length + head :]}"
 
 
 def _lines(entry: Entry, limit: int) -> Iterator[str]:
@@ -275,8 +280,3 @@ def _lines(entry: Entry, limit: int) -> Iterator[str]:
                 yield f"{'Failed' if part.failed else 'Result'}: {part.text}"
             case _:
                 pass
-
-
-def _least_thought(model: ModelInfo) -> ThoughtLevel | None:
-    """As little reasoning as the model lets one choose."""
-    return next(iter(model.thought_levels), None)

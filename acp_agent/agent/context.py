@@ -1,19 +1,18 @@
-"""What the model is sent: a pure fold of the session's events.
+"""What the model is sent: a pure function of the session's events.
 
-The list only ever grows at its end, so every request begins with the bytes of the one before and
-the provider's cache holds. The exceptions are a refusal, whose turn the protocol takes out, and the
-events that shorten it when it has become too long (`acp_agent.agent.view`).
+The list of messages only grows at its end, so every request begins with the bytes of the previous
+one and the provider's cache holds. The exceptions are a refusal, whose turn the protocol removes,
+and the events that shorten the context (`acp_agent.agent.context_view`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from acp_agent.agent.coming import Coming
-from acp_agent.agent.rewinding import Branches
-from acp_agent.agent.tokens import Counted, text_tokens
-from acp_agent.agent.view import Entry, View
+from acp_agent.agent.context_view import Branches, ContextView, Entry
+from acp_agent.agent.pending_messages import PendingAnswer, PendingInput
+from acp_agent.agent.token_count import MeasuredTokens, text_tokens
 from acp_agent.content import ImageBlock
 from acp_agent.events import (
     AgentText,
@@ -48,9 +47,6 @@ from acp_agent.models.base import (
     UserSide,
 )
 
-if TYPE_CHECKING:  # for sessions in which something was said
-    from acp_agent.agent.open_answer import OpenAnswer
-
 CANCELLED_NOTE = "[The user stopped the previous turn before it was finished.]"
 INTERRUPTED_NOTE = (
     "[The agent was stopped from outside in the previous turn: an answer or a tool call of it may "
@@ -62,50 +58,50 @@ class Context:
     """The conversation as messages to a model. Feed it every event, in order.
 
     Attributes:
-        system_prompt: what the model is told first; None before it was written.
-        counted: what a provider counted of the last request.
-        refused: by model, the least estimate that was too much for it.
-        turn: how many turns began.
-        pictures: those that nobody described, by their message or call.
+        system_prompt: the system prompt; None until it is written.
+        measured: the provider's token count of the last request.
+        refused: for each model the lowest estimate that was too much for it.
+        turn: the number of turns begun.
+        pictures: those that no model described, by the id of their message or call.
     """
 
     def __init__(self) -> None:
         self.system_prompt: str | None = None
-        self.counted: Counted | None = None
+        self.measured: MeasuredTokens | None = None
         self.refused: dict[str, int] = {}
         self.turn = 0
         self.pictures: dict[str, tuple[ImageBlock, ...]] = {}
-        self._view = View()
+        self._view = ContextView()
         self._branches = Branches()
         self._system_tokens = 0
-        self._asked: MessageId | None = None
+        self._asked: MessageId | None = None  # the answer that is being written
         self._asked_tokens = 0
-        self._compactions: dict[str, int] = {}  # the place at which each began
-        self._answer: OpenAnswer | None = None
-        self._coming = Coming()
-        self._turn_began_at = 0
-        self._said_since = False  # whether the user said something since the model was asked
+        self._compactions: dict[str, int] = {}  # the index in the entries at which each began
+        self._answer: PendingAnswer | None = None
+        self._input = PendingInput()
+        self._turn_began_at = 0  # index in the entries
+        self._has_new_message = False  # of the user, since the model was asked
 
     def feed(self, events: Iterable[Event]) -> None:
-        """Take further events in."""
+        """Apply further events."""
         for event in events:
-            take = self._TAKES.get(type(event))
-            if take is not None:
-                take(self, event)
+            handle = self._HANDLERS.get(type(event))
+            if handle is not None:
+                handle(self, event)
 
     @property
     def messages(self) -> Sequence[Message]:
-        """The messages so far, complete ones only."""
+        """The messages to send, complete ones only."""
         return self._view.messages
 
     @property
     def entries(self) -> Sequence[Entry]:
-        """Every message so far, with those that are not sent any more."""
+        """Every message so far, including those that are no longer sent."""
         return self._view.entries
 
     @property
-    def view(self) -> View:
-        """What of the entries the model is sent. To be changed by events only."""
+    def view(self) -> ContextView:
+        """Which of the entries are sent, and how. Only events may change it."""
         return self._view
 
     @property
@@ -115,116 +111,102 @@ class Context:
 
     @property
     def turn_was_answered(self) -> bool:
-        """Whether the model said or called anything in this turn."""
+        """Whether the model answered or called anything in this turn."""
         began = self._view.entries[self._turn_began_at :]
         return any(isinstance(entry.message, ModelSide) for entry in began)
 
     @property
     def is_shortened(self) -> bool:
-        """Whether the model is sent less than all that was said."""
+        """Whether the model is sent less than the whole conversation."""
         return self._view.is_shortened
 
     @property
     def latest(self) -> Message | None:
-        """What was said last, by either side."""
+        """The last message of either side."""
         entries = self._view.entries
         return entries[-1].message if entries else None
 
     @property
     def awaits_answer(self) -> bool:
-        """Whether the user's side spoke last, so that the model is to be asked."""
+        """Whether the last message is of the user's side, so that the model is to be asked."""
         entries = self._view.entries
         return bool(entries) and isinstance(entries[-1].message, UserSide)
 
     @property
-    def has_unanswered_words(self) -> bool:
-        """Whether what came last is something the user said, rather than the results of calls."""
+    def has_unanswered_message(self) -> bool:
+        """Whether the last message is the user's own, instead of the results of calls."""
         return self.awaits_answer and not any(
             isinstance(part, ToolResult) for part in self._view.entries[-1].message.parts
         )
 
     @property
-    def has_unheard_words(self) -> bool:
-        """Whether what came last is something the user said, and no model was asked about it."""
-        return self._said_since and self.has_unanswered_words
+    def has_unsent_message(self) -> bool:
+        """Whether the last message is the user's own and no model was sent it."""
+        return self._has_new_message and self.has_unanswered_message
 
-    # Only what the model was asked for is its own: the agent says things by itself too, in the
-    # middle of an answer or of a call, and the model never learns of them.
-
-    def _said(self, event: AgentText) -> None:
-        if event.message == self._asked:
-            self._writing.flow(AnswerText, event.text)
-
-    def _thought(self, event: AgentThought) -> None:
-        if event.message == self._asked:
-            self._writing.flow(AnswerThought, event.text)
-
-    def _sealed(self, event: ThoughtSealed) -> None:
-        self._writing.seal(event)
-
-    def _called(self, event: ToolCalled) -> None:
-        self._writing.call(event)
-        self._coming.called(event.call)
-
-    def _ask(self, event: ModelAsked) -> None:
-        if self._answer is not None or self._coming.waits:
-            self._close()  # what should have ended before has a damaged id: send it as it is
-        self._asked, self._asked_tokens = event.message, self.tokens
-        self._said_since = False
-
-    def _heard(self, event: BackgroundCommandChanged) -> None:
-        self._coming.heard(event)
-
-    def _repeat(self, event: PromptRepeated) -> None:
-        self._coming.repeated(event)
-        self._settle()
-
-    def _begin_turn(self, event: TurnStarted) -> None:
+    def _on_turn_start(self, event: TurnStarted) -> None:
         del event
         self.turn += 1
         self._turn_began_at = len(self._view.entries)
 
-    def _interrupt(self, event: TurnInterrupted) -> None:
-        del event
-        self._close()
-        self._coming.note = INTERRUPTED_NOTE
-
-    def _instruct(self, event: SystemPromptWritten) -> None:
+    def _on_system_prompt(self, event: SystemPromptWritten) -> None:
         self.system_prompt, self._system_tokens = event.text, text_tokens(event.text)
 
-    def _describe(self, event: PicturesDescribed) -> None:
-        self.pictures.pop(event.of, None)
-        self._view.amend(event.of, event.text)
+    def _on_user_message(self, event: UserMessage) -> None:
+        if event.local:
+            return
+        self._has_new_message = True
+        if pictures := self._input.add_message(event):
+            self.pictures[event.message] = pictures
+        self._append_ready()
 
-    def _notice_loop(self, event: LoopNoticed) -> None:
-        if event.note:
-            self._view.amend(event.call, event.note)
+    def _on_repeated_prompt(self, event: PromptRepeated) -> None:
+        self._input.add_repeated(event)
+        self._append_ready()
 
-    def _note(self, event: NoticeShown) -> None:
+    def _on_notice(self, event: NoticeShown) -> None:
         if event.for_model:
-            self._coming.noted(event)
-            self._settle()
+            self._input.add_notice(event)
+            self._append_ready()
 
-    @property
-    def _writing(self) -> OpenAnswer:
-        """The answer that is being written; begun, where there is none."""
-        if self._answer is None:
-            from acp_agent.agent.open_answer import OpenAnswer  # noqa: PLC0415 - not at start
+    def _on_command(self, event: BackgroundCommandChanged) -> None:
+        self._input.add_news(event)
 
-            self._answer = OpenAnswer()
-        return self._answer
+    def _on_request(self, event: ModelAsked) -> None:
+        if self._answer is not None or self._input.has_calls:
+            self._close()  # the end of the last answer has a damaged id: send it as it is
+        self._asked, self._asked_tokens = event.message, self.tokens
+        self._has_new_message = False
 
-    def _answered(self, event: ModelAnswered) -> None:
+    # The agent writes messages of its own too, in the middle of an answer or a call. The model
+    # must not see those, so only the text of the message that was asked for counts.
+
+    def _on_text(self, event: AgentText) -> None:
+        if event.message == self._asked:
+            self._pending_answer.add_piece(AnswerText, event.text)
+
+    def _on_thought(self, event: AgentThought) -> None:
+        if event.message == self._asked:
+            self._pending_answer.add_piece(AnswerThought, event.text)
+
+    def _on_thought_end(self, event: ThoughtSealed) -> None:
+        self._pending_answer.end_thought(event)
+
+    def _on_call(self, event: ToolCalled) -> None:
+        self._pending_answer.add_call(event)
+        self._input.add_call(event.call)
+
+    def _on_answer_end(self, event: ModelAnswered) -> None:
         if event.message != self._asked:
             return
         if event.discarded:
-            # The same request is made again: what the user said meanwhile is no part of it.
+            # The same request is made again, without what the user wrote meanwhile.
             self._answer = None
-            self._coming.forget_calls()
+            self._input.discard_calls()
             return
-        self._take_answer()
+        self._append_answer()
         if event.usage and event.complete:  # else the count is that of a part
-            self.counted = Counted(
+            self.measured = MeasuredTokens(
                 model=event.model,
                 input=event.usage.input,
                 output=event.usage.output,
@@ -232,95 +214,105 @@ class Context:
                 after=self.tokens,
                 changes=self._view.changes,
             )
-        self._settle()
+        self._append_ready()
 
-    def _take_answer(self) -> None:
-        parts = () if self._answer is None else self._answer.parts()
-        if parts:
-            self._view.append(ModelSide(parts), said=self._asked, turn=self.turn)
-        self._answer = self._asked = None
+    def _on_call_end(self, event: ToolEnded) -> None:
+        if pictures := self._input.add_result(event):
+            self.pictures[event.call] = pictures
+        self._append_ready()
 
-    def _compact(self, event: CompactionChanged) -> None:
+    def _on_loop(self, event: LoopNoticed) -> None:
+        if event.note:
+            self._view.add_text(event.call, event.note)
+
+    def _on_description(self, event: PicturesDescribed) -> None:
+        self.pictures.pop(event.of, None)
+        self._view.add_text(event.of, event.text)
+
+    def _on_compaction(self, event: CompactionChanged) -> None:
         began = self._compactions.setdefault(event.compaction, len(self._view.entries))
         if event.status == "completed":
-            before = began if event.keep_from is None else self._view.place(event.keep_from)
-            self._view.sum_up(before, event.summary)
+            before = began if event.keep_from is None else self._view.index_of(event.keep_from)
+            self._view.summarize(before, event.summary)
 
-    def _rewind(self, event: Rewound) -> None:
-        """Go back, and leave behind what was about to be said."""
-        if not event.conversation:
-            return
-        self._coming.forget_calls()
-        self._coming.note = ""
-        self._answer, self._asked, self.counted = None, None, None
-        self._branches.go(self._view, event, self.turn)
-        self._turn_began_at = min(self._turn_began_at, len(self._view.entries))
-
-    def _trim(self, event: ContextTrimmed) -> None:
+    def _on_trim(self, event: ContextTrimmed) -> None:
         if event.overflow:
             known = self.refused.get(event.model, event.overflow)
             self.refused[event.model] = min(known, event.overflow)
         if event.keep_from is not None:
-            self._view.leave_out(self._view.place(event.keep_from))
+            self._view.leave_out(self._view.index_of(event.keep_from))
         if event.result_limit:
-            self._view.cut_results(self._view.place(event.results_before), event.result_limit)
+            self._view.cut_results(self._view.index_of(event.results_before), event.result_limit)
 
-    def _ended(self, event: ToolEnded) -> None:
-        if pictures := self._coming.ended(event):
-            self.pictures[event.call] = pictures
-        self._settle()
-
-    def _say(self, event: UserMessage) -> None:
-        if event.local:
+    def _on_rewind(self, event: Rewound) -> None:
+        if not event.conversation:
             return
-        self._said_since = True
-        if pictures := self._coming.said(event):
-            self.pictures[event.message] = pictures
-        self._settle()
+        self._input.discard_calls()
+        self._input.note = ""
+        self._answer, self._asked, self.measured = None, None, None
+        self._branches.rewind(self._view, event, self.turn)
+        self._turn_began_at = min(self._turn_began_at, len(self._view.entries))
 
-    def _end_turn(self, event: TurnEnded) -> None:
+    def _on_turn_end(self, event: TurnEnded) -> None:
         self._close()
         if event.stop_reason == "refusal":
             # "The user prompt and everything that comes after it won't be included in the next
             # prompt" (Agent Client Protocol v1, StopReason).
             self._view.truncate(self._turn_began_at)
         elif event.stop_reason == "cancelled":
-            self._coming.note = CANCELLED_NOTE
+            self._input.note = CANCELLED_NOTE
 
-    def _close(self) -> None:
-        """Take what is open as it is: a cut-off answer, calls without a result."""
-        self._take_answer()
-        self._coming.cut_off()
-        self._settle()
+    def _on_interruption(self, event: TurnInterrupted) -> None:
+        del event
+        self._close()
+        self._input.note = INTERRUPTED_NOTE
 
-    def _settle(self) -> None:
-        """Move on what is complete: results behind their answer, then what the user said."""
+    @property
+    def _pending_answer(self) -> PendingAnswer:
+        if self._answer is None:
+            self._answer = PendingAnswer()
+        return self._answer
+
+    def _append_answer(self) -> None:
+        parts = () if self._answer is None else self._answer.parts()
+        if parts:
+            self._view.append(ModelSide(parts), self._asked, turn=self.turn)
+        self._answer = self._asked = None
+
+    def _append_ready(self) -> None:
+        """Append the results behind their answer, then the user's messages, if complete."""
         if self._asked is not None or self._answer is not None:
             return
-        for message, said, opens in self._coming.take():
-            self._view.append(message, said=said, turn=self.turn, opens=opens)
+        for message, message_id, opens in self._input.take_ready():
+            self._view.append(message, message_id, turn=self.turn, opens=opens)
 
-    # By type and not by pattern: a session that is opened again has thousands of events. What a
-    # child did is none of them; it has a context of its own.
-    _TAKES: ClassVar[Mapping[type[Event], Callable[[Context, Any], None]]] = {
-        AgentText: _said,
-        AgentThought: _thought,
-        BackgroundCommandChanged: _heard,
-        CompactionChanged: _compact,
-        ContextTrimmed: _trim,
-        LoopNoticed: _notice_loop,
-        ModelAnswered: _answered,
-        ModelAsked: _ask,
-        NoticeShown: _note,
-        PicturesDescribed: _describe,
-        PromptRepeated: _repeat,
-        Rewound: _rewind,
-        SystemPromptWritten: _instruct,
-        ThoughtSealed: _sealed,
-        ToolCalled: _called,
-        ToolEnded: _ended,
-        TurnEnded: _end_turn,
-        TurnInterrupted: _interrupt,
-        TurnStarted: _begin_turn,
-        UserMessage: _say,
+    def _close(self) -> None:
+        """Append what is open as it is: an answer that was cut off, calls without a result."""
+        self._append_answer()
+        self._input.end_calls()
+        self._append_ready()
+
+    # Dispatch by type is faster than patterns: a session that is loaded has thousands of events.
+    # A child's events are none of these; it has a context of its own.
+    _HANDLERS: ClassVar[Mapping[type[Event], Callable[[Context, Any], None]]] = {
+        AgentText: _on_text,
+        AgentThought: _on_thought,
+        BackgroundCommandChanged: _on_command,
+        CompactionChanged: _on_compaction,
+        ContextTrimmed: _on_trim,
+        LoopNoticed: _on_loop,
+        ModelAnswered: _on_answer_end,
+        ModelAsked: _on_request,
+        NoticeShown: _on_notice,
+        PicturesDescribed: _on_description,
+        PromptRepeated: _on_repeated_prompt,
+        Rewound: _on_rewind,
+        SystemPromptWritten: _on_system_prompt,
+        ThoughtSealed: _on_thought_end,
+        ToolCalled: _on_call,
+        ToolEnded: _on_call_end,
+        TurnEnded: _on_turn_end,
+        TurnInterrupted: _on_interruption,
+        TurnStarted: _on_turn_start,
+        UserMessage: _on_user_message,
     }

@@ -1,7 +1,7 @@
-"""Pictures for a model that cannot see them: another one tells in words what they show.
+"""Pictures for a model without vision: another model describes them in words.
 
-Where no other is configured, the text in them is recognised on this computer, if the extra `ocr` is
-installed.
+If no other model is configured, the text in them is recognised on this computer, provided that the
+extra `ocr` is installed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 
 from acp_agent.agent.context import Context
 from acp_agent.agent.resources import TurnResources
-from acp_agent.agent.side_requests import ask_aside
+from acp_agent.agent.side_requests import ask_side_request
 from acp_agent.content import ImageBlock
 from acp_agent.errors import AcpAgentError, StoreError
 from acp_agent.events import NoticeShown, PicturesDescribed
@@ -32,11 +32,11 @@ _UNSEEN = "A picture was not looked at."
 
 
 async def describe_pictures(turn: TurnResources) -> None:
-    """Have the pictures described that the session's model is sent and cannot see.
+    """Describe the pictures that the session's model would be sent, if it has no vision.
 
-    Each is described once, and that counts as part of its message from then on. Where no other
-    model is configured, their text is recognised here if that can be done; where nobody can look,
-    or it fails, the model is told that a picture stood there.
+    Each is described once; the description becomes part of its message. If no other model is
+    configured, the text in them is recognised here; if that is impossible or fails, the model is
+    told that there was a picture.
 
     Raises:
         StoreError: the journal could not be written.
@@ -46,9 +46,9 @@ async def describe_pictures(turn: TurnResources) -> None:
         return
     for of, pictures in unseen_pictures(turn.journal.context).items():
         try:
-            seer = turn.models.vision
-            if seer is not None:
-                await _describe(turn, seer, of, pictures)
+            describer = turn.models.vision
+            if describer is not None:
+                await _describe(turn, describer, of, pictures)
             elif not await _recognise(turn, of, pictures):
                 return
         except StoreError:
@@ -57,14 +57,14 @@ async def describe_pictures(turn: TurnResources) -> None:
             why = scrub(str(error), turn.journal.secrets)
             await turn.journal.emit(
                 NoticeShown(severity="warning", title=_UNSEEN, description=why),
-                PicturesDescribed(of=of, text=f"[{_UNSEEN}]", model=""),  # nor tried again
+                PicturesDescribed(of=of, text=f"[{_UNSEEN}]", model=""),  # not tried again
             )
 
 
 def unseen_pictures(context: Context) -> Mapping[str, Sequence[ImageBlock]]:
-    """The pictures of the last turn that nobody described, by their message or call.
+    """Return the pictures of the last turn without a description, by their message or call.
 
-    Those of earlier turns were seen by the model of that time, or described for it.
+    Those of earlier turns were seen by the model of that turn, or described for it.
     """
     if not context.pictures:
         return {}
@@ -80,26 +80,26 @@ def unseen_pictures(context: Context) -> Mapping[str, Sequence[ImageBlock]]:
 
 
 async def _describe(
-    turn: TurnResources, seer: ModelInfo, of: str, pictures: Sequence[ImageBlock]
+    turn: TurnResources, describer: ModelInfo, of: str, pictures: Sequence[ImageBlock]
 ) -> None:
     model = turn.models.current
     count = "A picture" if len(pictures) == 1 else f"{len(pictures)} pictures"
-    title = f"{model.ref} cannot see pictures; {seer.ref} looks at them."
+    title = f"{model.ref} cannot see pictures; {describer.ref} looks at them."
     await turn.journal.emit(NoticeShown(severity="info", title=title))
     request = ModelRequest(
-        model=msgspec.structs.replace(seer, vision=True, max_output=min(seer.max_output, _ANSWER)),
-        system=(files(__package__) / "pictures.md").read_text("utf-8").strip(),
-        messages=(
-            UserSide((*map(UserImage, pictures), UserText(f"{count}. What is to be seen?"))),
+        model=msgspec.structs.replace(
+            describer, vision=True, max_output=min(describer.max_output, _ANSWER)
         ),
+        system=(files(__package__) / "pictures.md").read_text("utf-8").strip(),
+        messages=(UserSide((*map(UserImage, pictures), UserText(f"{count}. What do you see?"))),),
     )
-    told = scrub(await ask_aside(turn, request), turn.journal.secrets)
-    text = f"[{count}, described by another model:]\n{told}"
-    await turn.journal.emit(PicturesDescribed(of=of, text=text, model=seer.ref))
+    description = scrub(await ask_side_request(turn, request), turn.journal.secrets)
+    text = f"[{count}, described by another model:]\n{description}"
+    await turn.journal.emit(PicturesDescribed(of=of, text=text, model=describer.ref))
 
 
 async def _recognise(turn: TurnResources, of: str, pictures: Sequence[ImageBlock]) -> bool:
-    """Have the text of pictures recognised on this computer; False where nothing here can."""
+    """Recognise the text in pictures on this computer; return False if that is impossible."""
     from acp_agent.tools.ocr import (  # noqa: PLC0415 - rarely needed
         RECOGNISER,
         can_recognise,
@@ -126,6 +126,6 @@ async def _recognise(turn: TurnResources, of: str, pictures: Sequence[ImageBlock
         for number, one in enumerate(found, 1)
     ]
     read = any(not one.failure for one in found)
-    told = "\n\n".join(texts)
-    await turn.journal.emit(PicturesDescribed(of=of, text=told, model=RECOGNISER if read else ""))
+    text = "\n\n".join(texts)
+    await turn.journal.emit(PicturesDescribed(of=of, text=text, model=RECOGNISER if read else ""))
     return True

@@ -18,8 +18,8 @@ from acp_agent.models.base import Driver, ModelInfo, ModelRequest, StreamEvent, 
 from acp_agent.permissions.access import Access, Ask, Decision, Gate, Mode
 
 if TYPE_CHECKING:  # the tools bring pydantic, which is not needed before a prompt runs
-    from acp_agent.agent.loop_guard import LoopGuard
-    from acp_agent.agent.open_calls import OpenCalls
+    from acp_agent.agent.loop_detection import LoopDetector
+    from acp_agent.agent.tool_calls import OpenCalls
     from acp_agent.tools.base import Answer, Question
     from acp_agent.tools.toolset import Toolset
     from acp_agent.workspace.workspace import Workspace
@@ -45,8 +45,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     """How far a turn may go; the times are in seconds.
 
     `refusal_ends_turn` says whether a call that the user refused ends the turn that it is in, and
-    `loop_rounds` after how many rounds of a loop the model is told, the user asked, the turn ended
-    (0: never). `context` says how full the context may get, and what happens then.
+    `loop_rounds` after how many rounds of a loop the model is told, the user asked and the turn
+    ended (0: never). `context` says how full the context may get, and what happens then.
     """
 
     model_requests: int = 100
@@ -73,7 +73,7 @@ class Journal(Protocol):
         ...
 
     @property
-    def loop_guard(self) -> LoopGuard:
+    def loop_detector(self) -> LoopDetector:
         """Detects that the model repeats itself; kept up with every event."""
         ...
 

@@ -1,37 +1,36 @@
-"""Requests to a model beside the conversation: for a summary, a description, a title."""
+"""Requests to a model outside the conversation: for a summary, a description, a title."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 
-from acp_agent.agent.count import took
+from acp_agent.agent.context_size import side_request_usage
 from acp_agent.agent.resources import TurnResources
 from acp_agent.errors import BudgetSpentError, ModelError
 from acp_agent.events import ModelAnswered, Usage
 from acp_agent.ids import new_message_id
 from acp_agent.models.base import Failed, Finished, ModelInfo, ModelRequest, Retrying, TextDelta
 from acp_agent.models.catalog import cost
-from acp_agent.models.retries import RetryPolicy, retrying
+from acp_agent.models.retries import RetryPolicy, stream_with_retries
 
-_RETRIES = 1  # something else can be done where it fails
+_RETRIES = 1  # the callers can do without the answer
 
 
-async def ask_aside(
+async def ask_side_request(
     turn: TurnResources,
     request: ModelRequest,
     *,
     show: Callable[[str], Awaitable[None]] | None = None,
 ) -> str:
-    """Ask a model something; `show` gets the text as it comes.
+    """Ask a model and return its answer; `show` is called with each piece of the text.
 
-    What it took is counted in the turn's usage and in the session's cost, also where the answer is
-    of no use.
+    The usage is counted for the turn and the session, also if the answer is useless.
 
     Raises:
-        BudgetSpentError: it would exceed a budget, and was not made, or not again.
+        BudgetSpentError: the request, or a retry, would exceed a budget.
         ModelError: it failed, refused, or said nothing.
-        StoreError: what was spent could not be read, or what it took not be written.
+        StoreError: the journal could not be read or written.
     """
     model = request.model
     async with turn.budget.reserve(request) as refused:
@@ -48,12 +47,12 @@ async def _answer(
 ) -> tuple[str, Finished | None]:
     model, limits = request.model, turn.limits
     driver = await turn.models.driver(model)
-    counted = Usage()  # by the provider so far, of the attempt that is being made
+    usage = Usage()  # of the current attempt, as far as the provider has reported it
     policy = RetryPolicy(retries=_RETRIES, first_byte=limits.first_byte, stall=limits.stall)
     pieces: list[str] = []
     finished: Finished | None = None
     try:
-        async with aclosing(retrying(driver, request, policy)) as stream:
+        async with aclosing(stream_with_retries(driver, request, policy)) as stream:
             async for batch in stream:
                 text = "".join(item.text for item in batch if isinstance(item, TextDelta))
                 if text:
@@ -67,25 +66,25 @@ async def _answer(
                                 item.message, provider=model.provider, status=item.status
                             )
                         case Retrying():
-                            await _count(turn, model, counted, complete=False)
-                            counted = Usage()
+                            await _count(turn, model, usage, complete=False)
+                            usage = Usage()
                             pieces.clear()
                             refused = await turn.budget.refusal(request)
                             if refused is not None:
                                 raise BudgetSpentError(refused.rstrip("."))
                         case Usage():
-                            counted = item
+                            usage = item
                         case Finished():
-                            finished, counted = item, item.usage
+                            finished, usage = item, item.usage
                         case _:
                             pass
     finally:
-        await _count(turn, model, counted, complete=finished is not None)
+        await _count(turn, model, usage, complete=finished is not None)
     return "".join(pieces).strip(), finished
 
 
 async def _count(turn: TurnResources, model: ModelInfo, usage: Usage, *, complete: bool) -> None:
-    """Count what a request took, as far as anybody said."""
+    """Record the usage of a request, if the provider reported any."""
     if not usage:
         return
     await turn.journal.emit(
@@ -97,5 +96,5 @@ async def _count(turn: TurnResources, model: ModelInfo, usage: Usage, *, complet
             complete=complete,
             discarded=True,
         ),
-        took(turn, model, usage),
+        side_request_usage(turn, model, usage),
     )

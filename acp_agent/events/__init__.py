@@ -63,6 +63,8 @@ from acp_agent.events.turns import (
     TurnStarted,
     Usage,
     UsageReported,
+    agent_message,
+    agent_notice,
 )
 from acp_agent.ids import CallId, SessionId
 
@@ -120,6 +122,8 @@ __all__ = [
     "Usage",
     "UsageReported",
     "UserMessage",
+    "agent_message",
+    "agent_notice",
     "of_a_child",
 ]
 

@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from acp_agent.content import CallContent, ContentBlock, JsonObject, Location
-from acp_agent.ids import CallId, MessageId, TurnId
+from acp_agent.ids import CallId, MessageId, TurnId, new_message_id
 
 
 class Event(Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True, gc=False):
@@ -111,6 +111,20 @@ class ModelAnswered(Event, frozen=True, kw_only=True, tag="model_answered"):
     cost: float | None = None
     complete: bool = True
     discarded: bool = False
+
+
+def agent_message(text: str) -> tuple[AgentText, ModelAnswered]:
+    """Return the events of a message by the agent itself, which the model never sees."""
+    message = new_message_id()
+    return (
+        AgentText(message=message, text=text),
+        ModelAnswered(message=message, model="", discarded=True),
+    )
+
+
+def agent_notice(text: str) -> tuple[AgentText, ModelAnswered]:
+    """Return an `agent_message` in italics that is a paragraph even if a client joins messages."""
+    return agent_message(f"\n\n*{text}*\n\n")
 
 
 class UsageReported(Event, frozen=True, kw_only=True, tag="usage_reported"):

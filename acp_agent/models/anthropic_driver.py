@@ -41,11 +41,13 @@ class AnthropicDriver:
         self._provider = provider
         self._exchanges = Exchanges(provider)
         self._response = httpx2.Response
-        timeout = httpx2.Timeout(None, connect=15.0, pool=15.0)  # the rest is `retrying`'s
+        timeout = httpx2.Timeout(
+            None, connect=15.0, pool=15.0
+        )  # the rest is `stream_with_retries`'s
         self._client = anthropic_client()(
             api_key=provider.key or NO_KEY,
             base_url=provider.base_url.removesuffix("/v1"),  # the package's paths begin with it
-            max_retries=0,  # `retrying` does it, where the user can see it
+            max_retries=0,  # `stream_with_retries` does it, where the user can see it
             timeout=timeout,
             http_client=http_client("anthropic", provider.base_url, timeout),
         )
@@ -114,7 +116,7 @@ class AnthropicCloudDriver:
         self._cloud = cloud
         self._exchanges = Exchanges(provider)
         self._response = httpx2.Response
-        # The rest of the time limits is `retrying`'s.
+        # The rest of the time limits is `stream_with_retries`'s.
         self._client = cloud.client(provider, httpx2.Timeout(None, connect=15.0, pool=15.0))
 
     def stream(self, request: ModelRequest) -> AsyncIterator[Sequence[StreamEvent]]:

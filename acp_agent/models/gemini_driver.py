@@ -62,7 +62,9 @@ class GeminiDriver:
             headers.setdefault("x-goog-api-key", provider.key)
         self._client = httpx2.AsyncClient(
             headers=headers,
-            timeout=httpx2.Timeout(None, connect=15.0, pool=15.0),  # the rest is `retrying`'s
+            timeout=httpx2.Timeout(
+                None, connect=15.0, pool=15.0
+            ),  # the rest is `stream_with_retries`'s
             follow_redirects=False,
             mounts=no_proxy_mounts(provider.base_url),
             verify=tls_verification(provider.base_url),

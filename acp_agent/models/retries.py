@@ -51,7 +51,7 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
     longest: float = 180.0
 
 
-async def retrying(
+async def stream_with_retries(
     driver: Driver,
     request: ModelRequest,
     policy: RetryPolicy,
@@ -202,7 +202,7 @@ UNAVAILABLE: frozenset[FailureKind] = frozenset(
 )
 
 
-async def answering(
+async def stream_with_fallback(
     driver: Driver,
     request: ModelRequest,
     policy: RetryPolicy,
@@ -224,14 +224,14 @@ async def answering(
         chance: a number from 0 to 1 that spreads the attempts of many.
 
     Yields:
-        Batches of events: those of `retrying`, with a `FellBack` between those of two models.
+        Batches of events of `stream_with_retries`, with a `FellBack` between two models.
     """
     left = list(others)
     shown = False
     while True:
         failed: Failed | None = None
         replaceable = bool(left)
-        tries = retrying(
+        tries = stream_with_retries(
             driver, request, policy, replaceable=replaceable, sleep=sleep, chance=chance
         )
         async with aclosing(tries) as batches:

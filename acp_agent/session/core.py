@@ -21,7 +21,7 @@ from acp_agent.session.settings import Settings
 from acp_agent.session.state import SessionState
 
 if TYPE_CHECKING:  # first needed when a prompt runs
-    from acp_agent.agent.loop_guard import LoopGuard
+    from acp_agent.agent.loop_detection import LoopDetector
 
 _log = logging.getLogger(__name__)
 
@@ -141,9 +141,9 @@ class SessionCore:
         return self.state.context
 
     @property
-    def loop_guard(self) -> LoopGuard:
+    def loop_detector(self) -> LoopDetector:
         """Detects that the model repeats itself."""
-        return self.state.loop_guard
+        return self.state.loop_detector
 
     async def history(self) -> Sequence[AnyEvent]:
         """Return every event so far."""
@@ -223,7 +223,7 @@ class SessionCore:
         """Return events without secrets in the texts that others chose."""
         if not any(isinstance(of_a_child(event), OTHERS_WORDS) for event in events):
             return events
-        from acp_agent.agent.cleaning import clean_event  # noqa: PLC0415 - as with `clean`
+        from acp_agent.agent.scrub_events import scrub_event  # noqa: PLC0415 - as with `clean`
 
         secrets = self.secrets
-        return tuple(clean_event(event, secrets) for event in events)
+        return tuple(scrub_event(event, secrets) for event in events)

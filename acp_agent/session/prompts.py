@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from acp_agent.agent.spoken import spoken
 from acp_agent.content import (
     ContentBlock,
     ImageBlock,
@@ -21,7 +20,7 @@ from acp_agent.content import (
     TextBlock,
 )
 from acp_agent.errors import InvalidInputError, SessionNotFoundError
-from acp_agent.events import UserMessage
+from acp_agent.events import UserMessage, agent_message
 from acp_agent.ids import MessageId, new_message_id
 from acp_agent.models.base import ModelInfo
 from acp_agent.session.commands.command import FoundCommand
@@ -198,7 +197,7 @@ class PromptHandler:
             return replace(message, attached=await self._attached(content, None)), TurnPlan()
         reply = await self._reply(command)
         if reply is not None:
-            plan = TurnPlan(reply=spoken(reply), action=command.action)
+            plan = TurnPlan(reply=agent_message(reply), action=command.action)
             return replace(message, local=True), plan
         # Where the turn that runs ends before the message is part of it, no call is made: the
         # message has the text with it.

@@ -29,7 +29,7 @@ from acp_agent.session.services import Services, Spending
 from acp_agent.session.settings import Settings
 
 if TYPE_CHECKING:  # what is first needed when a prompt runs must not be imported before
-    from acp_agent.agent.loop_guard import LoopGuard
+    from acp_agent.agent.loop_detection import LoopDetector
 
 
 # What `SessionState` looks at by itself; a session has thousands of other events.
@@ -79,7 +79,7 @@ class SessionState:
     def __init__(self, services: Services, model: ModelInfo | None) -> None:
         self.settings = Settings(services, model)
         self._context = Context()
-        self._loops: LoopGuard | None = None
+        self._loops: LoopDetector | None = None
         self._ahead: Sequence[AnyEvent] = ()  # what context and loop guard have not seen
         self.title: str | None = None
         self.cost: float | None = None
@@ -124,23 +124,23 @@ class SessionState:
         return self._context
 
     @property
-    def loop_guard(self) -> LoopGuard:
+    def loop_detector(self) -> LoopDetector:
         """Detects that the model repeats itself."""
         self.catch_up()
-        return self._guard
+        return self._detector
 
     @property
-    def _guard(self) -> LoopGuard:
+    def _detector(self) -> LoopDetector:
         if self._loops is None:
-            from acp_agent.agent.loop_guard import LoopGuard  # noqa: PLC0415 - not at start
+            from acp_agent.agent.loop_detection import LoopDetector  # noqa: PLC0415 - not at start
 
-            self._loops = LoopGuard()
+            self._loops = LoopDetector()
         return self._loops
 
     def _feed(self, events: Sequence[AnyEvent]) -> None:
         self._context.feed(events)
         if self.turns:  # there are no calls before
-            self._guard.take(events)
+            self._detector.feed(events)
 
     def _follow(self, events: Sequence[AnyEvent]) -> None:
         self.settings.apply(events)

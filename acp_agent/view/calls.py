@@ -13,7 +13,7 @@ from acp_agent.tools.quoting import code_block
 from acp_agent.view.blocks import TextCleaner, blocks, diff, picture
 from acp_agent.view.page import Call, Permission
 
-# What the journal has for a button where none was pressed (`acp_agent.agent.calls`).
+# What the journal has for a button where none was pressed (`acp_agent.agent.call_runner`).
 _UNANSWERED: Final[Mapping[str, Literal["dismissed", "unclear", "not_asked"]]] = {
     "dismissed": "dismissed",
     "unclear": "unclear",

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.agent.room import LEFT_OUT_TITLE
-from acp_agent.agent.view import SUMMED_UP
+from acp_agent.agent.context_shortening import LEFT_OUT_TITLE
+from acp_agent.agent.context_view import SUMMARISED
 from acp_agent.errors import ModelError
 from acp_agent.events import (
     AgentText,
@@ -94,7 +94,7 @@ async def test_a_full_context_is_summed_up_and_the_usage_falls(
     assert compactions(narrow.editor.shown) == ["in_progress", "completed"]
     (done,) = [e for e in narrow.editor.of(CompactionChanged) if e.status == "completed"]
     assert done.summary.startswith("".join(e.text for e in narrow.editor.of(CompactionSummaryText)))
-    assert first_text(model.requests[-1]) == f"{SUMMED_UP}\n\n{done.summary}"
+    assert first_text(model.requests[-1]) == f"{SUMMARISED}\n\n{done.summary}"
     assert len(model.requests[-1].messages) < len(model.requests[-2].messages) // 2
     assert last_words(model.requests[-1]).startswith("Say more, please")  # still to be answered
     told = [event.used for event in narrow.editor.of(UsageReported)]
@@ -350,7 +350,7 @@ async def test_what_the_user_says_during_a_compaction_is_kept_and_answered(
     await until_compacted(narrow)
     request = steered.requests[-1]
     assert "Stop at line 40!" in last_words(request)
-    assert first_text(request).startswith(SUMMED_UP)
+    assert first_text(request).startswith(SUMMARISED)
 
 
 async def test_compact_sums_up_at_once_with_what_matters(
@@ -365,7 +365,7 @@ async def test_compact_sums_up_at_once_with_what_matters(
     assert "is summed up" in narrow.editor.of(AgentText)[-1].text
     await narrow.say("What next?")
     last = model.requests[-1]
-    assert first_text(last).startswith(SUMMED_UP)
+    assert first_text(last).startswith(SUMMARISED)
     assert [type(m) for m in last.messages] == [UserSide, UserSide]
     assert "/compact" not in model.bodies[-1].decode()
     assert "compact" in [command.name for command in COMMANDS]
@@ -427,7 +427,7 @@ async def test_compact_during_a_turn_comes_before_its_next_request(
     assert compactions(narrow.editor.shown) == ["in_progress", "completed"]
     final = model.requests[-1]
     assert results(final)
-    assert first_text(final).startswith(SUMMED_UP)
+    assert first_text(final).startswith(SUMMARISED)
     assert "> List the folder." in first_text(final)
 
 

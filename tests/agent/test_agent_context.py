@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from acp_agent.agent.coming import NO_RESULT
 from acp_agent.agent.context import CANCELLED_NOTE, INTERRUPTED_NOTE, Context
+from acp_agent.agent.pending_messages import NO_RESULT
 from acp_agent.content import ImageBlock, ResourceBlock, ResourceContents, TextBlock
 from acp_agent.events import (
     AgentText,
@@ -293,9 +293,9 @@ def test_every_later_list_of_messages_begins_with_the_earlier_one(cut: int) -> N
 
 def test_words_are_unheard_until_a_model_is_asked_whatever_comes_of_that() -> None:
     context = fed(said("Go"), asked(), text("I see."), answered())
-    before = context.has_unheard_words
+    before = context.has_unsent_message
     context.feed([said("Thank you", steering=True)])
-    assert (before, context.has_unheard_words) == (False, True)
+    assert (before, context.has_unsent_message) == (False, True)
     context.feed([asked("b"), answered("b")])
-    assert context.has_unanswered_words  # the model had nothing to say
-    assert not context.has_unheard_words
+    assert context.has_unanswered_message  # the model had nothing to say
+    assert not context.has_unsent_message

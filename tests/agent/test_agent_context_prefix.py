@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from acp_agent.agent.view import LEFT_OUT, SAID_BEFORE
+from acp_agent.agent.context_view import LEFT_OUT, TURN_BEGAN
 from acp_agent.errors import ModelError
 from acp_agent.events import (
     AnyEvent,
@@ -251,7 +251,7 @@ async def test_a_single_turn_that_is_too_long_keeps_what_the_user_wants_in_it(
         assert isinstance(head, UserSide)
         texts = [part.text for part in head.parts if isinstance(part, UserText)]
         assert texts[0] == LEFT_OUT
-        assert texts[1] == SAID_BEFORE
+        assert texts[1] == TURN_BEGAN
         assert "Read all sixty files." in texts[2]
         assert well_formed(model.requests[-1])
 

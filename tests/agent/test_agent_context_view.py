@@ -7,11 +7,16 @@ from hypothesis import given, strategies as st
 from msgspec import structs
 
 from acp_agent.agent.context import Context
-from acp_agent.agent.count import room_of, used_tokens
+from acp_agent.agent.context_shortening import (
+    cut_old_results,
+    leave_out,
+    limit_turns,
+    trim_after_overflow,
+)
+from acp_agent.agent.context_size import context_limits, used_tokens
+from acp_agent.agent.context_view import LEFT_OUT, SUMMARISED
 from acp_agent.agent.pictures import unseen_pictures
-from acp_agent.agent.tokens import message_tokens
-from acp_agent.agent.trimming import after_overflow, beyond_count, cut_old_results, leave_out
-from acp_agent.agent.view import LEFT_OUT, SUMMED_UP
+from acp_agent.agent.token_count import message_tokens
 from acp_agent.config.types import ContextConfig
 from acp_agent.content import ImageBlock, TextBlock
 from acp_agent.events import (
@@ -148,7 +153,7 @@ def test_a_summary_stands_for_what_came_before_it_began() -> None:
         turn("two"),
     )
     assert texts(context) == [
-        f"{SUMMED_UP}\n\nIn short.",
+        f"{SUMMARISED}\n\nIn short.",
         "said meanwhile",
         "words of two",
         "answer of two",
@@ -164,7 +169,7 @@ def test_turns_that_are_left_out_behind_a_summary_leave_the_summary() -> None:
         turn("three"),
         trimmed(keep_from="u-three"),
     )
-    assert texts(context)[:3] == [f"{SUMMED_UP}\n\nIn short.", LEFT_OUT, "words of three"]
+    assert texts(context)[:3] == [f"{SUMMARISED}\n\nIn short.", LEFT_OUT, "words of three"]
 
 
 def test_a_compaction_that_failed_or_was_cancelled_changes_nothing() -> None:
@@ -197,7 +202,7 @@ def test_a_summary_from_before_a_refused_turn_stays() -> None:
         said("u-bad"),
         TurnEnded(turn=TurnId("bad"), stop_reason="refusal"),
     )
-    assert texts(context) == [f"{SUMMED_UP}\n\nIn short."]
+    assert texts(context) == [f"{SUMMARISED}\n\nIn short."]
     assert not context.awaits_answer
 
 
@@ -262,13 +267,13 @@ def test_shortening_makes_the_count_fall_at_once() -> None:
 
 def test_the_room_is_the_fraction_of_the_window_less_what_the_answer_needs() -> None:
     settings = ContextConfig()
-    assert room_of(MODEL, settings).most == 85_000
-    assert room_of(MODEL, ContextConfig(threshold=0.5)).most == 50_000
-    assert room_of(MODEL, ContextConfig(reserved_tokens=50_000)).most == 50_000
-    assert room_of(MODEL, settings, refused=40_000).most == 32_000
+    assert context_limits(MODEL, settings).maximum == 85_000
+    assert context_limits(MODEL, ContextConfig(threshold=0.5)).maximum == 50_000
+    assert context_limits(MODEL, ContextConfig(reserved_tokens=50_000)).maximum == 50_000
+    assert context_limits(MODEL, settings, refused=40_000).maximum == 32_000
     greedy = ModelInfo(provider="p", id="m", window=100_000, max_output=90_000)
-    assert room_of(greedy, settings).most == 75_000
-    assert room_of(greedy, ContextConfig(reserved_tokens=100_000)).most == 10_000
+    assert context_limits(greedy, settings).maximum == 75_000
+    assert context_limits(greedy, ContextConfig(reserved_tokens=100_000)).maximum == 10_000
 
 
 # -- any conversation, shortened in any way ------------------------------------------------
@@ -297,11 +302,11 @@ def test_a_message_that_was_too_long_to_be_answered_is_not_in_the_way_of_the_nex
         [TurnStarted(turn=TurnId("three")), said("u-three", "short")],
     )
     view, used = context.view, used_tokens(context, MODEL, 0)
-    room = room_of(structs.replace(MODEL, window=9_000, max_output=1_000), ContextConfig())
+    room = context_limits(structs.replace(MODEL, window=9_000, max_output=1_000), ContextConfig())
     if way == "before":
         change = leave_out(view, room, used, 1.0, 500)
     else:
-        change = after_overflow(view, "p/m", used, 500)
+        change = trim_after_overflow(view, "p/m", used, 500)
     assert change is not None
     context.feed([change])
     assert texts(context) == [LEFT_OUT, "short"]
@@ -314,7 +319,7 @@ def test_whatever_is_shortened_calls_keep_their_results_and_unanswered_words_are
     context = fed(events)
     asked_last = context.messages[-1]
     model = ModelInfo(provider="p", id="m", window=window, max_output=100)
-    room = room_of(model, ContextConfig())
+    room = context_limits(model, ContextConfig())
     for way in ways:
         view, used = context.view, used_tokens(context, model, 0)
         change: ContextTrimmed | None
@@ -329,9 +334,9 @@ def test_whatever_is_shortened_calls_keep_their_results_and_unanswered_words_are
             case 1:
                 change = leave_out(view, room, used, 1.0, 500)
             case 2:
-                change = after_overflow(view, "p/m", used, 500)
+                change = trim_after_overflow(view, "p/m", used, 500)
             case _:
-                change = beyond_count(view, 2)
+                change = limit_turns(view, 2)
         if change is not None:
             tokens = context.tokens
             context.feed([change])

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from acp_agent.agent.context import CANCELLED_NOTE
-from acp_agent.agent.endings import CANCELLED
 from acp_agent.agent.resources import PermissionRequest
+from acp_agent.agent.tool_calls import CANCELLED_RESULT
 from acp_agent.events import (
     AgentText,
     AnyEvent,
@@ -86,7 +86,7 @@ async def test_while_the_user_is_asked_nothing_happens_to_the_file(
     await desk.editor.until_asked()
     assert await desk.cancel(turn) == "cancelled"
     assert not (desk.folder / "made").exists()
-    assert [ended.result for ended in desk.editor.of(ToolEnded)] == [CANCELLED] * 2
+    assert [ended.result for ended in desk.editor.of(ToolEnded)] == [CANCELLED_RESULT] * 2
     await settled(desk, model_server)
 
 
@@ -136,7 +136,7 @@ async def test_at_the_moment_in_which_the_calls_are_shown(
     model_server.add(answer(Call("shell", {"command": "touch made"})))
     turn = await desk.begin("Go")
     assert await turn.result() == "cancelled"
-    assert [ended.result for ended in desk.editor.of(ToolEnded)] == [CANCELLED]
+    assert [ended.result for ended in desk.editor.of(ToolEnded)] == [CANCELLED_RESULT]
     assert desk.editor.of(PermissionAsked) == []
     assert not (desk.folder / "made").exists()
     await settled(desk, model_server)

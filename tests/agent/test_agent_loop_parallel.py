@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from acp_agent.agent.endings import NOT_BEGUN
+from acp_agent.agent.call_permissions import NOT_BEGUN
 from acp_agent.agent.resources import PermissionRequest
 from acp_agent.content import TextBlock
 from acp_agent.errors import WorkspaceError

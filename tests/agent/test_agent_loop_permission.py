@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from acp_agent.agent.endings import DISMISSED, REJECTED, Refusal
+from acp_agent.agent.call_permissions import DISMISSED, REJECTED, Refusal
 from acp_agent.agent.resources import PermissionRequest
 from acp_agent.content import text_part
 from acp_agent.events import (

@@ -7,9 +7,9 @@ from typing import ClassVar, Literal, cast
 
 import pytest
 
-from acp_agent.agent.answer import ProposedCall
-from acp_agent.agent.calls import CallRunner
-from acp_agent.agent.progress import CallProgress
+from acp_agent.agent.call_progress import CallProgress
+from acp_agent.agent.call_runner import CallRunner
+from acp_agent.agent.tool_calls import ProposedCall
 from acp_agent.content import ContentPart, TextBlock, text_part
 from acp_agent.events import (
     AgentText,

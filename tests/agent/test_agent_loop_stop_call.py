@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from acp_agent.agent.endings import STOPPED
+from acp_agent.agent.tool_calls import STOPPED_RESULT
 from acp_agent.errors import InvalidInputError
 from acp_agent.events import (
     PermissionAsked,
@@ -42,7 +42,7 @@ async def test_a_command_that_is_stopped_ends_as_cancelled_and_the_model_goes_on
     async with asyncio.timeout(10):
         assert await turn.result() == "end_turn"
     assert ends(desk) == [(True, True)]
-    assert desk.results() == [f"Error: {STOPPED}"]
+    assert desk.results() == [f"Error: {STOPPED_RESULT}"]
     await until(lambda: not is_alive(shell), within=5)
 
 
@@ -101,7 +101,9 @@ async def test_the_other_calls_of_the_answer_run_as_if_nothing_had_happened(
     assert [(desk.folder / name).exists() for name in "abc"] == [
         index != stopped for index in range(3)
     ]
-    assert [STOPPED in text for text in desk.results()] == [index == stopped for index in range(3)]
+    assert [STOPPED_RESULT in text for text in desk.results()] == [
+        index == stopped for index in range(3)
+    ]
 
 
 async def test_a_call_stopped_before_the_answer_has_ended_does_not_begin(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.agent.attachments import FILE_LIMIT, TOTAL_LIMIT, linked_files
-from acp_agent.agent.prompts import system_prompt
+from acp_agent.agent.system_prompt import system_prompt
 from acp_agent.content import ResourceLinkBlock, TextBlock
 from acp_agent.events import NoticeShown, SystemPromptWritten
 from acp_agent.session.turns.notes import Notes
@@ -172,7 +172,10 @@ async def test_linked_files_are_bounded_one_by_one_and_together(tools: ToolUser)
     *attached, last = await linked_files(links, tools.workspace, secrets=[])
     assert [text.count("é") for text in attached] == [FILE_LIMIT] * (count - 1)
     assert all("[7 more characters; read the file for the rest]" in text for text in attached)
-    assert last == f"[The linked file {paths[-1]} was not attached for lack of room; read it]"
+    assert last == (
+        f"[The linked file {paths[-1]} was not attached: "
+        "the linked files are too long together; read it]"
+    )
 
 
 async def test_a_linked_file_counts_as_read_so_that_it_can_be_edited(

@@ -121,7 +121,8 @@ _PARAMETER = re.compile(r"(?!--)[\w.{}-]+: ")
 _TELLS = ("extensions/", "session/mcp")  # where `tell` is about the user
 # What some texts are said behind: a file's line and a key, and the name of an argument.
 _BEHIND = {"Problem": "{}: {}: ", "ArgumentTypeError": "argument {}: "}
-_ENDINGS = "agent/endings.py"  # whose constants are why a call did not run
+# Modules whose constants say why a call did not run.
+_REASONS = ("agent/call_permissions.py", "agent/tool_calls.py")
 
 
 def told() -> Iterator[tuple[str, str]]:
@@ -141,8 +142,8 @@ def told() -> Iterator[tuple[str, str]]:
                         continue
                     if not wordless(text):
                         yield name, f"{_BEHIND.get(kind, '')}{text}"
-        if name == _ENDINGS:
-            yield from ((name, text) for text in module.constants())
+        if name in _REASONS:
+            yield from ((name, text) for text in module.constants() if not wordless(text))
         if name.startswith("tools/"):
             yield from ((name, text) for text in module.returned("title") if not wordless(text))
 

@@ -16,7 +16,7 @@ from acp_agent.models.base import (
     TextDelta,
 )
 from acp_agent.models.registry import Models
-from acp_agent.models.retries import RetryPolicy, answering
+from acp_agent.models.retries import RetryPolicy, stream_with_fallback
 from tests.support.model_asking import Gathered, ask, driver_for, gather
 from tests.support.model_server import (
     Cut,
@@ -46,7 +46,7 @@ async def asked(
         pass
 
     policy = RetryPolicy(retries=retries, first_byte=5, stall=5)
-    stream = answering(made[0], ask(), policy, others=others, load=load, sleep=sleep)
+    stream = stream_with_fallback(made[0], ask(), policy, others=others, load=load, sleep=sleep)
     try:
         return await gather(stream)
     finally:
@@ -152,7 +152,7 @@ async def closed_and(server: ModelServer, others: Sequence[ModelInfo]) -> tuple[
         waits.append(seconds)
 
     policy = RetryPolicy(retries=4, first_byte=5, stall=5)
-    stream = answering(driver, ask(), policy, others=others, load=load, sleep=sleep)
+    stream = stream_with_fallback(driver, ask(), policy, others=others, load=load, sleep=sleep)
     try:
         return await gather(stream), len(waits)
     finally:

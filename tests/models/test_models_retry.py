@@ -27,7 +27,7 @@ from acp_agent.models.base import (
 )
 from acp_agent.models.dialects.driver import DialectDriver
 from acp_agent.models.failures import timed_out
-from acp_agent.models.retries import RetryPolicy, retrying
+from acp_agent.models.retries import RetryPolicy, stream_with_retries
 from tests.support.model_asking import Gathered, ask, driver_for, gather
 from tests.support.model_server import (
     Cut,
@@ -66,7 +66,7 @@ async def tried(
     driver: Driver, policy: RetryPolicy = POLICY, clock: Clock | None = None
 ) -> Gathered:
     sleep = (clock or Clock()).sleep
-    return await gather(retrying(driver, ask(), policy, sleep=sleep, chance=lambda: 1.0))
+    return await gather(stream_with_retries(driver, ask(), policy, sleep=sleep, chance=lambda: 1.0))
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ async def any_driver(request: pytest.FixtureRequest, server: ModelServer) -> Asy
 async def asked(driver: Driver, *messages: Message) -> Gathered:
     """The answer of a driver, which has a dialect if it can have one."""
     request = ask(*messages, model_tool_dialect="hermes")
-    return await gather(retrying(driver, request, POLICY, sleep=Clock().sleep))
+    return await gather(stream_with_retries(driver, request, POLICY, sleep=Clock().sleep))
 
 
 @pytest.mark.parametrize("nothing", [answer(), answer(" \n"), answer(Thought("Hm."))])
@@ -181,8 +181,12 @@ async def test_the_delay_varies(driver: Driver, server: ModelServer) -> None:
     server.otherwise = Status(code=500)
     clock = Clock()
     one_retry = RetryPolicy(retries=1)
-    await gather(retrying(driver, ask(), one_retry, sleep=clock.sleep, chance=lambda: 0.0))
-    await gather(retrying(driver, ask(), one_retry, sleep=clock.sleep, chance=lambda: 1.0))
+    await gather(
+        stream_with_retries(driver, ask(), one_retry, sleep=clock.sleep, chance=lambda: 0.0)
+    )
+    await gather(
+        stream_with_retries(driver, ask(), one_retry, sleep=clock.sleep, chance=lambda: 1.0)
+    )
     assert clock.waited == [0.5, 1.0]
 
 
@@ -285,7 +289,7 @@ async def test_a_wait_can_be_cancelled(driver: Driver, server: ModelServer) -> N
     waiting = asyncio.Event()
 
     async def read() -> None:
-        async for batch in retrying(driver, ask(), POLICY):
+        async for batch in stream_with_retries(driver, ask(), POLICY):
             if isinstance(batch[0], Retrying):
                 waiting.set()
 
@@ -298,7 +302,7 @@ async def test_a_wait_can_be_cancelled(driver: Driver, server: ModelServer) -> N
 
 async def test_closing_closes_the_connection(driver: Driver, server: ModelServer) -> None:
     server.add(answer("Half", Stall()))
-    stream = retrying(driver, ask(), POLICY)
+    stream = stream_with_retries(driver, ask(), POLICY)
     await anext(stream)
     await stream.aclose()
     await asyncio.wait_for(server.requests[0].closed_early.wait(), 5)
@@ -320,7 +324,7 @@ async def test_closing_closes_the_drivers_stream_before_it_returns(
             pass
 
     server.add(answer("Half", Stall()))
-    stream = retrying(Watched(), ask(), POLICY)
+    stream = stream_with_retries(Watched(), ask(), POLICY)
     await anext(stream)
     await stream.aclose()
     assert made[0].ag_frame is None  # the generator has ended

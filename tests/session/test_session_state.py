@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from acp_agent.agent.loop_guard import Patience
+from acp_agent.agent.loop_detection import LoopLimits
 from acp_agent.content import TextBlock
 from acp_agent.events import (
     AgentText,
@@ -62,8 +62,8 @@ def what_follows(state: SessionState) -> list[object]:
     context = state.context
     return [
         list(context.messages),
-        (context.tokens, context.counted, context.awaits_answer),
-        state.loop_guard.due(Patience(told=1, asked=2, stopped=3)),
+        (context.tokens, context.measured, context.awaits_answer),
+        state.loop_detector.due(LoopLimits(told=1, asked=2, stopped=3)),
         (state.title, state.cost, state.turns, state.turn_is_open, state.settings.mode),
         (state.spent.tokens, state.spent_in_turn.tokens, state.turn_usage, state.last_usage),
     ]
@@ -82,7 +82,7 @@ def test_a_restored_journal_is_the_same_as_one_that_was_lived_through(desk: Desk
 def test_a_loop_of_a_restored_journal_is_known_whatever_is_asked_for_first(desk: Desk) -> None:
     restored = SessionState(desk.services, None)
     restored.restore(JOURNAL)
-    assert restored.loop_guard.due(Patience(told=1)) is not None
+    assert restored.loop_detector.due(LoopLimits(told=1)) is not None
 
 
 @pytest.mark.parametrize("looks", [False, True])

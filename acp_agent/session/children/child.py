@@ -12,10 +12,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from msgspec.structs import replace
 
 from acp_agent.agent.context import Context
-from acp_agent.agent.count import next_request
-from acp_agent.agent.loop_guard import LoopGuard
-from acp_agent.agent.open_calls import OpenCalls
+from acp_agent.agent.context_size import next_request_tokens
+from acp_agent.agent.loop_detection import LoopDetector
 from acp_agent.agent.resources import PermissionRequest, TurnResources
+from acp_agent.agent.tool_calls import OpenCalls
 from acp_agent.content import text_part
 from acp_agent.events import (
     Activity,
@@ -89,7 +89,7 @@ class ChildSession:
         self._core = core
         self._parent = parent
         self._context = Context()
-        self._loop_guard = LoopGuard()
+        self._loop_detector = LoopDetector()
         self._events: list[AnyEvent] = []
         self._activity = ChildActivity(progress)
         self._commands: dict[CallId, BackgroundCommandChanged] = {}
@@ -115,9 +115,9 @@ class ChildSession:
         return self._context
 
     @property
-    def loop_guard(self) -> LoopGuard:
+    def loop_detector(self) -> LoopDetector:
         """Detects that the child's model repeats itself."""
-        return self._loop_guard
+        return self._loop_detector
 
     @property
     def secrets(self) -> Sequence[str]:
@@ -127,7 +127,7 @@ class ChildSession:
     def apply(self, event: AnyEvent) -> None:
         """Apply an event of the child that is in the journal."""
         self._context.feed([event])
-        self._loop_guard.take([event])
+        self._loop_detector.feed([event])
         self._events.append(event)
 
     async def history(self) -> Sequence[AnyEvent]:
@@ -164,7 +164,7 @@ class ChildSession:
         """Return what the session costs now."""
         parent, model = self._parent, self._parent.models.current
         return UsageReported(
-            used=next_request(parent.journal, parent.tools, model),
+            used=next_request_tokens(parent.journal, parent.tools, model),
             size=model.window,
             cost=parent.budget.cost,
         )

@@ -175,7 +175,7 @@ class _Run:
             return await self._run(child, prompt, task)
 
     async def _run(self, child: ChildSession, prompt: str | None, task: str) -> Outcome:
-        from acp_agent.agent.prompts import agent_prompt  # noqa: PLC0415 - for prompts only
+        from acp_agent.agent.system_prompt import agent_prompt  # noqa: PLC0415 - for prompts only
         from acp_agent.agent.turn import run_turn  # noqa: PLC0415 - it brings what runs this
 
         turn = new_turn_id()

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
-from acp_agent.agent.open_calls import OpenCalls
+from acp_agent.agent.tool_calls import OpenCalls
 from acp_agent.events import AnyEvent, ChildWorked
 from acp_agent.ids import CallId, SessionId
 

@@ -188,7 +188,7 @@ async def _option(core: SessionCore, name: str, value: str) -> str:
 
 
 async def _compact(core: SessionCore, focus: str, turn: TurnResources) -> str:
-    from acp_agent.agent.room import compact_now  # noqa: PLC0415 - brings what only prompts need
+    from acp_agent.agent.context_shortening import compact_now  # noqa: PLC0415 - brings what only prompts need
     from acp_agent.session.turns.parts import turn_slot  # noqa: PLC0415 - likewise
 
     translate = turn.user.translate

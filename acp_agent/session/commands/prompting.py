@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from acp_agent.agent.said import said_part
+from acp_agent.agent.pending_messages import user_part
 from acp_agent.config.localization import Translator
 from acp_agent.content import ContentBlock, TextBlock
 from acp_agent.errors import InvalidInputError
@@ -92,7 +92,7 @@ def skill_text(skill: Skill, request: str = "") -> str:
 def _attached(content: Sequence[ContentBlock]) -> list[str]:
     """Return the text of the blocks of a prompt that are not the command."""
     command = next((block for block in content if is_command(block)), None)
-    parts = [said_part(block) for block in content if block is not command]
+    parts = [user_part(block) for block in content if block is not command]
     return [part.text for part in parts if isinstance(part, UserText) and part.text.strip()]
 
 

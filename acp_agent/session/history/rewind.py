@@ -120,7 +120,7 @@ def _cut_off(
 
 
 def _back(line: list[str], left: dict[str, list[str]], event: Rewound) -> list[str]:
-    """Return the messages that are left of the conversation; see `acp_agent.agent.rewinding`."""
+    """Return the messages that are left of the conversation; see `acp_agent.agent.context`."""
     if event.to in left and event.to != event.rewind:
         return list(left[event.to])
     for one in (line, *reversed(left.values())):

@@ -5,8 +5,17 @@ from __future__ import annotations
 from datetime import date
 from pathlib import Path
 
-from acp_agent.agent.modes import MODE_NOTES
 from acp_agent.permissions.access import Mode
+
+_MODE_NOTES: dict[Mode, str] = {
+    "ask": "[Mode: ask. The user is asked before files change or commands run.]",
+    "accept-edits": "[Mode: accept-edits. Edits below the project need no question.]",
+    "plan": (
+        "[Mode: plan. Change nothing: look around with the reading tools, then answer with a plan "
+        "and stop.]"
+    ),
+    "full": "[Mode: full. Nothing is asked; be careful.]",
+}
 
 
 class Notes:
@@ -25,7 +34,7 @@ class Notes:
             mode: the permission mode.
             moved_to: the folders, where they are others than those in the system prompt.
         """
-        notes = {"day": f"[Today is {today:%A, %Y-%m-%d}.]", "mode": MODE_NOTES[mode]}
+        notes = {"day": f"[Today is {today:%A, %Y-%m-%d}.]", "mode": _MODE_NOTES[mode]}
         if moved_to is not None:
             cwd, further = moved_to
             beside = f" Further folders: {', '.join(map(str, further))}." if further else ""

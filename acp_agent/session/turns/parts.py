@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from acp_agent.agent.count import next_request
-from acp_agent.agent.open_calls import OpenCalls
+from acp_agent.agent.context_size import next_request_tokens
 from acp_agent.agent.resources import Journal, Limits, Models, PermissionRequest, Tools
-from acp_agent.agent.tokens import request_tokens, text_tokens
+from acp_agent.agent.token_count import request_tokens, text_tokens
+from acp_agent.agent.tool_calls import OpenCalls
 from acp_agent.config.localization import Translator
 from acp_agent.events import NoticeShown, Usage
 from acp_agent.ids import CallId
@@ -194,7 +194,7 @@ class TurnBudget:
         if side_request is not None:
             return side_request.model, request_tokens(side_request)
         model = self._models.current
-        return model, next_request(self._journal, self._tools, model)
+        return model, next_request_tokens(self._journal, self._tools, model)
 
     def streamed(self, batch: Sequence[StreamEvent]) -> None:
         """Count a part of the answer for which room is reserved."""

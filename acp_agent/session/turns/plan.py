@@ -9,11 +9,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_agent.agent.resources import TurnResources
-from acp_agent.agent.spoken import aside, spoken
 from acp_agent.config.types import Config
 from acp_agent.errors import AuthRequiredError, ConfigError, InvalidInputError
-from acp_agent.events import AnyEvent, PromptRepeated, StopReason
 from acp_agent.extensions.definitions.types import SMALL, RunSettings
+from acp_agent.events import AnyEvent, PromptRepeated, StopReason, agent_message, agent_notice
 from acp_agent.ids import new_message_id
 from acp_agent.models.base import ModelInfo, ThoughtLevel
 from acp_agent.models.registry import Models
@@ -146,7 +145,7 @@ class Repetition:
         They end early where the model is done, a round was cut short, or the user has to say
         something first.
         """
-        from acp_agent.agent.turn import make_call, run_turn  # noqa: PLC0415 - brings pydantic
+        from acp_agent.agent.turn import run_turn, run_user_call  # noqa: PLC0415 - brings pydantic
 
         translate, journal = turn.user.translate, turn.journal
         stop: StopReason = "end_turn"
@@ -154,9 +153,9 @@ class Repetition:
             if number > 1:
                 await journal.emit(self._repeated(number, journal.secrets))
             title = translate("Round {number} of {rounds}", number=number, rounds=self._rounds)
-            await journal.emit(*spoken(f"\n\n**{title}**\n\n"))
+            await journal.emit(*agent_message(f"\n\n**{title}**\n\n"))
             if self._call is not None:
-                await make_call(turn, *self._call)
+                await run_user_call(turn, *self._call)
             stop = await run_turn(turn)
             if stop != "end_turn" or self.finished or journal.context.awaits_answer:
                 return stop
@@ -165,7 +164,7 @@ class Repetition:
             if self._rounds == 1
             else translate("The loop ended after {rounds} rounds.", rounds=self._rounds)
         )
-        await journal.emit(*aside(ending))
+        await journal.emit(*agent_notice(ending))
         return stop
 
     def _with_ask(self, text: str) -> str:

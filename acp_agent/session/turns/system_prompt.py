@@ -52,7 +52,7 @@ async def write_system_prompt(
         journal: the journal of the session, or of a child session.
         given: the instructions that were given.
     """
-    from acp_agent.agent.prompts import system_prompt  # noqa: PLC0415 - for prompts only
+    from acp_agent.agent.system_prompt import system_prompt  # noqa: PLC0415 - for prompts only
     from acp_agent.workspace import instructions  # noqa: PLC0415 - likewise
 
     user_file = core.services.user_folder / instructions.FILE_NAME

@@ -72,7 +72,7 @@ async def improve_title(
     Raises:
         AcpAgentError: the model failed, or took too long; the title stays as it is.
     """
-    from acp_agent.agent.side_requests import ask_aside  # noqa: PLC0415 - for prompts only
+    from acp_agent.agent.side_requests import ask_side_request  # noqa: PLC0415 - for prompts only
 
     small = turn.models.small
     if small.ref == turn.models.current.ref:
@@ -87,7 +87,7 @@ async def improve_title(
     )
     try:
         async with asyncio.timeout(_SECONDS):
-            answer = await ask_aside(turn, request)
+            answer = await ask_side_request(turn, request)
     except TimeoutError:
         raise ModelError("a title took too long", provider=small.provider) from None
     await core.settled()  # with a title that somebody gave a moment ago

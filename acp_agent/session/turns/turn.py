@@ -11,7 +11,6 @@ import msgspec
 
 from acp_agent.agent.context import Context
 from acp_agent.agent.resources import TurnResources
-from acp_agent.agent.spoken import aside, spoken
 from acp_agent.config.localization import Translator
 from acp_agent.errors import AcpAgentError, InvalidInputError, ModelError, StoreError
 from acp_agent.events import (
@@ -22,6 +21,8 @@ from acp_agent.events import (
     TurnStarted,
     Usage,
     UserMessage,
+    agent_message,
+    agent_notice,
 )
 from acp_agent.ids import CallId, MessageId, new_turn_id
 from acp_agent.models.base import AnswerCall, AnswerText, ModelSide, ToolResult
@@ -259,7 +260,7 @@ class Turn:
     async def _carry_out(self, plan: TurnPlan) -> StopReason:
         if plan.action is not None:
             turn = await self._resources.for_turn()
-            await self._core.emit(*spoken(await plan.action(turn)))
+            await self._core.emit(*agent_message(await plan.action(turn)))
             return "end_turn"
         if plan.reply:
             await self._core.emit(*plan.reply)
@@ -273,7 +274,7 @@ class Turn:
         self._working = turn
         await self._resources.wait_for_extensions()
 
-        from acp_agent.agent.turn import make_call, run_turn  # noqa: PLC0415 - for prompts only
+        from acp_agent.agent.turn import run_turn, run_user_call  # noqa: PLC0415 - for prompts only
         from acp_agent.session.turns.parts import turn_slot  # noqa: PLC0415 - likewise
         from acp_agent.session.turns.system_prompt import write_system_prompt  # noqa: PLC0415 - likewise
 
@@ -284,7 +285,7 @@ class Turn:
                 stop = await plan.repetition.run(turn)
             else:
                 if plan is not None and plan.call is not None:
-                    await make_call(turn, *plan.call)
+                    await run_user_call(turn, *plan.call)
                 stop = await run_turn(turn)
         await core.settled()
         if not turn.budget.exhausted:  # which was reported already
@@ -297,7 +298,7 @@ class Turn:
         The agent may have been doing work of its own, or been writing its last notice.
         """
         await self._core.settled()
-        return self._steered and self._core.context.has_unheard_words
+        return self._steered and self._core.context.has_unsent_message
 
     def _uncancel(self) -> None:
         """Clear the cancellation, so that it does not interrupt what is left to write."""
@@ -317,7 +318,7 @@ def stop_notice(stop: StopReason, context: Context, translate: Translator) -> Se
         translate: our texts in the user's language.
     """
     text = _why_stopped(stop, context, translate)
-    return () if text is None else aside(text)
+    return () if text is None else agent_notice(text)
 
 
 def _why_stopped(stop: StopReason, context: Context, translate: Translator) -> str | None:
@@ -326,7 +327,7 @@ def _why_stopped(stop: StopReason, context: Context, translate: Translator) -> s
             "This was refused, so what you asked and what came of it is not sent to the model any "
             "more. Ask in another way, or choose another model."
         )
-    if context.has_unheard_words:  # it is asked again
+    if context.has_unsent_message:  # it is asked again
         return None
     match stop, _said_something(context):
         case "max_tokens", True:

@@ -1,7 +1,7 @@
-"""How many tokens something takes, estimated without a tokenizer, and what a provider counted.
+"""Token counts: estimates made without a tokenizer, and what the provider measured.
 
-An estimate counts a token for three bytes of UTF-8: more than English and most code take, about
-right for Chinese. What a provider counted corrects it, see `acp_agent.agent.count`.
+An estimate is one token for three bytes of UTF-8, which is high for English and most code and about
+right for Chinese. `acp_agent.agent.context_size` corrects it with the provider's counts.
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ from acp_agent.models.base import (
 from acp_agent.tools.spec import ToolSpec
 
 BYTES_PER_TOKEN = 3
-PICTURE = 1_600  # what the providers count for a large one
-MESSAGE = 8  # the frame of a message, or of a call
+PICTURE = 1_600  # what providers count for a large one
+MESSAGE = 8  # for the structure of a message or a call
 
 _Part = UserText | UserImage | ToolResult | AnswerText | AnswerThought | AnswerCall
 
 
-class Counted(msgspec.Struct, frozen=True, kw_only=True):
-    """What a provider counted of the last request, and our own estimates beside it.
+class MeasuredTokens(msgspec.Struct, frozen=True, kw_only=True):
+    """What a provider measured for the last request, with our estimates for it.
 
-    `input` and `output` are the provider's; `asked` is the estimate for the messages and the system
-    prompt of that request, `after` the one with its answer, and `changes` the state of the view.
+    `input` and `output` are the provider's. `asked` is the estimate for the messages and the system
+    prompt of that request, `after` the one including its answer, and `changes` the state of the
+    view.
     """
 
     model: str
@@ -45,18 +46,18 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def text_tokens(text: str) -> int:
-    """The estimate for a text."""
+    """Estimate the tokens of a text."""
     size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
     return -(-size // BYTES_PER_TOKEN)
 
 
 def message_tokens(message: Message) -> int:
-    """The estimate for a message."""
+    """Estimate the tokens of a message."""
     return MESSAGE + sum(map(_part_tokens, message.parts))
 
 
 def tool_tokens(tools: Iterable[ToolSpec]) -> int:
-    """The estimate for the tools that a request offers."""
+    """Estimate the tokens of the tools in a request."""
     return sum(
         text_tokens(tool.name)
         + text_tokens(tool.description)
@@ -67,7 +68,7 @@ def tool_tokens(tools: Iterable[ToolSpec]) -> int:
 
 
 def request_tokens(request: ModelRequest) -> int:
-    """The estimate for all that a request sends."""
+    """Estimate the tokens of a whole request."""
     return (
         text_tokens(request.system)
         + sum(map(message_tokens, request.messages))
@@ -84,8 +85,8 @@ def _part_tokens(part: _Part) -> int:
         case AnswerCall():
             return text_tokens(part.arguments) + text_tokens(part.name) + MESSAGE
         case AnswerThought():
-            # What a provider wants back with a thought may be all that there is of it.
-            sealed = 0 if part.seal is None else len(msgspec.json.encode(part.seal))
-            return text_tokens(part.text) + sealed // BYTES_PER_TOKEN
+            # Some thoughts have no text, only the signature that their provider wants back.
+            signature = 0 if part.seal is None else len(msgspec.json.encode(part.seal))
+            return text_tokens(part.text) + signature // BYTES_PER_TOKEN
         case UserImage():
             return PICTURE

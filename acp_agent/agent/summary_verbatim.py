@@ -1,7 +1,7 @@
-"""What a summary must not lose: the user's own words, open todos, files, names and numbers.
+"""What a summary must keep verbatim: the user's words, open todos, files, names and numbers.
 
-They are taken from the part of the conversation that is summed up. After the model has answered,
-whatever of them its summary lacks is put behind it, word for word.
+They are collected from the part of the conversation that is summarised. Whatever of them the
+model's summary lacks is appended to it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from itertools import chain
 
 from msgspec import Struct
 
-from acp_agent.agent.tokens import BYTES_PER_TOKEN, text_tokens
+from acp_agent.agent.token_count import BYTES_PER_TOKEN, text_tokens
 from acp_agent.content import CallContent, DiffPart, TextBlock
 from acp_agent.events import (
     PLAN,
@@ -29,7 +29,7 @@ from acp_agent.ids import CallId
 
 KEPT = "## Kept word for word"
 
-_TASK = 2_000  # characters of the very first words that are kept before all others
+_FIRST_MESSAGE = 2_000  # characters of the user's first message, kept before all others
 _LONGEST_NAME = 200
 # Possessive quantifiers and lookbehinds keep them linear, whatever the text.
 _PATHS = r"""(?x)
@@ -62,45 +62,45 @@ _WORDS = r"""
 """
 _NAMES = re.compile(_PATHS + _FILES + _HASHES + _WORDS)
 _IDENTIFIERS = re.compile(_PATHS + _HASHES)
-_RESULT_WEIGHT = 0.3  # of an identifier in a result: what people and models wrote matters more
-_PLAIN = re.compile(r"[A-Za-z]+(?:-+[A-Za-z]+)+")  # hyphenated words are no names
+_RESULT_WEIGHT = 0.3  # of an identifier in a result: what people and models wrote weighs more
+_PLAIN = re.compile(r"[A-Za-z]+(?:-+[A-Za-z]+)+")  # hyphenated words are not names
 
 
-class Keepsakes(Struct, frozen=True, kw_only=True):
-    """What is to be kept of a part of a conversation.
+class Verbatim(Struct, frozen=True, kw_only=True):
+    """What to keep of a part of a conversation.
 
-    `words` are the user's, oldest first; `names` what matters most first.
+    `messages` are the user's, oldest first; the most important of `names` come first.
     """
 
-    words: Sequence[str]
+    messages: Sequence[str]
     todos: Sequence[PlanEntry]
     files: Sequence[str]
     names: Sequence[str]
 
 
-def keepsakes(
+def collect_verbatim(
     events: Iterable[AnyEvent],
-    messages: Collection[str],
+    ids: Collection[str],
     texts: Iterable[tuple[str, float]],
     results: Iterable[str] = (),
-) -> Keepsakes:
-    """What is to be kept.
+) -> Verbatim:
+    """Collect what to keep.
 
     Args:
         events: the whole journal.
-        messages: the ids of the messages that are summed up.
-        texts: what is searched for names, and how much a name in it matters.
-        results: what is searched for paths, addresses, UUIDs and hashes alone.
+        ids: the ids of the messages that are summarised.
+        texts: texts to search for names, each with the weight of a name in it.
+        results: texts to search for paths, addresses, UUIDs and hashes only.
     """
-    words: list[str] = []
+    user_texts: list[str] = []
     todos: Sequence[PlanEntry] = ()
     shown: dict[CallId, list[str]] = {}
     files: dict[str, None] = {}
     for event in events:
         match event:
-            case UserMessage() if event.message in messages and not event.local:
-                said = [block.text for block in event.content if isinstance(block, TextBlock)]
-                words.append("\n".join(said).strip())
+            case UserMessage() if event.message in ids and not event.local:
+                texts_in = [block.text for block in event.content if isinstance(block, TextBlock)]
+                user_texts.append("\n".join(texts_in).strip())
             case PlanChanged() if event.plan_id == PLAN:
                 todos = [entry for entry in event.entries if entry.status != "completed"]
             case PlanRemoved() if event.plan_id == PLAN:
@@ -112,44 +112,49 @@ def keepsakes(
                 files.update(dict.fromkeys(changed))
             case _:
                 pass
-    return Keepsakes(
-        words=[one for one in words if one],
+    return Verbatim(
+        messages=[text for text in user_texts if text],
         todos=todos,
         files=list(files),
         names=_names(texts, results),
     )
 
 
-def completed(summary: str, kept: Keepsakes, room: int) -> str:
-    """The summary, with what it lost put behind it, as far as `room` tokens allow.
+def append_missing(summary: str, verbatim: Verbatim, max_tokens: int) -> str:
+    """Append what a summary lacks to it, in at most `max_tokens`.
 
-    Of the user's words the first ones are kept, and of the others the newest. What there is no room
-    for can still be found in the journal.
+    Of the user's messages the first and the newest are kept. The journal still has the others.
     """
-    characters = room * BYTES_PER_TOKEN
+    characters = max_tokens * BYTES_PER_TOKEN
     parts: list[str] = []
-    said = _words([one for one in kept.words if one not in summary], characters // 2)
-    there = "\n".join((summary, *said))
-    todos = [entry.content for entry in kept.todos if entry.content not in there]
+    quoted = _quoted_messages(
+        [text for text in verbatim.messages if text not in summary], characters // 2
+    )
+    present = "\n".join((summary, *quoted))
+    todos = [entry.content for entry in verbatim.todos if entry.content not in present]
     if todos:
         lines = [f"- {line}" for line in _fitting(todos, characters // 4)]
         parts.append("Open todos:\n" + "\n".join(lines))
-    lost = _fitting((name for name in kept.files if not _has(there, name)), characters // 5)
-    if lost:
-        parts.append("Files that were changed: " + ", ".join(lost))
-        there += "\n".join(lost)
-    lost = _fitting((name for name in kept.names if not _has(there, name)), characters // 5)
-    if lost:
-        parts.append("Names and numbers: " + ", ".join(lost))
-    if said:
-        parts.append("What the user said:\n" + "\n".join(said))
+    missing = _fitting(
+        (name for name in verbatim.files if not _contains(present, name)), characters // 5
+    )
+    if missing:
+        parts.append("Files that were changed: " + ", ".join(missing))
+        present += "\n".join(missing)
+    missing = _fitting(
+        (name for name in verbatim.names if not _contains(present, name)), characters // 5
+    )
+    if missing:
+        parts.append("Names and numbers: " + ", ".join(missing))
+    if quoted:
+        parts.append("What the user said:\n" + "\n".join(quoted))
     if not parts:
         return summary.strip()
     return f"{summary.strip()}\n\n{KEPT}\n" + "\n\n".join(parts)
 
 
-def _has(text: str, name: str) -> bool:
-    """Whether a text has a name as it is, not in the middle of another."""
+def _contains(text: str, name: str) -> bool:
+    """Return whether a text contains a name, but not as part of another."""
     at = text.find(name)
     while at >= 0:
         end = at + len(name)
@@ -164,7 +169,7 @@ def _changed(content: Sequence[CallContent]) -> list[str]:
 
 
 def _names(texts: Iterable[tuple[str, float]], results: Iterable[str]) -> list[str]:
-    """The names in texts, those that matter most first; the later of two that matter alike."""
+    """Return the names in texts by weight; of two with the same weight the later comes first."""
     weights: dict[str, float] = {}
     last: dict[str, int] = {}
     searched = chain(
@@ -179,31 +184,31 @@ def _names(texts: Iterable[tuple[str, float]], results: Iterable[str]) -> list[s
     return sorted(weights, key=lambda name: (-weights[name], -last[name], name))
 
 
-def _fitting(lines: Iterable[str], room: int) -> list[str]:
-    """The first lines, as many as there is room for."""
+def _fitting(lines: Iterable[str], characters: int) -> list[str]:
+    """Return as many of the first lines as fit."""
     fitting: list[str] = []
     for line in lines:
-        room -= 3 * text_tokens(line) + 3
-        if room < 0:
+        characters -= 3 * text_tokens(line) + 3
+        if characters < 0:
             break
         fitting.append(line)
     return fitting
 
 
-def _words(words: Sequence[str], room: int) -> list[str]:
-    """The user's words as quotations: the first ones, then the newest for which there is room."""
-    if not words:
+def _quoted_messages(messages: Sequence[str], characters: int) -> list[str]:
+    """Quote the user's messages: the first, then as many of the newest as fit."""
+    if not messages:
         return []
-    first = _quoted(words[0], min(_TASK, room))
-    room -= BYTES_PER_TOKEN * text_tokens(first)
+    first = _quoted(messages[0], min(_FIRST_MESSAGE, characters))
+    characters -= BYTES_PER_TOKEN * text_tokens(first)
     newest: list[str] = []
-    for one in reversed(words[1:]):
-        quoted = _quoted(one, room)
-        room -= BYTES_PER_TOKEN * text_tokens(quoted) + 2
-        if room < 0:
+    for text in reversed(messages[1:]):
+        quoted = _quoted(text, characters)
+        characters -= BYTES_PER_TOKEN * text_tokens(quoted) + 2
+        if characters < 0:
             break
         newest.append(quoted)
-    left_out = len(words) - 1 - len(newest)
+    left_out = len(messages) - 1 - len(newest)
     gap = [f"[… {left_out:,} more messages of the user: see session_search …]"] if left_out else []
     return [first, *gap, *reversed(newest)]
 

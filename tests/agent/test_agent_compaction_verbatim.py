@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from acp_agent.agent.keepsakes import KEPT, Keepsakes, completed, keepsakes
-from acp_agent.agent.tokens import text_tokens
+from acp_agent.agent.summary_verbatim import KEPT, Verbatim, append_missing, collect_verbatim
+from acp_agent.agent.token_count import text_tokens
 from acp_agent.content import DiffPart, TextBlock
 from acp_agent.events import (
     AnyEvent,
@@ -21,15 +21,15 @@ from acp_agent.events import (
 from acp_agent.ids import CallId, MessageId
 
 
-def kept(*events: AnyEvent, text: str = "", messages: tuple[str, ...] = ("u",)) -> Keepsakes:
-    return keepsakes(events, messages, [(text, 1.0)])
+def kept(*events: AnyEvent, text: str = "", messages: tuple[str, ...] = ("u",)) -> Verbatim:
+    return collect_verbatim(events, messages, [(text, 1.0)])
 
 
 def said(name: str, text: str, *, local: bool = False) -> UserMessage:
     return UserMessage(message=MessageId(name), content=(TextBlock(text=text),), local=local)
 
 
-NOTHING = Keepsakes(words=(), todos=(), files=(), names=())
+NOTHING = Verbatim(messages=(), todos=(), files=(), names=())
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_only_words_of_the_part_that_is_summed_up_are_kept_and_no_commands() -> 
         said("u", "first"), said("v", "second"), said("w", "/compact", local=True),
         messages=("u", "w"),
     )  # fmt: skip
-    assert found.words == ["first"]
+    assert found.messages == ["first"]
 
 
 def test_open_todos_are_those_of_the_last_plan() -> None:
@@ -121,22 +121,22 @@ def test_files_are_those_of_edits_that_were_made() -> None:
 
 
 def test_a_summary_that_lost_nothing_stays_as_it_is() -> None:
-    found = Keepsakes(
-        words=["do it"], todos=[PlanEntry(content="Test")], files=["/p/a.py"], names=["4711"]
+    found = Verbatim(
+        messages=["do it"], todos=[PlanEntry(content="Test")], files=["/p/a.py"], names=["4711"]
     )
     summary = "The user said: do it. Left: Test. Changed /p/a.py for port 4711."
-    assert completed(summary, found, 1_000) == summary
+    assert append_missing(summary, found, 1_000) == summary
 
 
 def test_a_number_inside_another_is_not_taken_for_it() -> None:
-    found = Keepsakes(words=(), todos=(), files=(), names=["12", "pool.py"])
-    text = completed("Port 4123, and my_pool.pyc", found, 1_000)
+    found = Verbatim(messages=(), todos=(), files=(), names=["12", "pool.py"])
+    text = append_missing("Port 4123, and my_pool.pyc", found, 1_000)
     assert text.endswith("Names and numbers: 12, pool.py")
 
 
 def test_of_many_words_the_first_and_the_newest_are_kept_and_the_gap_is_told() -> None:
     words = [f"message {number} " + "x" * 100 for number in range(100)]
-    text = completed("Short.", Keepsakes(words=words, todos=(), files=(), names=()), 1_000)
+    text = append_missing("Short.", Verbatim(messages=words, todos=(), files=(), names=()), 1_000)
     assert "> message 0 " in text
     assert "> message 99 " in text
     assert "> message 50 " not in text
@@ -146,7 +146,7 @@ def test_of_many_words_the_first_and_the_newest_are_kept_and_the_gap_is_told() -
 
 
 def test_words_of_several_lines_stay_lines() -> None:
-    text = completed("S.", Keepsakes(words=["a\n  b"], todos=(), files=(), names=()), 1_000)
+    text = append_missing("S.", Verbatim(messages=["a\n  b"], todos=(), files=(), names=()), 1_000)
     assert f"{KEPT}\nWhat the user said:\n> a\n>   b" in text
 
 
@@ -158,17 +158,17 @@ def test_words_of_several_lines_stay_lines() -> None:
 def test_what_is_put_back_never_takes_more_than_the_room(
     words: list[str], names: list[str], room: int
 ) -> None:
-    found = Keepsakes(
-        words=words, todos=[PlanEntry(content=name) for name in names], files=names, names=names
+    found = Verbatim(
+        messages=words, todos=[PlanEntry(content=name) for name in names], files=names, names=names
     )
-    added = text_tokens(completed("", found, room)) - text_tokens(KEPT)
+    added = text_tokens(append_missing("", found, room)) - text_tokens(KEPT)
     assert added <= room * 1.25 + 100
 
 
 def test_of_very_many_names_as_many_are_put_back_as_there_is_room_for() -> None:
     names = [f"src/module_{number:04}.py" for number in range(4_000)]
     todos = [PlanEntry(content=f"Look at {name}") for name in names]
-    text = completed("", Keepsakes(words=(), todos=todos, files=names, names=names), 1_000)
+    text = append_missing("", Verbatim(messages=(), todos=todos, files=names, names=names), 1_000)
     assert text_tokens(text) <= 1_100
     assert names[0] in text
     assert names[-1] not in text

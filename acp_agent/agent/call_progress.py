@@ -1,4 +1,4 @@
-"""How a running tool shows what it does."""
+"""Lets a running tool show what it does."""
 
 from __future__ import annotations
 
@@ -7,27 +7,26 @@ from collections.abc import Sequence
 
 import msgspec
 
-from acp_agent.agent.cleaning import clean_content
 from acp_agent.agent.resources import Journal, User
+from acp_agent.agent.scrub_events import scrub_content
 from acp_agent.content import CallContent, Location
 from acp_agent.events import (
-    AgentText,
     BackgroundCommandChanged,
-    ModelAnswered,
     PlanChanged,
     PlanEntry,
     PlanRemoved,
     ToolOutput,
     ToolShown,
+    agent_message,
 )
-from acp_agent.ids import CallId, new_message_id
+from acp_agent.ids import CallId
 from acp_agent.tools.base import Answer, CommandEnd, Question
 from acp_agent.workspace.command_output import invalid_bytes, replace_invalid
 from acp_agent.workspace.scrub import incomplete_tail, scrub
 
 
 class CallProgress:
-    """The `Progress` of one call. What it shows has no secret in it."""
+    """The `Progress` of one call; removes secrets from what it shows."""
 
     def __init__(
         self,
@@ -52,8 +51,8 @@ class CallProgress:
         self._call = call
         self.only_reads = only_reads
         self.stop = stop or asyncio.Event()
-        self._goes_on: BackgroundCommandChanged | None = None  # what was said when it went on
-        self._held = ""  # the end of the output, while it may be the beginning of a secret
+        self._background: BackgroundCommandChanged | None = None  # set when the command moves there
+        self._held_back = ""  # the end of the output, while it may be the beginning of a secret
 
     @property
     def call(self) -> CallId:
@@ -67,33 +66,33 @@ class CallProgress:
         back while it may be the beginning of a secret.
         """
         secrets = self._journal.secrets
-        text = self._held + text
+        text = self._held_back + text
         cut = len(text) - incomplete_tail(text, secrets)
-        self._held = text[cut:]
+        self._held_back = text[cut:]
         await self._send(scrub(text[:cut], secrets))
 
     async def flush(self) -> None:
-        """Show what is still held back, when the output has ended; not where it goes on."""
-        if self._goes_on is None:
+        """Show what is held back at the end of the output; no-op for a background command."""
+        if self._background is None:
             await self._flush()
 
     async def moved_to_background(self, name: str, command: str) -> None:
-        """Say that the call's command goes on behind it; `output` may be called until its end."""
-        self._goes_on = BackgroundCommandChanged(
+        """Report that the command continues in the background; `output` may still be called."""
+        self._background = BackgroundCommandChanged(
             call=self._call,
             name=name,
             status="running",
             command=scrub(command, self._journal.secrets),
         )
-        await self._journal.emit(self._goes_on)
+        await self._journal.emit(self._background)
 
     async def background_ended(self, end: CommandEnd) -> None:
-        """Say that the command which went on behind the call has ended."""
-        assert self._goes_on is not None
+        """Report that the background command has ended."""
+        assert self._background is not None
         await self._flush()
         await self._journal.emit(
             msgspec.structs.replace(
-                self._goes_on,
+                self._background,
                 status="lost" if end.lost else "ended",
                 exit_code=end.exit_code,
                 signal=end.signal,
@@ -104,7 +103,7 @@ class CallProgress:
         )
 
     async def _flush(self) -> None:
-        piece, self._held = self._held, ""
+        piece, self._held_back = self._held_back, ""
         await self._send(scrub(piece, self._journal.secrets))
 
     async def _send(self, piece: str) -> None:
@@ -127,13 +126,13 @@ class CallProgress:
             ToolShown(
                 call=self._call,
                 title=title,
-                content=clean_content(content, self._journal.secrets),
+                content=scrub_content(content, self._journal.secrets),
                 locations=locations,
             )
         )
 
     async def plan(self, entries: Sequence[PlanEntry]) -> None:
-        """Show the whole plan as it is now; without entries there is none any more."""
+        """Show the whole plan; without entries it is removed."""
         changed = PlanChanged(entries=tuple(entries)) if entries else PlanRemoved()
         await self._journal.emit(changed)
 
@@ -142,9 +141,5 @@ class CallProgress:
         return await self._user.ask_question(self._call, question)
 
     async def say(self, text: str) -> None:
-        """Say something to the user that is not part of the model's own answer."""
-        message = new_message_id()
-        await self._journal.emit(
-            AgentText(message=message, text=text),
-            ModelAnswered(message=message, model="", complete=True, discarded=True),
-        )
+        """Send the user a message that is not part of the model's answer."""
+        await self._journal.emit(*agent_message(text))

@@ -1,7 +1,7 @@
-"""What the model still sees of a conversation: all of it, or what trims and compactions left.
+"""Which messages of a conversation the model is sent: all, or what trims and compactions left.
 
-It grows at its end. What changes it further in front is an event of the journal each time, so that
-the same journal gives the same view in every process.
+The list grows at its end. Every other change to it is an event in the journal, so that the same
+journal gives the same view in every process.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
-from acp_agent.agent.tokens import message_tokens
+from acp_agent.agent.token_count import message_tokens
+from acp_agent.events import Rewound
 from acp_agent.ids import CallId, MessageId
 from acp_agent.models.base import Message, ToolResult, UserSide, UserText
 
@@ -17,19 +18,20 @@ _HEAD_SHARE = 0.7  # of what a cut result keeps, the part that its beginning get
 
 LEFT_OUT = (
     "[Earlier parts of this conversation are not shown here for lack of room. The tool "
-    "session_search finds what was said and done in them.]"
+    "session_search finds them.]"
 )
-SUMMED_UP = (
-    "[Earlier parts of this conversation were summed up for lack of room. The tool session_search "
-    "finds what was said and done in them word for word.]"
+SUMMARISED = (
+    "[Earlier parts of this conversation were summarised for lack of room. The tool session_search "
+    "finds the originals.]"
 )
-SAID_BEFORE = "[What the user said at the beginning of this turn:]"
+TURN_BEGAN = "[What the user said at the beginning of this turn:]"
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """A message in its place. `id` is None where it holds the results of calls.
+    """A message of the conversation.
 
-    `turn` counts the turns from 1; `opens` whether it is what the user began the turn with.
+    `id` is None for the results of calls, `turn` counts the turns from 1, and `opens` is true for
+    the message with which the user began the turn.
     """
 
     message: Message
@@ -40,7 +42,7 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 
 class _Shortening(Struct, frozen=True, kw_only=True):
-    """How the view was before it was shortened, when `at` messages were there."""
+    """The state before the view was shortened, which happened behind `at` messages."""
 
     at: int
     first: int
@@ -50,16 +52,16 @@ class _Shortening(Struct, frozen=True, kw_only=True):
     left_out: bool
 
 
-class View:
+class ContextView:
     """The messages of a conversation, and which of them a model is sent.
 
     Attributes:
         entries: every message, in order.
         messages: what is sent.
         tokens: the estimate for what is sent.
-        first: the place in `entries` of the first message that is sent as it was.
-        cut: the place in `entries` before which results are cut.
-        changes: how often something in front was changed.
+        first: the index in `entries` of the first message that is sent itself.
+        cut: the index in `entries` before which results are cut.
+        changes: the number of changes that were not at the end.
     """
 
     def __init__(self) -> None:
@@ -71,113 +73,115 @@ class View:
         self.changes = 0
         self._limit = 0  # characters of a result that is cut
         self._summary = ""
-        self._left_out = False  # whether turns are missing that no summary tells of
-        self._places: dict[MessageId, int] = {}
-        self._before: list[_Shortening] = []
+        self._left_out = False  # whether turns are left out that no summary covers
+        self._indexes: dict[MessageId, int] = {}
+        self._shortenings: list[_Shortening] = []
 
     @property
     def is_shortened(self) -> bool:
-        """Whether the model is sent less than all."""
+        """Whether the model is sent less than the whole conversation."""
         return self.first > 0 or self.cut > 0
 
     @property
     def summary(self) -> str:
-        """What stands in the place of the messages that are not sent; "" where nothing does."""
+        """The summary that replaces the messages that are not sent; "" if there is none."""
         return self._summary
 
-    def limit(self, wanted: int) -> int:
-        """The characters that are to be kept of further results, where so many are wanted.
+    def result_limit(self, wanted: int) -> int:
+        """Return the characters to keep of results: `wanted`, or fewer if some are cut already.
 
-        They are no more than are kept of those that are cut already: one number holds for all.
+        One limit applies to all results.
         """
         return min(wanted, self._limit) if self.cut > self.first else wanted
 
     def append(
-        self, message: Message, *, said: MessageId | None, turn: int, opens: bool = False
+        self, message: Message, message_id: MessageId | None, *, turn: int, opens: bool = False
     ) -> None:
-        """Add a message to the end; `said` is its id, where it does not hold results."""
+        """Add a message at the end; `message_id` is None for results."""
         tokens = message_tokens(message)
-        if said is not None:
-            self._places[said] = len(self.entries)
-        self.entries.append(Entry(message=message, id=said, turn=turn, opens=opens, tokens=tokens))
+        if message_id is not None:
+            self._indexes[message_id] = len(self.entries)
+        self.entries.append(
+            Entry(message=message, id=message_id, turn=turn, opens=opens, tokens=tokens)
+        )
         self.messages.append(message)
         self.tokens += tokens
 
-    def place(self, message: MessageId | None) -> int:
-        """Where a message stands in `entries`; None stands behind the last one.
+    def index_of(self, message: MessageId | None) -> int:
+        """Return the index of a message in `entries`; that of None is behind the last one.
 
-        One that is not among them counts as the first, so that nothing is shortened for it.
+        An unknown message counts as the first, so that nothing is shortened because of it.
         """
-        return len(self.entries) if message is None else self._places.get(message, 0)
+        return len(self.entries) if message is None else self._indexes.get(message, 0)
 
     def has(self, message: MessageId) -> bool:
-        """Whether a message is among the entries."""
-        return message in self._places
+        """Return whether a message is among the entries."""
+        return message in self._indexes
 
-    def copy(self) -> View:
-        """The same as another one, which no change of this one reaches."""
-        other = View()
-        other.become(self)
+    def copy(self) -> ContextView:
+        """Return an independent copy."""
+        other = ContextView()
+        other.restore(self)
         return other
 
-    def become(self, other: View) -> None:
-        """Be what another one is."""
+    def restore(self, other: ContextView) -> None:
+        """Take over the state of another view."""
         if other is self:
             return
         self.entries[:] = other.entries
         self.first, self.cut = other.first, other.cut
         self._limit, self._summary = other._limit, other._summary
         self._left_out = other._left_out
-        self._places = dict(other._places)
-        self._before = list(other._before)
+        self._indexes = dict(other._indexes)
+        self._shortenings = list(other._shortenings)
         self._rebuild()
 
     def leave_out(self, before: int) -> None:
-        """Send nothing of what stands before this place, but for an earlier part's summary."""
+        """Stop sending the messages before an index; a summary of earlier ones remains."""
         if before > self.first:
-            self._remember()
+            self._save_state()
             self.first, self._left_out = before, True
             self._rebuild()
 
-    def sum_up(self, before: int, summary: str) -> None:
-        """Send a summary in the place of what stands before this place."""
-        self._remember()
+    def summarize(self, before: int, summary: str) -> None:
+        """Send a summary instead of the messages before an index."""
+        self._save_state()
         self.first, self._summary = max(before, self.first), summary
         self._left_out = False
         self._rebuild()
 
     def cut_results(self, before: int, limit: int) -> None:
-        """Cut the results before this place to `limit` characters, and leave their pictures out."""
-        self._remember()
+        """Cut the results before an index to `limit` characters and leave out their pictures."""
+        self._save_state()
         self.cut, self._limit = max(before, self.cut), limit
         self._rebuild()
 
     def truncate(self, count: int) -> None:
-        """Forget all but the first `count` messages, and what was shortened after they came."""
+        """Remove all but the first `count` messages, and undo what was shortened after these."""
         del self.entries[count:]
-        while self._before and self._before[-1].at > count:
-            was = self._before.pop()
+        while self._shortenings and self._shortenings[-1].at > count:
+            was = self._shortenings.pop()
             self.first, self.cut = was.first, was.cut
             self._limit, self._summary, self._left_out = was.limit, was.summary, was.left_out
-        self._places = {
-            entry.id: place for place, entry in enumerate(self.entries) if entry.id is not None
+        self._indexes = {
+            entry.id: index for index, entry in enumerate(self.entries) if entry.id is not None
         }
         self._rebuild()
 
-    def amend(self, of: str, text: str) -> None:
-        """Add text to the message, or to the result of the call, that has the id `of`."""
-        for place in range(len(self.entries) - 1, -1, -1):
-            entry = self.entries[place]
-            amended = _amended(entry, of, text)
+    def add_text(self, of: str, text: str) -> None:
+        """Add text to a message, or to the result of a call, with the id `of`."""
+        for index in range(len(self.entries) - 1, -1, -1):
+            entry = self.entries[index]
+            amended = _with_text(entry, of, text)
             if amended is not None:
-                self.entries[place] = msgspec.structs.replace(
+                self.entries[index] = msgspec.structs.replace(
                     entry, message=amended, tokens=message_tokens(amended)
                 )
                 self._rebuild()
                 return
 
     def cut_tokens(self, before: int, limit: int) -> int:
-        """The estimate for what cutting the results before this place would save."""
+        """Return the estimated tokens that cutting the results before an index would save."""
         if before <= self.cut and limit >= self._limit:
             return 0
         start = self.first if limit < self._limit else max(self.first, self.cut)
@@ -187,8 +191,8 @@ class View:
             if entry.id is None and (cut := cut_message(entry.message, limit)) is not entry.message
         )
 
-    def _remember(self) -> None:
-        self._before.append(
+    def _save_state(self) -> None:
+        self._shortenings.append(
             _Shortening(
                 at=len(self.entries),
                 first=self.first,
@@ -204,43 +208,43 @@ class View:
         head = self._head()
         self.messages[:] = [] if head is None else [head]
         self.tokens = 0 if head is None else message_tokens(head)
-        for place, entry in enumerate(self.entries[self.first :], self.first):
+        for index, entry in enumerate(self.entries[self.first :], self.first):
             message, tokens = entry.message, entry.tokens
-            if place < self.cut and entry.id is None:
+            if index < self.cut and entry.id is None:
                 message, tokens = self._cut(entry)
             self.messages.append(message)
             self.tokens += tokens
 
     def _cut(self, entry: Entry) -> tuple[Message, int]:
-        """A message of results as it is cut, and the estimate for it."""
+        """Return a message of results after the cut, and the estimate for it."""
         message = cut_message(entry.message, self._limit)
         return message, entry.tokens if message is entry.message else message_tokens(message)
 
     def _head(self) -> UserSide | None:
-        """What stands for the messages that are not sent."""
+        """Return the message that replaces the ones that are not sent."""
         if not self.first:
             return None
         parts: list[UserText] = []
         if self._summary:
-            parts.append(UserText(f"{SUMMED_UP}\n\n{self._summary}"))
+            parts.append(UserText(f"{SUMMARISED}\n\n{self._summary}"))
         if self._left_out:
             parts.append(UserText(LEFT_OUT))
-            words = self._words_before()
-            if words:
-                parts += [UserText(SAID_BEFORE), *words]
+            texts = self._texts_of_turn()
+            if texts:
+                parts += [UserText(TURN_BEGAN), *texts]
         return UserSide(tuple(parts))
 
-    def _words_before(self) -> list[UserText]:
-        """What the user said in the turn that goes on behind the cut: the model works on that."""
+    def _texts_of_turn(self) -> list[UserText]:
+        """Return what the user wrote in the turn that continues behind the cut."""
         if self.first >= len(self.entries):
             return []
-        going_on = self.entries[self.first]
-        if going_on.opens:
+        continued = self.entries[self.first]
+        if continued.opens:
             return []
         return [
             part
             for entry in self.entries[: self.first]
-            if entry.turn == going_on.turn
+            if entry.turn == continued.turn
             and entry.id is not None
             and isinstance(entry.message, UserSide)
             for part in entry.message.parts
@@ -248,8 +252,31 @@ class View:
         ]
 
 
+class Branches:
+    """The views that rewinds left, each as it was right before its rewind."""
+
+    def __init__(self) -> None:
+        self._left: dict[str, ContextView] = {}
+
+    def rewind(self, view: ContextView, event: Rewound, turn: int) -> None:
+        """Change a view back to what it was at the point of a rewind; no-op if that is unknown."""
+        before = view.copy()
+        point = MessageId(event.to)
+        if event.to in self._left:
+            view.restore(self._left[event.to])
+        else:
+            for left in (view, *reversed(self._left.values())):
+                if left.has(point):
+                    view.restore(left)
+                    view.truncate(left.index_of(point) + event.keeps_words)
+                    break
+        self._left[event.rewind] = before
+        if event.note:
+            view.append(UserSide((UserText(event.note),)), None, turn=turn)
+
+
 def cut_message(message: Message, limit: int) -> Message:
-    """A message whose results have at most about `limit` characters; 0: as it is."""
+    """Return a message whose results have at most about `limit` characters; 0: no limit."""
     if not limit or not isinstance(message, UserSide):
         return message
     parts = tuple(
@@ -260,7 +287,7 @@ def cut_message(message: Message, limit: int) -> Message:
 
 def _cut_result(result: ToolResult, limit: int) -> ToolResult:
     text = result.text
-    if len(text) > limit + 200:  # the note takes some room, too
+    if len(text) > limit + 200:  # the note has a length too
         head = int(limit * _HEAD_SHARE)
         tail = limit - head
         text = f"{text[:head]}\n{_note(result.call, len(text) - limit)}\n{text[-tail:]}"
@@ -277,7 +304,7 @@ def _note(call: CallId, count: int) -> str:
     )
 
 
-def _amended(entry: Entry, of: str, text: str) -> UserSide | None:
+def _with_text(entry: Entry, of: str, text: str) -> UserSide | None:
     message = entry.message
     if not isinstance(message, UserSide):
         return None

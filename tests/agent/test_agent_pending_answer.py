@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_agent.agent.open_answer import OpenAnswer
+from acp_agent.agent.pending_messages import PendingAnswer
 from acp_agent.events import ThoughtSealed
 from acp_agent.ids import MessageId
 from acp_agent.models.base import AnswerText, AnswerThought
@@ -11,11 +11,11 @@ SEALED = ThoughtSealed(message=MessageId("m"), provider="anthropic", seal={"data
 
 
 def test_a_hidden_thought_stands_behind_the_text_that_came_before_it() -> None:
-    answer = OpenAnswer()
-    answer.flow(AnswerText, "First, ")
-    answer.flow(AnswerText, "this.")
-    answer.seal(SEALED)
-    answer.flow(AnswerText, "Then that.")
+    answer = PendingAnswer()
+    answer.add_piece(AnswerText, "First, ")
+    answer.add_piece(AnswerText, "this.")
+    answer.end_thought(SEALED)
+    answer.add_piece(AnswerText, "Then that.")
     assert answer.parts() == (
         AnswerText("First, this."),
         AnswerThought(text="", provider="anthropic", seal={"data": "x"}),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, strategies as st
 
-from acp_agent.agent.loop_guard import LoopGuard, Patience
+from acp_agent.agent.loop_detection import LoopDetector, LoopLimits
 from acp_agent.content import TextBlock
 from acp_agent.events import (
     AnyEvent,
@@ -21,15 +21,15 @@ from acp_agent.events import (
 from acp_agent.ids import CallId, MessageId
 
 Given = tuple[str, str, str, bool]  # tool, arguments, result, failed
-DEFAULT = Patience()
+DEFAULT = LoopLimits()
 KINDS: dict[str, ToolKind] = {"read": "read", "write": "edit", "shell": "execute"}
 
 
 class Run:
     """Feeds calls to a guard as the journal has them, and heeds it as a turn does."""
 
-    def __init__(self, patience: Patience = DEFAULT) -> None:
-        self.guard = LoopGuard()
+    def __init__(self, patience: LoopLimits = DEFAULT) -> None:
+        self.guard = LoopDetector()
         self.patience = patience
         self.events: list[AnyEvent] = []
         self.steps: list[str] = []
@@ -37,7 +37,7 @@ class Run:
 
     def feed(self, *events: AnyEvent) -> None:
         self.events += events
-        self.guard.take(events)
+        self.guard.feed(events)
 
     def answer(self, *calls: Given, decision: LoopDecision = "go_on") -> str:
         """One answer's calls; gives the step that was due behind them."""
@@ -194,7 +194,7 @@ def test_searches_that_find_nothing_are_no_row_of_errors() -> None:
                 exit_code=1,
             ),
         )
-        assert run.guard.due(Patience()) is None
+        assert run.guard.due(LoopLimits()) is None
 
 
 @pytest.mark.parametrize(
@@ -241,11 +241,11 @@ def test_a_session_that_is_opened_again_knows_what_was_before() -> None:
 
 
 def test_a_step_that_is_turned_off_is_left_out() -> None:
-    run = Run(Patience(told=2, asked=0, stopped=4))
+    run = Run(LoopLimits(told=2, asked=0, stopped=4))
     for _ in range(4):
         run.answer(read())
     assert run.steps == ["", "told", "", "stopped"]
-    off = Run(Patience(0, 0, 0))
+    off = Run(LoopLimits(0, 0, 0))
     for _ in range(20):
         assert off.answer(read()) == ""
 
@@ -253,14 +253,14 @@ def test_a_step_that_is_turned_off_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("patience", "steps"),
     [
-        (Patience(told=3, asked=5, stopped=4), ["", "", "told", "stopped"]),
-        (Patience(told=8, asked=5, stopped=3), ["", "", "stopped"]),
-        (Patience(told=2, asked=2, stopped=2), ["", "told", "asked", "stopped"]),
-        (Patience(told=6, asked=0, stopped=4), ["", "", "", "stopped"]),
+        (LoopLimits(told=3, asked=5, stopped=4), ["", "", "told", "stopped"]),
+        (LoopLimits(told=8, asked=5, stopped=3), ["", "", "stopped"]),
+        (LoopLimits(told=2, asked=2, stopped=2), ["", "told", "asked", "stopped"]),
+        (LoopLimits(told=6, asked=0, stopped=4), ["", "", "", "stopped"]),
     ],
 )
 def test_a_step_that_would_come_after_a_later_one_is_left_out(
-    patience: Patience, steps: list[str]
+    patience: LoopLimits, steps: list[str]
 ) -> None:
     run = Run(patience)
     for _ in steps:
@@ -269,7 +269,7 @@ def test_a_step_that_would_come_after_a_later_one_is_left_out(
 
 
 def test_a_single_call_is_no_loop_whatever_the_settings() -> None:
-    run = Run(Patience(told=0, asked=0, stopped=1))
+    run = Run(LoopLimits(told=0, asked=0, stopped=1))
     for number in range(9):
         run.answer(read(f"f{number}"))
     assert not any(run.steps)
@@ -284,7 +284,7 @@ def test_calls_that_the_user_stopped_are_no_loop() -> None:
             ToolCalled(call=call, message=MessageId("m"), name="x", arguments="{}", title="x"),
             ToolEnded(call=call, failed=True, cancelled=True, result="stopped"),
         )
-        assert run.guard.due(Patience()) is None
+        assert run.guard.due(LoopLimits()) is None
 
 
 STEPS = st.sampled_from(
@@ -326,7 +326,7 @@ def test_the_guard_is_a_fold(calls: Sequence[Given | None], cut: int) -> None:
             run.say()
         else:
             run.answer(call)
-    pieces = LoopGuard()
-    pieces.take(run.events[:cut])
-    pieces.take(run.events[cut:])
-    assert pieces.due(Patience()) == run.guard.due(Patience())
+    pieces = LoopDetector()
+    pieces.feed(run.events[:cut])
+    pieces.feed(run.events[cut:])
+    assert pieces.due(LoopLimits()) == run.guard.due(LoopLimits())

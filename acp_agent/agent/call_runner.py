@@ -1,8 +1,8 @@
-"""The tool calls of one answer: validate, judge, ask, run, report.
+"""Runs the tool calls of one answer: validate, prepare, check permission, run, record the result.
 
-Calls that do not concern each other run side by side. One that touches what an earlier one touches
-waits for that one to end, and is not even prepared before, so that it sees what the earlier one
-did. The user is asked about one call at a time, in the order of the calls.
+Calls that do not conflict run at the same time. A call that touches what an earlier one touches is
+prepared only after that one has ended, so that it sees the changes. The user is asked about one
+call at a time, in the order of the calls.
 """
 
 from __future__ import annotations
@@ -13,17 +13,11 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel
 
-from acp_agent.agent.answer import ProposedCall
-from acp_agent.agent.call_order import Place
 from acp_agent.agent.call_permissions import CallPermissions
-from acp_agent.agent.cleaning import clean_content, clean_object
-from acp_agent.agent.endings import (
-    cancelled,
-    stopped,
-)
-from acp_agent.agent.labels import label
-from acp_agent.agent.progress import CallProgress
+from acp_agent.agent.call_progress import CallProgress
 from acp_agent.agent.resources import TurnResources
+from acp_agent.agent.scrub_events import scrub_content, scrub_object
+from acp_agent.agent.tool_calls import ProposedCall, call_title, cancelled_ends, stopped_end
 from acp_agent.content import DiffPart, text_part
 from acp_agent.errors import (
     AcpAgentError,
@@ -36,7 +30,16 @@ from acp_agent.events import (
 )
 from acp_agent.permissions.access import Allow, CommandAccess, NoAccess
 from acp_agent.platform.descriptor_limit import explain_descriptor_limit
-from acp_agent.tools.base import EVERYTHING, NOTHING, AnyTool, Outcome, Prepared, limit_result
+from acp_agent.tools.base import (
+    EVERYTHING,
+    NOTHING,
+    AnyTool,
+    Outcome,
+    Prepared,
+    Touches,
+    conflict,
+    limit_result,
+)
 from acp_agent.tools.file_changes import refuse_hidden
 from acp_agent.workspace.scrub import scrub
 
@@ -56,19 +59,19 @@ class CallRunner:
         """Run all calls; each has ended when this returns or is cancelled.
 
         Returns:
-            Whether the turn is to end here: a tool asked for it, to let the user answer, or the
-            user refused a call and the settings say so.
+            Whether the turn ends here: a tool asked for it, to let the user reply, or the user
+            refused a call and the settings say so.
         """
         for call in calls:
             self._turn.tools.open_calls.add(call.call)
-        places: list[Place] = []
+        scheduled: list[_ScheduledCall] = []
         for call in calls:
-            places.append(Place(call, places))
+            scheduled.append(_ScheduledCall(call, scheduled))
         try:
-            # All tasks are there from the beginning: one that still waits can be stopped at once.
+            # All tasks exist from the beginning, so that a call that still waits can be stopped.
             async with asyncio.TaskGroup() as group:
-                for place in places:
-                    group.create_task(self._take(place))
+                for one in scheduled:
+                    group.create_task(self._run_one(one))
         except BaseExceptionGroup as failures:
             await self._close_open(calls)
             raise failures.exceptions[0] from failures
@@ -77,17 +80,17 @@ class CallRunner:
             raise
         return self._end_turn or self._permissions.end_turn
 
-    async def _take(self, place: Place) -> None:
-        """All of one call. It ends alone where the user stops it; the turn's end goes further."""
-        call, task = place.call, asyncio.current_task()
+    async def _run_one(self, scheduled: _ScheduledCall) -> None:
+        """Run one call to its end. A stop by the user ends it alone; a cancelled turn ends all."""
+        call, task = scheduled.call, asyncio.current_task()
         assert task is not None
         try:
-            if not self._turn.tools.open_calls.runs_in(call.call, task):
+            if not self._turn.tools.open_calls.set_task(call.call, task):
                 await self._end_stopped(call)
                 return
-            prepared = await self._prepare(place)
+            prepared = await self._prepare(scheduled)
             if prepared is not None:
-                place.judged.set()
+                scheduled.decided.set()
                 async with self._running:
                     await self._execute(call, prepared)
         except asyncio.CancelledError:
@@ -95,48 +98,49 @@ class CallRunner:
                 raise
             await self._end_stopped(call)
         finally:
-            place.leave()
+            scheduled.release()
 
     async def _end_stopped(self, call: ProposedCall) -> None:
         if self._turn.tools.open_calls.remove(call.call):
-            await self._turn.journal.emit(stopped(call.call))
+            await self._turn.journal.emit(stopped_end(call.call))
 
     async def _close_open(self, calls: Sequence[ProposedCall]) -> None:
-        """End what did not end by itself; the editor must not show a call running for ever."""
+        """End the calls that are still open; the editor must not show one running forever."""
         removed = [call.call for call in calls if self._turn.tools.open_calls.remove(call.call)]
-        await self._turn.journal.emit(*cancelled(removed))
+        await self._turn.journal.emit(*cancelled_ends(removed))
 
-    async def _prepare(self, place: Place) -> Prepared | None:
-        """Everything before the call may run. None: it ended here."""
-        call = place.call
+    async def _prepare(self, scheduled: _ScheduledCall) -> Prepared | None:
+        """Do everything before the call may run; None if it ended here."""
+        call = scheduled.call
         try:
-            tool, params = await self._declare(place)
-            await place.unhindered()
+            tool, params = await self._declare(scheduled)
+            await scheduled.wait_for_conflicts()
             prepared = await tool.prepare(params)
             for part in prepared.content:
                 if isinstance(part, DiffPart):
                     await asyncio.to_thread(refuse_hidden, part, self._turn.journal.secrets)
             await self._show(call, prepared)
-            prepared = await self._permissions.ask_for(place, tool, prepared)
+            prepared = await self._permissions.require(
+                call, tool, prepared, wait_to_ask=scheduled.wait_for_decisions
+            )
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001 - a tool that breaks must not end the turn
-            await self._failed(call, error)
+            await self._fail_with(call, error)
         else:
             return prepared
         return None
 
-    async def _declare(self, place: Place) -> tuple[AnyTool, BaseModel]:
-        """Find out what the call touches, once the calls before it have said what they do.
+    async def _declare(self, scheduled: _ScheduledCall) -> tuple[AnyTool, BaseModel]:
+        """Find out what the call touches, once all earlier calls have declared it.
 
-        Where a path leads is looked up behind the calls that may change that: those that touch
-        everything.
+        Paths are resolved after the calls that may change them: those that touch everything.
 
         Raises:
             ToolError: there is no such tool, or the arguments are wrong.
         """
-        await place.behind_what_may_do_all()
-        toolset, call = self._turn.tools.toolset, place.call
+        await scheduled.wait_for_declarations()
+        toolset, call = self._turn.tools.toolset, scheduled.call
         tool = toolset.get(call.name)
         params = toolset.validate(tool, call.arguments)
         try:
@@ -144,19 +148,19 @@ class CallRunner:
             if touches.unless_granted and await self._is_trusted(tool, params):
                 touches = NOTHING
         except AcpAgentError:
-            touches = EVERYTHING  # it will fail when it is prepared, and say why
-        place.declare(touches)
+            touches = EVERYTHING  # preparing it will fail with the reason
+        scheduled.declare(touches)
         return tool, params
 
     async def _is_trusted(self, tool: AnyTool, params: BaseModel) -> bool:
-        """Whether the user has allowed the tool for good."""
+        """Return whether a remembered grant allows the tool."""
         verdict = await self._permissions.judge(await tool.prepare(params))
         return isinstance(verdict, Allow) and verdict.by == "grant"
 
     async def _show(self, call: ProposedCall, prepared: Prepared) -> None:
-        shown, _ = label(self._turn.tools.toolset, call.name, call.arguments)
+        shown, _ = call_title(self._turn.tools.toolset, call.name, call.arguments)
         title = prepared.title if prepared.title != shown else None
-        content = clean_content(prepared.content, self._turn.journal.secrets) or None
+        content = scrub_content(prepared.content, self._turn.journal.secrets) or None
         locations = prepared.locations or None
         if title is not None or content is not None or locations is not None:
             await self._turn.journal.emit(
@@ -173,7 +177,7 @@ class CallRunner:
     async def _run(self, call: ProposedCall, prepared: Prepared) -> None:
         access = prepared.access if isinstance(prepared.access, CommandAccess) else None
         cwd = None if access is None else access.cwd
-        stop = None if cwd is None else self._turn.tools.open_calls.has_command(call.call)
+        stop = None if cwd is None else self._turn.tools.open_calls.add_command(call.call)
         await self._turn.tools.save_files(prepared.access)
         await self._turn.journal.emit(ToolStarted(call=call.call, cwd=cwd))
         only_reads = access is not None and access.only_reads
@@ -183,18 +187,18 @@ class CallRunner:
         try:
             outcome = await prepared.run(progress)
             await progress.flush()
-            ended = await self._ended(call, outcome)
+            ended = await self._end_of(call, outcome)
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001 - a tool that breaks must not end the turn
-            await self._failed(call, error)
+            await self._fail_with(call, error)
         else:
             self._end_turn = self._end_turn or outcome.end_turn
             self._turn.tools.open_calls.remove(call.call)
             await self._turn.journal.emit(ended)
 
-    async def _ended(self, call: ProposedCall, outcome: Outcome) -> ToolEnded:
-        """What a call gave, without secrets and no longer than a model takes."""
+    async def _end_of(self, call: ProposedCall, outcome: Outcome) -> ToolEnded:
+        """Return the end of a call: its outcome without secrets and of limited length."""
         turn = self._turn
         text = scrub(outcome.text, turn.journal.secrets)
         return ToolEnded(
@@ -202,18 +206,18 @@ class CallRunner:
             failed=outcome.failed,
             result=await limit_result(text, turn.tools.workspace.outputs, call.call),
             images=outcome.images,
-            content=clean_content(outcome.content, turn.journal.secrets),
+            content=scrub_content(outcome.content, turn.journal.secrets),
             locations=outcome.locations,
-            raw_output=clean_object(outcome.raw_output, turn.journal.secrets),
+            raw_output=scrub_object(outcome.raw_output, turn.journal.secrets),
             exit_code=outcome.exit_code,
             signal=outcome.signal,
             wrote=outcome.wrote,
         )
 
-    async def _failed(self, call: ProposedCall, error: Exception) -> None:
-        """End a call that failed, and go on; but not where it failed because the turn is stopped.
+    async def _fail_with(self, call: ProposedCall, error: Exception) -> None:
+        """End a call that failed; raise CancelledError if it failed because the turn is cancelled.
 
-        Something that is cancelled may break on its way out, and so hide that it was.
+        A tool that is cancelled may raise another error on its way out, which hides that.
         """
         task = asyncio.current_task()
         if task is not None and task.cancelling():
@@ -223,16 +227,68 @@ class CallRunner:
             shown = error.shown if isinstance(error, AcpAgentError) else ""
             await self._fail(call, limited or str(error), shown=limited or shown)
             return
-        # The model and the user are told that it broke; the details are for the log.
+        # The details go to the log only.
         _log.error("tool %s broke in call %s", call.name, call.call, exc_info=error)
         await self._fail(
             call, f"The tool {call.name} broke; the log has the details under {call.call}."
         )
 
     async def _fail(self, call: ProposedCall, why: str, *, shown: str = "") -> None:
-        """End a call that failed: `why` is for the model, and for the user where `shown` is ""."""
+        """End a call that failed: `why` is for the model, `shown` (or `why`) for the user."""
         why, shown = (scrub(text, self._turn.journal.secrets) for text in (why, shown or why))
         self._turn.tools.open_calls.remove(call.call)
         await self._turn.journal.emit(
             ToolEnded(call=call.call, failed=True, result=why, content=(text_part(shown),))
         )
+
+
+class _ScheduledCall:
+    """A call and what it waits for among the calls before it.
+
+    Attributes:
+        call: the call.
+        touches: what it reads and writes, once `declared` is set.
+        declared: set when `touches` is known.
+        decided: set when the user no longer has to be asked about it.
+        ended: set when it has ended or will never begin.
+    """
+
+    def __init__(self, call: ProposedCall, earlier: Sequence[_ScheduledCall]) -> None:
+        self.call = call
+        self._earlier = tuple(earlier)
+        self.touches = EVERYTHING
+        self.declared = asyncio.Event()
+        self.decided = asyncio.Event()
+        self.ended = asyncio.Event()
+
+    def declare(self, touches: Touches) -> None:
+        """Set what the call touches."""
+        self.touches = touches
+        self.declared.set()
+
+    def release(self) -> None:
+        """Let no call wait for this one any longer."""
+        self.declared.set()
+        self.decided.set()
+        self.ended.set()
+
+    async def wait_for_declarations(self) -> None:
+        """Wait until all earlier calls are declared, and those that touch everything have ended.
+
+        Those may change where a path leads.
+        """
+        for call in self._earlier:
+            await call.declared.wait()
+            if call.touches.alone:
+                await call.ended.wait()
+
+    async def wait_for_conflicts(self) -> None:
+        """Wait until the earlier calls that touch the same things have ended."""
+        for call in self._earlier:
+            if conflict(call.touches, self.touches):
+                await call.ended.wait()
+
+    async def wait_for_decisions(self) -> None:
+        """Wait until all earlier calls are allowed or refused."""
+        for call in self._earlier:
+            await call.decided.wait()

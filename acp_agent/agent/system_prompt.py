@@ -15,7 +15,7 @@ def _text(name: str) -> str:
 
 
 def agent_prompt(own: str) -> str:
-    """Return an agent's own prompt with the rules that hold for every agent behind it."""
+    """Return an agent definition's own prompt, followed by the rules for every agent."""
     return f"{own}\n\n{_text('system_rules.md')}"
 
 
@@ -26,14 +26,13 @@ def system_prompt(
     instructions: str,
     given: SystemPromptGiven | None = None,
 ) -> str:
-    """The system prompt of a session; the same arguments give the same bytes.
+    """Return the system prompt of a session; the same arguments give the same bytes.
 
     Args:
-        cwd: the working folder.
-        directories: the further folders that the editor opened.
+        cwd: the working directory.
+        directories: the further directories that the editor opened.
         instructions: what AGENTS.md files say, from the most general to the most specific.
-        given: what the editor gave; it stands in the place of the agent's own words where it
-            overrides them, and has the last word otherwise.
+        given: the editor's prompt; it overrides the agent's own prompt or is appended to it.
     """
     if given is not None and given.mode == "override":
         template = given.text

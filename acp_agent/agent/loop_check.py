@@ -1,26 +1,25 @@
-"""What is done about a model that goes round in circles: it is told, the user is asked, it ends."""
+"""Reacts to loops: tells the model, then asks the user, then ends the turn."""
 
 from __future__ import annotations
 
-from acp_agent.agent.loop_guard import Loop, Patience
+from acp_agent.agent.loop_detection import Loop, LoopLimits
 from acp_agent.agent.resources import Tools, TurnResources
-from acp_agent.agent.spoken import spoken
 from acp_agent.errors import ToolError
-from acp_agent.events import LoopDecision, LoopNoticed, NoticeShown, StopReason
+from acp_agent.events import LoopDecision, LoopNoticed, NoticeShown, StopReason, agent_message
 from acp_agent.tools.base import Question
 
 GO_ON, STOP = "Go on", "Stop"
 STOPPED = "Stopped here, as you decided. Say how to go on."
 
 
-async def heed_loops(turn: TurnResources) -> StopReason | None:
-    """Look at the calls that have just ended; why the turn is to end, where it is.
+async def check_loops(turn: TurnResources) -> StopReason | None:
+    """Check the calls that have just ended for loops; return why the turn has to end, if it has.
 
     Raises:
         StoreError: the journal could not be written.
     """
-    due = turn.journal.loop_guard.due(
-        Patience(*turn.limits.loop_rounds), lambda name: _polls(turn.tools, name)
+    due = turn.journal.loop_detector.due(
+        LoopLimits(*turn.limits.loop_rounds), lambda name: _polls(turn.tools, name)
     )
     if due is None:
         return None
@@ -39,7 +38,7 @@ async def heed_loops(turn: TurnResources) -> StopReason | None:
 
 async def _end(turn: TurnResources, loop: Loop, noticed: LoopNoticed) -> StopReason:
     why = f"{_described(loop)} The turn was ended for that. Say how to go on."
-    await turn.journal.emit(noticed, *spoken(turn.user.translate.rendered(why)))
+    await turn.journal.emit(noticed, *agent_message(turn.user.translate.rendered(why)))
     return "max_turn_requests"
 
 
@@ -57,12 +56,12 @@ async def _ask(turn: TurnResources, loop: Loop, noticed: LoopNoticed) -> StopRea
     answer = await turn.user.ask_question(loop.call, question)
     if answer is None and not turn.user.can_reply:
         return await _end(turn, loop, noticed)
-    if answer is None:  # this editor shows no forms
+    if answer is None:  # this editor cannot show forms
         how = translate("Say so, or say what to do instead.")
-        await turn.journal.emit(noticed, *spoken(f"{text} {how}"))
+        await turn.journal.emit(noticed, *agent_message(f"{text} {how}"))
         return "end_turn"
     if answer.declined or answer.text == stop:
-        await turn.journal.emit(_with(noticed, decision="stop"), *spoken(translate(STOPPED)))
+        await turn.journal.emit(_with(noticed, decision="stop"), *agent_message(translate(STOPPED)))
         return "end_turn" if turn.user.can_reply else "max_turn_requests"
     if answer.text == go_on:
         await turn.journal.emit(_with(noticed, decision="go_on"))
@@ -91,7 +90,7 @@ def _polls(tools: Tools, name: str) -> bool:
 
 
 def _described(loop: Loop) -> str:
-    """The loop in words for the user."""
+    """Describe a loop to the user."""
     match loop.kind:
         case "repeat":
             return (
@@ -109,7 +108,7 @@ def _described(loop: Loop) -> str:
 
 
 def _note(loop: Loop) -> str:
-    """The loop in words for the model."""
+    """Describe a loop to the model."""
     match loop.kind:
         case "repeat":
             what = (

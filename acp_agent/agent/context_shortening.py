@@ -1,0 +1,317 @@
+"""Shortens a context that has become too long, before the model is asked.
+
+The cheapest way comes first: old results are cut. If that does not help, the older part is
+summarised; if that is impossible, it is left out.
+"""
+
+from __future__ import annotations
+
+from acp_agent.agent.compaction import compact
+from acp_agent.agent.context_size import (
+    ContextLimits,
+    context_limits,
+    estimate_ratio,
+    next_request_tokens,
+)
+from acp_agent.agent.context_view import ContextView
+from acp_agent.agent.resources import TurnResources
+from acp_agent.agent.token_count import tool_tokens
+from acp_agent.events import ContextTrimmed, NoticeShown, UsageReported
+from acp_agent.models.base import ModelInfo, UserSide
+
+LEFT_OUT_TITLE = "The oldest turns are no longer sent to the model, for lack of room."
+TOO_LONG_TITLE = "The conversation was too long for the model; trying again with less of it."
+_KEPT_AFTER_OVERFLOW = 0.5  # of the context that was too long
+_RETRY_AFTER_OVERFLOW = 2 / 3  # of the context that was too long, the most that is tried again
+_MIN_COMPACTED = 500  # tokens; less is not worth a summary
+_SHORTER_RESULTS = (600, 200)  # characters, if the configured limit is too long
+
+
+async def shorten_if_needed(turn: TurnResources, model: ModelInfo) -> None:
+    """Shorten the context if the next request to a model would be too long, or the user asked.
+
+    Raises:
+        StoreError: the journal could not be written.
+    """
+    await turn.journal.settled()
+    context, settings = turn.journal.context, turn.limits.context
+    if settings.max_turns is not None:
+        trimmed = limit_turns(context.view, settings.max_turns)
+        if trimmed is not None:
+            await turn.journal.emit(trimmed)
+    focus = turn.user.take_compaction_request()
+    limits = context_limits(model, settings, context.refused.get(model.ref))
+    if focus is not None:
+        await compact_now(turn, model, focus)
+    if next_request_tokens(turn.journal, turn.tools, model) > limits.maximum:
+        await _shorten(turn, model, limits)
+
+
+async def shorten_after_overflow(turn: TurnResources, model: ModelInfo) -> bool:
+    """Shorten the context after a model refused it as too long; False if that is impossible.
+
+    Raises:
+        StoreError: the journal could not be written.
+    """
+    view = turn.journal.context.view
+    before, used = _estimate(turn), next_request_tokens(turn.journal, turn.tools, model)
+    limit = view.result_limit(turn.limits.context.max_result_characters)
+    await turn.journal.emit(trim_after_overflow(view, model.ref, used, limit))
+    maximum = before * _RETRY_AFTER_OVERFLOW
+    cut = cut_all_results(
+        view, used=_estimate(turn), maximum=maximum, ratio=1, limit=limit, min_saving=1
+    )
+    if cut is not None and _estimate(turn) > maximum:
+        await turn.journal.emit(cut)
+    # The note that something is left out takes tokens itself.
+    if _estimate(turn) >= before:
+        return False
+    await turn.journal.emit(NoticeShown(severity="warning", title=TOO_LONG_TITLE))
+    await _report_usage(turn, model)
+    return True
+
+
+async def compact_now(turn: TurnResources, model: ModelInfo, focus: str) -> str | None:
+    """Summarise the conversation on the user's request; return why not, or None on success."""
+    view = turn.journal.context.view
+    limits = context_limits(model, turn.limits.context, turn.journal.context.refused.get(model.ref))
+    index = len(view.entries)
+    if turn.journal.context.awaits_answer:
+        index = start_to_keep(view, 0)
+    tokens = sum(entry.tokens for entry in view.entries[view.first : index])
+    if tokens < _MIN_COMPACTED:
+        return "there is hardly anything to sum up"
+    why = await compact(
+        turn,
+        before=index,
+        max_tokens=min(limits.maximum // 4, tokens),
+        focus=focus,
+        models=_models(turn, model),
+    )
+    await _report_usage(turn, model)
+    return why
+
+
+async def _shorten(turn: TurnResources, model: ModelInfo, limits: ContextLimits) -> None:
+    context, settings = turn.journal.context, turn.limits.context
+    view = context.view
+    if not view.entries:
+        return
+    limit = view.result_limit(settings.max_result_characters)
+    ratio = estimate_ratio(context, model, turn.tools.toolset.measured(tool_tokens))
+    used = next_request_tokens(turn.journal, turn.tools, model)
+    before = cut_old_results(view, limits, used, ratio, limit)
+    if before is not None:
+        await turn.journal.emit(
+            ContextTrimmed(results_before=view.entries[before].id, result_limit=limit)
+        )
+        await _report_usage(turn, model)
+        return
+    index = start_to_keep(view, int(limits.recent / ratio))
+    tokens = sum(entry.tokens for entry in view.entries[view.first : index])
+    compacted, changes = False, view.changes
+    if settings.compaction and tokens * ratio >= max(_MIN_COMPACTED, 2 * _min_saving(limits)):
+        why = await compact(
+            turn,
+            before=index,
+            max_tokens=int(min(limits.maximum / 4 / ratio, tokens)),
+            models=_models(turn, model),
+        )
+        compacted = why is None
+    used = next_request_tokens(turn.journal, turn.tools, model)
+    if not compacted or used > limits.maximum:
+        trimmed = leave_out(view, limits, used, ratio, limit)
+        if trimmed is not None:
+            await turn.journal.emit(NoticeShown(severity="info", title=LEFT_OUT_TITLE), trimmed)
+            used = next_request_tokens(turn.journal, turn.tools, model)
+    if used > limits.maximum:
+        cut = cut_all_results(
+            view,
+            used=used,
+            maximum=limits.maximum,
+            ratio=ratio,
+            limit=limit,
+            min_saving=_min_saving(limits),
+        )
+        if cut is not None:
+            await turn.journal.emit(cut)
+    if view.changes > changes:
+        await _report_usage(turn, model)
+
+
+async def _report_usage(turn: TurnResources, model: ModelInfo) -> None:
+    await turn.journal.emit(
+        UsageReported(
+            used=next_request_tokens(turn.journal, turn.tools, model),
+            size=model.window,
+            cost=turn.budget.cost,
+        )
+    )
+
+
+def _estimate(turn: TurnResources) -> int:
+    """Return our own estimate for the next request, which depends on its length only."""
+    return turn.journal.context.tokens + turn.tools.toolset.measured(tool_tokens)
+
+
+def _models(turn: TurnResources, model: ModelInfo) -> list[ModelInfo]:
+    small = turn.models.small
+    return [small] if small.ref == model.ref else [small, model]
+
+
+# The functions below change nothing: they return what to shorten.
+
+
+def limit_turns(view: ContextView, max_turns: int) -> ContextTrimmed | None:
+    """Leave out old turns if there are more than `max_turns`; a quarter at once, for the cache."""
+    if not view.entries:
+        return None
+    last = view.entries[-1].turn
+    sent = view.entries[view.first :]
+    if not sent or last - sent[0].turn < max_turns:
+        return None
+    first = last - max(1, max_turns * 3 // 4) + 1
+    kept = next((entry for entry in sent if entry.opens and entry.turn >= first), None)
+    return None if kept is None else ContextTrimmed(keep_from=kept.id)
+
+
+def cut_old_results(
+    view: ContextView, limits: ContextLimits, used: int, ratio: float, limit: int
+) -> int | None:
+    """Return the index before which to cut results; None if that does not help enough.
+
+    Args:
+        view: the conversation.
+        limits: how many tokens it may take.
+        used: how many it takes.
+        ratio: the provider's tokens for one estimated token.
+        limit: characters to keep of a result.
+    """
+    before = _index_with_id(view, recent_from(view, int(limits.recent / ratio)))
+    saved = view.cut_tokens(before, limit) * ratio
+    return before if saved and used - saved <= limits.target else None
+
+
+def leave_out(
+    view: ContextView, limits: ContextLimits, used: int, ratio: float, limit: int
+) -> ContextTrimmed | None:
+    """Leave out the oldest turns and cut old results; None if that saves too little.
+
+    Args:
+        view: the conversation.
+        limits: how many tokens it may take.
+        used: how many it takes.
+        ratio: the provider's tokens for one estimated token.
+        limit: characters to keep of a result.
+    """
+    fixed = used - view.tokens * ratio
+    index = start_to_keep(view, max(0, int((limits.target - fixed) / ratio)))
+    if index <= view.first:
+        return None
+    before = max(index, _index_with_id(view, recent_from(view, int(limits.recent / ratio))))
+    saved = sum(entry.tokens for entry in view.entries[view.first : index])
+    if (saved + view.cut_tokens(before, limit)) * ratio < _min_saving(limits):
+        return None
+    return ContextTrimmed(
+        keep_from=view.entries[index].id,
+        results_before=view.entries[before].id,
+        result_limit=limit,
+    )
+
+
+def cut_all_results(
+    view: ContextView, *, used: float, maximum: float, ratio: float, limit: int, min_saving: float
+) -> ContextTrimmed | None:
+    """Cut all results, the newest too, as the last resort; None if it saves too little.
+
+    Args:
+        view: the conversation.
+        used: the tokens that it takes.
+        maximum: the tokens that it may take; results are cut shorter if `limit` is not enough.
+        ratio: the provider's tokens for one estimated token.
+        limit: characters to keep of a result.
+        min_saving: the tokens that must be saved.
+    """
+    saved = 0.0
+    for shorter in (limit, *(one for one in _SHORTER_RESULTS if one < limit)):
+        saved, limit = view.cut_tokens(len(view.entries), shorter) * ratio, shorter
+        if used - saved <= maximum:
+            break
+    return ContextTrimmed(results_before=None, result_limit=limit) if saved >= min_saving else None
+
+
+def trim_after_overflow(view: ContextView, model: str, used: int, limit: int) -> ContextTrimmed:
+    """Leave out about half of what a model refused as too long, and cut all results.
+
+    Args:
+        view: the conversation.
+        model: the model.
+        used: the tokens that it refused.
+        limit: characters to keep of a result.
+    """
+    index = start_to_keep(view, int(view.tokens * _KEPT_AFTER_OVERFLOW))
+    return ContextTrimmed(
+        keep_from=view.entries[index].id if index > view.first else None,
+        results_before=None,
+        result_limit=limit,
+        model=model,
+        overflow=used,
+    )
+
+
+def start_to_keep(view: ContextView, tokens: int) -> int:
+    """Return the index of the longest last part that makes sense alone, of at most `tokens`.
+
+    It begins with a turn if one begins in it, else with an answer of the model. What the model has
+    not answered yet is always kept, so the part may be longer.
+    """
+    unanswered = _unanswered(view)
+    fitting = [
+        index
+        for index in range(min(recent_from(view, tokens), unanswered), unanswered + 1)
+        if view.entries[index].id is not None
+    ]
+    turns = [index for index in fitting if view.entries[index].opens]
+    return next(iter(turns or fitting), view.first)
+
+
+def recent_from(view: ContextView, tokens: int) -> int:
+    """Return the index from which the messages take at most `tokens` by our estimate."""
+    index = len(view.entries)
+    while index > view.first:
+        tokens -= view.entries[index - 1].tokens
+        if tokens < 0:
+            break
+        index -= 1
+    return index
+
+
+def _min_saving(limits: ContextLimits) -> int:
+    """Return the tokens a change must save; the system prompt may fill a window too."""
+    return limits.maximum // 20
+
+
+def _unanswered(view: ContextView) -> int:
+    """Return the index of the first unanswered message, or of the answer whose results follow.
+
+    What an earlier turn left unanswered does not count: that may be the very message that is too
+    long, and would never be left out.
+    """
+    index = len(view.entries)
+    while index > view.first and isinstance(view.entries[index - 1].message, UserSide):
+        index -= 1
+        if view.entries[index].opens:
+            break
+    if index < len(view.entries) and view.entries[index].id is None:
+        index -= 1
+    return max(view.first, min(index, len(view.entries) - 1))
+
+
+def _index_with_id(view: ContextView, index: int) -> int:
+    """Return the next index whose message an event can name; results have no id."""
+    last = len(view.entries) - 1
+    while index < last and view.entries[index].id is None:
+        index += 1
+    while index > 0 and (index > last or view.entries[index].id is None):
+        index -= 1
+    return max(index, 0)

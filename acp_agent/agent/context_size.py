@@ -1,0 +1,107 @@
+"""How many tokens the context takes, and how many it may take.
+
+The provider's count of the last request is exact. Everything since is estimated, and the estimate
+is corrected by the ratio of the two in this session. Before the first count the estimate alone is
+used, which is higher than what most texts take.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from acp_agent.agent.context import Context
+from acp_agent.agent.resources import Journal, Tools, TurnResources
+from acp_agent.agent.token_count import MeasuredTokens, tool_tokens
+from acp_agent.config.types import ContextConfig
+from acp_agent.events import Usage, UsageReported
+from acp_agent.models.base import ModelInfo
+
+_LONGEST_ANSWER = 64_000  # tokens that requests ask for at most
+# Outside this range a provider's count cannot be right: that of a stub, or in another unit.
+_MIN_RATIO, _MAX_RATIO = 0.2, 4.0
+_MARGIN = 1.05  # for what is estimated by the ratio alone
+
+
+class ContextLimits(Struct, frozen=True, kw_only=True):
+    """How many tokens the context may take.
+
+    Above `maximum` it is shortened to `target`, which is far below: each change costs the
+    provider's cache, so changes are few and large. The last `recent` tokens stay as they are.
+    """
+
+    maximum: int
+    target: int
+    recent: int
+
+
+def context_limits(
+    model: ModelInfo, settings: ContextConfig, refused: int | None = None
+) -> ContextLimits:
+    """Return the limits of a conversation with a model.
+
+    Args:
+        model: the model.
+        settings: the fraction of its window to use, and the tokens to reserve for the answer.
+        refused: the lowest number of tokens that it refused as too many, if it did.
+    """
+    window = model.window if refused is None else min(model.window, refused)
+    reserved = settings.reserved_tokens
+    if reserved is None:
+        reserved = min(model.max_output, _LONGEST_ANSWER, window // 4)
+    maximum = max(min(int(window * settings.threshold), window - reserved), window // 10)
+    return ContextLimits(maximum=maximum, target=maximum * 6 // 10, recent=maximum // 4)
+
+
+def estimate_ratio(context: Context, model: ModelInfo, tools: int) -> float:
+    """Return the provider's tokens for one estimated token; at least 1 for an unmeasured model.
+
+    Args:
+        context: the conversation.
+        model: the model.
+        tools: the estimate for the tools.
+    """
+    measured = _plausible_measure(context, tools)
+    if measured is None:
+        return 1.0
+    found = measured.input / max(1, measured.asked + tools)
+    return found if measured.model == model.ref else max(found, 1.0)
+
+
+def used_tokens(context: Context, model: ModelInfo, tools: int) -> int:
+    """Return the tokens that the next request to a model will take, as well as is known.
+
+    Args:
+        context: the conversation.
+        model: the model.
+        tools: the estimate for the tools.
+    """
+    measured = _plausible_measure(context, tools)
+    if measured is None:
+        return context.tokens + tools
+    ratio = estimate_ratio(context, model, tools)
+    if measured.model == model.ref and measured.changes == context.view.changes:
+        since = context.tokens - measured.after
+        return measured.input + measured.output + int(since * ratio)
+    return int((context.tokens + tools) * ratio * _MARGIN)
+
+
+def next_request_tokens(journal: Journal, tools: Tools, model: ModelInfo) -> int:
+    """Return `used_tokens` of a session's next request with its tools."""
+    return used_tokens(journal.context, model, tools.toolset.measured(tool_tokens))
+
+
+def side_request_usage(turn: TurnResources, model: ModelInfo, usage: Usage) -> UsageReported:
+    """Charge a request that adds nothing to the context; return the event that reports the cost."""
+    return UsageReported(
+        used=next_request_tokens(turn.journal, turn.tools, turn.models.current),
+        size=turn.models.current.window,
+        cost=turn.budget.charge(model, usage),
+    )
+
+
+def _plausible_measure(context: Context, tools: int) -> MeasuredTokens | None:
+    measured = context.measured
+    if measured is None:
+        return None
+    ratio = measured.input / max(1, measured.asked + tools)
+    return measured if _MIN_RATIO <= ratio <= _MAX_RATIO else None

@@ -1,0 +1,286 @@
+"""Detects that a model repeats itself without progress.
+
+There are three kinds of loops. `repeat`: the same call with the same result, again and again.
+`cycle`: a few calls that repeat in the same order with the same results. `errors`: calls of one
+tool that fail with the same error, whatever their arguments.
+
+A call with other arguments or another result ends a repeat and a cycle; a changed file, or a call
+of the tool that succeeds, ends a series of errors. Polling is not a loop: calls of a tool that is
+meant for it (`Tool.polls`), commands that sleep or wait.
+
+A message of the user may change everything: rounds before it count only as far as one short of the
+first step.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import msgspec
+
+from acp_agent.events import (
+    Event,
+    LoopKind,
+    LoopNoticed,
+    LoopStep,
+    ToolCalled,
+    ToolEnded,
+    ToolKind,
+    TurnEnded,
+    TurnInterrupted,
+    UserMessage,
+)
+from acp_agent.ids import CallId
+
+LONGEST_CYCLE = 6  # calls
+MOST_ROUNDS = 40
+_MIN_ROUNDS = 2  # a single call is no loop
+_KEPT_STEPS = LONGEST_CYCLE * MOST_ROUNDS
+_CHANGES: tuple[ToolKind, ...] = ("edit", "delete", "move")
+_WAITS = r"(?:^|[;&|({\"\s]|\\n)(?:sleep|wait|watch|inotifywait|tail\s(?:[^;&|]*\s)?-\w*[fF])\b"
+
+
+_Call = tuple[ToolCalled, ToolEnded]
+_EVENTS = {ToolCalled, ToolEnded, UserMessage, LoopNoticed, TurnEnded, TurnInterrupted}
+
+
+class Loop(NamedTuple):
+    """A loop at the end of the calls: `rounds` repetitions over `span` calls."""
+
+    kind: LoopKind
+    rounds: int
+    span: int
+    call: CallId
+    tool: str
+
+
+class LoopLimits(NamedTuple):
+    """After how many rounds each step is due; 0: never."""
+
+    told: int = 3
+    asked: int = 5
+    stopped: int = 8
+
+    def steps(self) -> list[tuple[LoopStep, int]]:
+        """Return the steps that can be due, each with its number of rounds.
+
+        A step whose number is above that of a later step is never due.
+        """
+        steps: list[tuple[LoopStep, int]] = [
+            ("told", self.told),
+            ("asked", self.asked),
+            ("stopped", self.stopped),
+        ]
+        taken = [(step, max(rounds, _MIN_ROUNDS)) for step, rounds in steps if rounds]
+        return [
+            (step, rounds)
+            for index, (step, rounds) in enumerate(taken)
+            if all(rounds <= later for _, later in taken[index + 1 :])
+        ]
+
+
+class LoopDetector:
+    """Detects loops in a session's events. Feed it every event, in order."""
+
+    def __init__(self) -> None:
+        self._steps: list[Step] = []
+        self._new: list[_Call] = []  # not compared yet: most never are
+        self._count = 0  # of all steps so far
+        self._open: dict[CallId, ToolCalled] = {}  # in the order in which they were made
+        self._ends: dict[CallId, ToolEnded] = {}
+        self._message_at = 0  # the count of steps at the user's last message
+        self._last = CallId("")
+        self._noticed: LoopNoticed | None = None
+        self._noticed_at = 0
+
+    def feed(self, events: Iterable[Event]) -> None:
+        """Apply further events."""
+        for event in events:
+            kind = type(event)
+            if kind in _EVENTS:
+                self._apply(event)
+
+    def _apply(self, event: Event) -> None:
+        match event:
+            case ToolCalled():
+                self._open[event.call] = event
+            case ToolEnded() if event.call in self._open:
+                self._ends[event.call] = event
+                if len(self._ends) == len(self._open):
+                    self._end_answer()
+            case UserMessage() if not event.local:
+                self._note_message()
+            case LoopNoticed():
+                self._noticed, self._noticed_at = event, self._count
+                if event.decision == "said":
+                    self._note_message()
+            case TurnEnded() | TurnInterrupted():
+                self._open.clear()
+                self._ends.clear()
+            case _:
+                pass
+
+    def _note_message(self) -> None:
+        self._message_at, self._noticed = self._count, None
+
+    def _end_answer(self) -> None:
+        """Count the calls of one answer in their order, when all of them have ended."""
+        for call, called in self._open.items():
+            end = self._ends[call]
+            if not end.cancelled:  # a call that the user stopped is no loop
+                self._new.append((called, end))
+                self._count += 1
+                self._last = call
+        self._open.clear()
+        self._ends.clear()
+        if len(self._new) > 2 * _KEPT_STEPS:
+            del self._new[:-_KEPT_STEPS]
+
+    def _add_steps(self) -> None:
+        """Turn the calls that ended since the last time into steps."""
+        self._steps += [step_of(called, ended) for called, ended in self._new]
+        self._new.clear()
+        del self._steps[:-_KEPT_STEPS]
+
+    def due(
+        self, limits: LoopLimits, polls: Callable[[str], bool] = lambda _: False
+    ) -> tuple[LoopStep, Loop] | None:
+        """Return the step that is due now and its loop, if any.
+
+        No step is skipped: the user is not asked before the model was told.
+
+        Args:
+            limits: after how many rounds each step is due.
+            polls: whether the tool of a name is meant to be called repeatedly.
+        """
+        steps = limits.steps()
+        if not steps:
+            return None
+        self._add_steps()
+        loop = self._loop(polls, forgiven=max(0, steps[0][1] - 1))
+        if loop is None:
+            return None
+        taken = 0
+        if self._noticed is not None:
+            since = self._count - self._noticed_at
+            if since < loop.span:  # the same loop, whatever its kind is by now
+                names = [step for step, _ in steps]
+                taken = names.index(self._noticed.step) + 1 if self._noticed.step in names else 0
+        if taken < len(steps) and loop.rounds >= steps[taken][1]:
+            return steps[taken][0], loop
+        return None
+
+    def _loop(self, polls: Callable[[str], bool], forgiven: int) -> Loop | None:
+        """Return the loop with the most rounds."""
+        found = [self._cycle(period, polls, forgiven) for period in range(1, LONGEST_CYCLE + 1)]
+        found.append(self._errors(polls, forgiven))
+        loops = [loop for loop in found if loop is not None]
+        return max(loops, key=lambda loop: loop.rounds, default=None)
+
+    def _cycle(self, period: int, polls: Callable[[str], bool], forgiven: int) -> Loop | None:
+        steps = self._steps
+        block = steps[-period:]
+        if len(block) < period or any(_waits(step, polls) for step in block):
+            return None
+        rounds = 1
+        while steps[-(rounds + 1) * period : -rounds * period] == block:
+            rounds += 1
+        after = min(self._count - self._message_at, rounds * period) // period
+        return Loop(
+            kind="repeat" if period == 1 else "cycle",
+            rounds=after + min(rounds - after, forgiven),
+            span=rounds * period,
+            call=self._last,
+            tool=block[-1].name,
+        )
+
+    def _errors(self, polls: Callable[[str], bool], forgiven: int) -> Loop | None:
+        last = self._steps[-1] if self._steps else None
+        if last is None or not last.failed or last.is_silent or _waits(last, polls):
+            return None
+        before = after = span = 0
+        for back, step in enumerate(reversed(self._steps), 1):
+            if step.name == last.name:
+                if not step.failed or step.result != last.result:
+                    break
+                if back <= self._count - self._message_at:
+                    after += 1
+                else:
+                    before += 1
+                span = back
+            elif step.kind in _CHANGES and not step.failed:
+                break
+        return Loop(
+            kind="errors",
+            rounds=after + min(before, forgiven),
+            span=span,
+            call=self._last,
+            tool=last.name,
+        )
+
+
+def _waits(step: Step, polls: Callable[[str], bool]) -> bool:
+    if step.kind == "execute" and re.search(_WAITS, step.arguments):
+        return True
+    return polls(step.name)
+
+
+_WORD = re.compile(r"[\w./~@+-]+")
+_MIN_WORD = 3  # characters of an argument's word that is removed from an error
+_MAX_ARGUMENT = 10_000  # characters of an argument that are split into words
+_TIMES = re.compile(
+    r"(?<![\w.])\d+(?:\.\d+)? ?(?:[nmu\u00b5]?s|secs?|seconds?|min|minutes?)\b"
+    r"|(?<!\d)\d{1,2}:\d{2}:\d{2}(?:[.,]\d+)?(?!\d)"
+    r"|\b0x[0-9a-f]{6,}\b"  # a memory address
+)
+
+
+class Step(NamedTuple):
+    """A call that ended, without what does not matter when calls are compared.
+
+    That is the order of the arguments, and for a failure also the arguments themselves and the time
+    it took. The time that a success took may be what the model wants to know.
+    """
+
+    name: str
+    arguments: str
+    result: str
+    failed: bool
+    kind: ToolKind = "other"
+    is_silent: bool = False  # it failed without a reason
+
+
+def step_of(called: ToolCalled, ended: ToolEnded) -> Step:
+    """Return a call and its end for comparison."""
+    # A long result names the file with all of it, which contains the call's id.
+    result = ended.result.replace(called.call, "") if called.call in ended.result else ended.result
+    try:
+        given: object = msgspec.json.decode(called.arguments)
+        arguments = msgspec.json.encode(given, order="sorted").decode()
+    except (msgspec.MsgspecError, RecursionError):
+        given, arguments = None, called.arguments.strip()
+    return Step(
+        name=called.name,
+        arguments=arguments,
+        result=_error(result, given) if ended.failed else result,
+        failed=ended.failed,
+        kind=called.kind,
+        is_silent=ended.exit_code is not None and ended.result.startswith("[no output"),
+    )
+
+
+def _error(text: str, given: object) -> str:
+    """Return an error without the words of the arguments, so that it is equal for another path."""
+    values = given.values() if isinstance(given, dict) else ()
+    texts = {one for one in values if isinstance(one, str)}
+    for one in sorted((one for one in texts if one and one in text), key=len, reverse=True):
+        text = re.sub(rf"(?<!\w){re.escape(one)}(?!\w)", "\u2026", text)
+    words = {word.rstrip(".") for one in texts for word in _WORD.findall(one[:_MAX_ARGUMENT])}
+
+    def without(found: re.Match[str]) -> str:
+        word = found[0].rstrip(".")
+        return "\u2026" if len(word) >= _MIN_WORD and word in words else found[0]
+
+    return _TIMES.sub("\u2026", _WORD.sub(without, text))

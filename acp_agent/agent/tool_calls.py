@@ -1,0 +1,128 @@
+"""The tool calls of a turn: as the model made them, and until each has ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
+
+from acp_agent.errors import ToolError
+from acp_agent.events import ToolEnded, ToolKind
+from acp_agent.ids import CallId
+
+if TYPE_CHECKING:  # not needed before a prompt runs
+    from acp_agent.tools.toolset import Toolset
+
+CANCELLED_RESULT = (
+    "The user stopped the turn before this call ended; it may have taken effect in part."
+)
+STOPPED_RESULT = (
+    "The user stopped this call before it ended; it may have taken effect in part. Do not make it "
+    "again unless they ask for it."
+)
+
+
+class ProposedCall(Struct, frozen=True, kw_only=True):
+    """A tool call that the model made; nothing in it has been validated.
+
+    `shown` is `arguments` without secrets, for everyone but the tool.
+    """
+
+    call: CallId
+    name: str
+    arguments: str
+    shown: str
+
+
+class OpenCalls:
+    """The calls of a turn that have not ended; the user can stop each without stopping the turn.
+
+    A call is in here from the moment it is shown until its end is written.
+    """
+
+    def __init__(self) -> None:
+        self._tasks: dict[CallId, asyncio.Task[None] | None] = {}
+        self._commands: dict[CallId, asyncio.Event] = {}
+        self._stopped: set[CallId] = set()
+        self._by_user: set[CallId] = set()
+
+    def __len__(self) -> int:
+        """Return how many calls have not ended."""
+        return len(self._tasks)
+
+    def add(self, call: CallId, *, by_user: bool = False) -> None:
+        """Add a call before it is shown; `by_user` if the user made it instead of the model."""
+        self._tasks[call] = None
+        if by_user:
+            self._by_user.add(call)
+
+    def is_by_user(self, call: CallId) -> bool:
+        """Return whether the user made the call."""
+        return call in self._by_user
+
+    def set_task(self, call: CallId, task: asyncio.Task[None]) -> bool:
+        """Set the task that runs a call; return False if the user has stopped the call already."""
+        self._tasks[call] = task
+        return call not in self._stopped
+
+    def add_command(self, call: CallId) -> asyncio.Event:
+        """Register that a call runs a command; the event is set when the user stops it."""
+        return self._commands.setdefault(call, asyncio.Event())
+
+    def was_stopped(self, call: CallId) -> bool:
+        """Return whether the user stopped the call."""
+        return call in self._stopped
+
+    def remove(self, call: CallId) -> bool:
+        """Remove a call before its end is written; return False if that was done already."""
+        self._commands.pop(call, None)
+        known = call in self._tasks
+        self._tasks.pop(call, None)
+        return known
+
+    def stop(self, call: CallId) -> bool:
+        """Stop one call for the user; return False if it is unknown or has ended."""
+        if call not in self._tasks:
+            return False
+        if call not in self._stopped:
+            self._stopped.add(call)
+            task = self._tasks[call]
+            if task is not None:  # else it is stopped before it begins
+                task.cancel()
+        return True
+
+    def stop_command(self, call: CallId) -> bool:
+        """Stop the command of a call, which ends the call; return False if it runs none."""
+        command = self._commands.get(call)
+        if command is None:
+            return False
+        command.set()
+        return True
+
+
+def call_title(toolset: Toolset, name: str, arguments: str) -> tuple[str, ToolKind]:
+    """Return a title and a kind for a call whose tool or arguments may be invalid."""
+    try:
+        tool = toolset.get(name)
+    except ToolError:
+        return name or "Unnamed tool", "other"
+    try:
+        decoded: object = msgspec.json.decode(arguments)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        decoded = None
+    return tool.title(decoded if isinstance(decoded, dict) else {}), tool.kind
+
+
+def cancelled_ends(calls: Iterable[CallId]) -> list[ToolEnded]:
+    """Return the ends of calls that were open when the turn was cancelled."""
+    return [
+        ToolEnded(call=call, failed=True, cancelled=True, result=CANCELLED_RESULT) for call in calls
+    ]
+
+
+def stopped_end(call: CallId) -> ToolEnded:
+    """Return the end of a call that the user stopped while the turn continues."""
+    return ToolEnded(call=call, failed=True, cancelled=True, result=STOPPED_RESULT)
