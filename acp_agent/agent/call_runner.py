@@ -279,7 +279,7 @@ class _ScheduledCall:
         """
         for call in self._earlier:
             await call.declared.wait()
-            if call.touches.alone:
+            if call.touches.exclusive:
                 await call.ended.wait()
 
     async def wait_for_conflicts(self) -> None:

@@ -146,9 +146,7 @@ class _Compaction:
                     except AcpAgentError as error:
                         failure = error
         except TimeoutError:
-            raise ModelError(
-                f"it took longer than {seconds:g} seconds", provider=""
-            ) from None
+            raise ModelError(f"it took longer than {seconds:g} seconds", provider="") from None
         raise failure
 
     async def _ask(self, model: ModelInfo) -> str:

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from acp_agent.agent.resources import TurnResources
 from acp_agent.config.types import Config
 from acp_agent.errors import AuthRequiredError, ConfigError, InvalidInputError
-from acp_agent.extensions.definitions.types import SMALL, RunSettings
 from acp_agent.events import AnyEvent, PromptRepeated, StopReason, agent_message, agent_notice
+from acp_agent.extensions.definitions.types import SMALL, RunSettings
 from acp_agent.ids import new_message_id
 from acp_agent.models.base import ModelInfo, ThoughtLevel
 from acp_agent.models.registry import Models
