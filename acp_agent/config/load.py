@@ -112,13 +112,34 @@ def parse(path: Path, text: str) -> dict[str, Any]:
     import tomllib  # noqa: PLC0415 - most people have no configuration file
 
     try:
-        return _with_amounts(tomllib.loads(text))
+        return _with_amounts(_with_new_names(tomllib.loads(text)))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         from acp_agent.config.toml_errors import explain_syntax_error  # noqa: PLC0415 - only for an error
 
         line, reason = explain_syntax_error(text, error)
         where = str(path) if line is None else f"{path}:{line}"
         raise ConfigError(f"{where}: not TOML: {reason}; fix the line") from None
+
+
+def _with_new_names(table: dict[str, Any]) -> dict[str, Any]:
+    """Return the document with keys and values of earlier versions under their present names."""
+    import tomllib  # noqa: PLC0415 - most people have no configuration file
+    from importlib.resources import files  # noqa: PLC0415
+
+    renamed = tomllib.loads(files(__package__).joinpath("renamed_keys.toml").read_text("utf-8"))
+    for place, names in renamed["keys"].items():
+        name, _, any_name = place.partition(".")
+        group = table.get(name) if name else table
+        tables = group.values() if any_name and isinstance(group, dict) else [group]
+        for one in tables:
+            if isinstance(one, dict):
+                for old in one.keys() & names.keys():
+                    value = one.pop(old)
+                    one.setdefault(names[old], value)
+    for key, values in renamed["values"].items():
+        if isinstance(table.get(key), str):
+            table[key] = values.get(table[key], table[key])
+    return table
 
 
 def _with_amounts(table: dict[str, Any]) -> dict[str, Any]:

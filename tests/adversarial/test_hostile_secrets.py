@@ -231,7 +231,7 @@ async def test_the_text_that_stands_for_a_hidden_key_is_never_written_over_it(
     assert "token=[secret]" in read[0]
     for told, ended in (edit, write, old):
         assert ended["status"] == "failed"
-        assert "[secret], which stands for a value that was hidden; edit around it" in told
+        assert "[secret], which stands for a hidden value; edit around it" in told
         assert one_line(told)
     assert good[1]["status"] == "completed"
     assert path.read_text() == before.replace("old", "new")

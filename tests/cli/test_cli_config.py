@@ -38,7 +38,7 @@ def test_show_gives_every_setting_as_toml_that_is_a_configuration(tmp_path: Path
     ran = acp_agent(tmp_path, "config", "show", environ={"ACP_AGENT_LANGUAGE": "zh"})
     shown = tomllib.loads(ran.stdout)
     assert (shown["mode"], shown["language"]) == ("plan", "zh")
-    assert shown["limits"]["model_requests"] == Config().limits.max_model_requests
+    assert shown["limits"]["max_model_requests"] == Config().limits.max_model_requests
     assert shown["models"]["a/b"]["price"] == {"input": 1.0, "output": 2.0}
     again = tmp_path / "again"
     again.mkdir()

@@ -86,6 +86,11 @@ def test_a_configuration_written_for_an_earlier_version_is_still_used(home: Path
         'model = "openai/gpt-5.2"',
         'api_key_env = "COMPANY_MODELS_KEY"',
         "day_cost = 20.0",
+        'fallback_models = ["anthropic/claude-sonnet-5-5"]',
+        'titles = "prompt"',
+        "stall_timeout = 120.0",
+        "context_window = 262144",
+        "threshold = 0.5",
     ):
         assert setting in shown.stdout
 

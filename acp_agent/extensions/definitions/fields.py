@@ -261,11 +261,12 @@ def _found(value: object) -> str:
     return " ".join(str(value).split())[:40]
 
 
-# Fields by which others mean one of ours.
+# Fields by which other programs, or earlier versions of this one, mean one of ours.
 FIELD_ALIASES: Mapping[str, str] = {
     "effort": "thought-level",
     "disallowedTools": "disallowed-tools",
     "exclude_tools": "disallowed-tools",
+    "max-output": "max-output-tokens",
     "maxTurns": "max-requests",
     "max_turns": "max-requests",
     "system_prompt_args": "system-prompt-args",
