@@ -52,6 +52,7 @@ check: $(STAMP)
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m benchmarks.structure --check
 	@$(MAKE) --no-print-directory check-lua
 
 # StyLua comes from npm, luacheck from Debian (lua-check): the one that is not there is left out, and said.

@@ -1,7 +1,8 @@
 """Figures of the code's structure: import cycles, sizes of modules and folders, lengths of paths.
 
     python -m benchmarks.structure            prints them all (`make structure`)
-    python -m benchmarks.structure --check    fails where a rule is broken (`make check`)
+    python -m benchmarks.structure --check    fails if a rule is broken (`make check`)
+    python -m benchmarks.structure --write    also updates the paths in docs/architecture.md
 
 An import counts wherever it stands: under TYPE_CHECKING and within functions too.
 """
@@ -22,6 +23,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("acp_agent", "protocol")
 LONGEST = 400  # lines of a module
 FULLEST = 30  # modules of a folder
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
+PATHS_BEGIN, PATHS_END = "<!-- paths -->", "<!-- end of paths -->"
 
 
 def modules() -> dict[str, Path]:
@@ -102,6 +105,40 @@ def _folders(files: Mapping[str, Path]) -> Counter[str]:
     return Counter(str(file.parent.relative_to(ROOT)) for file in files.values())
 
 
+def path_lists(paths: Mapping[str, list[str]]) -> str:
+    """The three paths as Markdown: each file in the order in which it is entered, with its topic.
+
+    The second has only what a file edit adds to a prompt.
+    """
+    edit = [name for name in paths["edit"] if name not in paths["prompt"]]
+    lists = (
+        ("A prompt", paths["prompt"]),
+        ("A tool call", edit),
+        ("`session/load`", paths["load"]),
+    )
+    return "\n".join(
+        f"### {title}\n\n" + "".join(f"- `{name}`: {_topic(name)}\n" for name in names)
+        for title, names in lists
+    )
+
+
+def _topic(name: str) -> str:
+    documented = ast.get_docstring(ast.parse((ROOT / name).read_bytes())) or ""
+    line = documented.partition("\n")[0].rstrip(".")
+    is_name = line.partition(" ")[0][1:2].isupper()
+    return line if is_name else line[:1].lower() + line[1:]
+
+
+def measured_paths() -> dict[str, list[str]]:
+    """The modules that the agent runs for a prompt, a prompt that edits a file, and a load."""
+    # What runs the agent is the tests' own, which `--check` must do without.
+    from tests.support.module_trace import traced_paths
+
+    with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as project:
+        subprocess.run(("git", "init", "--quiet", project), check=True)
+        return asyncio.run(traced_paths(Path(home), Path(project)))
+
+
 def _show() -> None:
     files = modules()
     lengths = _lengths(files)
@@ -113,17 +150,15 @@ def _show() -> None:
     folder, number = _folders(files).most_common(1)[0]
     print(f"fullest folder    {number} modules ({folder})")
     print(f"import cycles     {len(cycles(files))}")
-    # What runs the agent is the tests' own, which `--check` must do without.
-    from tests.support.module_trace import traced_paths
-
-    with tempfile.TemporaryDirectory() as home, tempfile.TemporaryDirectory() as project:
-        subprocess.run(("git", "init", "--quiet", project), check=True)
-        paths = asyncio.run(traced_paths(Path(home), Path(project)))
+    paths = measured_paths()
     for name, passed in paths.items():
         lines = sum(len((ROOT / one).read_bytes().splitlines()) for one in passed)
         print(f"{name + ' passes':<17} {len(passed)} modules, {lines} lines")
-        for one in passed if "--paths" in sys.argv else ():
-            print(f"    {one}")
+    if "--write" in sys.argv:
+        text = ARCHITECTURE.read_text("utf-8")
+        before, after = text.split(PATHS_BEGIN)[0], text.split(PATHS_END)[1]
+        new = f"{before}{PATHS_BEGIN}\n{path_lists(paths)}{PATHS_END}{after}"
+        ARCHITECTURE.write_text(new, "utf-8")
 
 
 def _check() -> int:

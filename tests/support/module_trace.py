@@ -66,8 +66,8 @@ async def traced_paths(home: Path, project: Path) -> dict[str, list[str]]:
         async with await start() as agent:
             session = await agent.new_session(project)
             await prompt(agent, answer(write), answer("Written."))
-            paths["prompt"] = await prompt(agent, answer("Hello ", "there."))
-            paths["write"] = await prompt(agent, answer(edit), answer("Changed."))
+            paths["prompt"] = await prompt(agent, answer("Hello."))
+            paths["edit"] = await prompt(agent, answer(edit), answer("Changed."))
         async with await start() as agent:
             load = {"sessionId": session, "cwd": str(project), "mcpServers": []}
             await agent.request("session/load", load)
