@@ -119,7 +119,7 @@ async def _serve(
         binary=listening.binary,
     )
     endpoint = Endpoint(
-        guard=AccessPolicy(
+        access=AccessPolicy(
             listening.address,
             token=listening.token,
             hosts=listening.hosts,

@@ -17,12 +17,12 @@ from acp_agent.server.login_page.server import LoginPage, login_page
 if TYPE_CHECKING:
     from acp_agent.server.client_connection import ClientConnection
 
-PATIENCE_SECONDS = 600.0  # what the user may take
-CHECK_SECONDS = 10.0  # what the provider may take to say whether the key is good
+USER_SECONDS = 600.0  # for the user to enter a key
+CHECK_SECONDS = 10.0  # for the provider to check the key
 
 _ENDINGS = {
-    "decline": "the login was declined; nothing is changed",
-    "cancel": "the login was cancelled; nothing is changed",
+    "decline": "the login was declined; nothing changed",
+    "cancel": "the login was cancelled; nothing changed",
 }
 
 
@@ -45,14 +45,13 @@ async def log_in_by_page(client: ClientConnection, request: int | str) -> Provid
     ]
     try:
         async with (
-            asyncio.timeout(PATIENCE_SECONDS),
+            asyncio.timeout(USER_SECONDS),
             login_page(providers, KeptSecrets(client.core.secrets)) as page,
         ):
             return await _visit(client, request, page)
     except TimeoutError:
         raise AuthRequiredError(
-            f"no key was given within {PATIENCE_SECONDS / 60:.0f} minutes, and the page is closed; "
-            "log in again"
+            f"no key was entered within {USER_SECONDS / 60:.0f} minutes; log in again"
         ) from None
     except OSError as error:
         reason = error.strerror or type(error).__name__
@@ -106,6 +105,6 @@ async def _visit(client: ClientConnection, request: int | str, page: LoginPage) 
 
 def _check(response: Response | None) -> None:
     if response is None:
-        raise AuthRequiredError("the editor could not open the login page; nothing is changed")
+        raise AuthRequiredError("the editor could not open the login page; nothing changed")
     if response.action != "accept":
         raise AuthRequiredError(_ENDINGS[response.action])

@@ -1,4 +1,4 @@
-"""Who may speak to the server: the token, the Host and the Origin of a request.
+"""Who may send requests: checks of the token, the Host and the Origin.
 
 A page in the user's browser can send requests to any address of the user's computer. It cannot
 choose the `Origin` (RFC 6454), and where it reached us by a name of its own that resolves to us
@@ -24,14 +24,14 @@ _FORWARDED = frozenset({"forwarded", "via", "x-forwarded-for", "x-forwarded-host
 
 
 class AccessPolicy:
-    """Looks at the head of every request, before anything of its body is read.
+    """Checks the head of every request before its body is read.
 
     Args:
-        address: what is listened on.
-        token: what a client has to show; None: nothing.
-        hosts: further names by which we may be reached, without ports.
-        origins: the origins whose pages may use us, as browsers write them.
-        proxied: whether clients come through a proxy, whatever it says of them.
+        address: the address that the server listens on.
+        token: the token that clients have to send; None: none.
+        hosts: further names of this server, without ports.
+        origins: the origins whose pages may send requests, as browsers write them.
+        proxied: whether clients connect through a proxy.
     """
 
     def __init__(
@@ -49,30 +49,31 @@ class AccessPolicy:
         self._hosts = {host.lower().strip("[]") for host in hosts}
         self._origins = {origin.lower() for origin in origins}
 
-    def place(self, request: Request) -> Reply | None:
-        """A refusal where the request was led here from elsewhere; None where it was not.
+    def check_host_and_origin(self, request: Request) -> Reply | None:
+        """Return a refusal unless the Host and the Origin are allowed.
 
         Raises:
-            BadRequestError: a header came twice.
+            BadRequestError: A header is repeated.
         """
         host = _host_name(request.header("host") or "")
         if not (host == self._own or is_loopback(host) or host in self._hosts):
-            return refusal(
-                421, "this server does not answer to that Host; --allow-host NAME lets it"
-            )
+            return refusal(421, "this Host is not allowed; start the agent with --allow-host NAME")
         origin = request.header("origin")
         if origin is not None and not self._knows(origin, request.header("host") or ""):
-            return refusal(403, "pages of this Origin may not use it; --allow-origin lets them")
+            return refusal(
+                403,
+                "this Origin is not allowed; start the agent with --allow-origin",
+            )
         return None
 
-    def person(self, request: Request, *, upgrade: bool) -> Reply | None:
-        """A refusal where the token is missing or wrong; None where it is right.
+    def check_token(self, request: Request, *, upgrade: bool) -> Reply | None:
+        """Return a refusal unless the token is right.
 
         Browsers let a page set no header on a WebSocket, so there the token may also come as a
         subprotocol or in the query.
 
         Raises:
-            BadRequestError: a header came twice.
+            BadRequestError: A header is repeated.
         """
         if self._token is None:
             return None
@@ -83,11 +84,11 @@ class AccessPolicy:
             return None
         reason = "send the token as 'Authorization: Bearer …'"
         if shown is not None:
-            reason = "this is not the token"
+            reason = "wrong token"
         return refusal(401, reason, ("www-authenticate", 'Bearer realm="acp-agent"'))
 
     def is_local(self, request: Request) -> bool:
-        """Whether who sent a request is on this computer, as far as can be told.
+        """Return whether the client is on this computer, as far as can be told.
 
         One who comes through a proxy may be anywhere; the end of a tunnel looks like this computer.
         """

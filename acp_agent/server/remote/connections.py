@@ -16,7 +16,7 @@ from protocol.transports.websocket import GOING_AWAY, NORMAL, POLICY, WebSocketT
 
 _log = logging.getLogger(__name__)
 
-_SPARED = 2.0  # seconds in which a client that has initialized may open its stream
+_UNUSED_SECONDS = 2.0  # for a client that has initialized to open its stream
 
 
 class MakeLink(Protocol):
@@ -36,7 +36,7 @@ class FullError(Exception):
 
     def __init__(self, most: int) -> None:
         super().__init__(
-            f"there are {most} connections, as many as there may be; end one, or start the agent "
+            f"there are already {most} connections; close one, or start the agent "
             "with a higher --max-connections"
         )
 
@@ -59,7 +59,7 @@ class RemoteConnection:
 
 
 class Connections:
-    """All that there are at the moment.
+    """The open connections.
 
     Args:
         make_link: gives what serves a new one.
@@ -78,9 +78,9 @@ class Connections:
         """Begin a connection over a WebSocket, of a client on this computer or elsewhere.
 
         Raises:
-            FullError: there are too many.
+            FullError: There are too many.
         """
-        self._make_room()
+        self._evict_unused()
         limits = self._limits
         transport = WebSocketTransport(
             limit=limits.message, ping=limits.ping, binary=self._binary, on_end=on_end
@@ -91,9 +91,9 @@ class Connections:
         """Begin a connection over streamable HTTP, of a client on this computer or elsewhere.
 
         Raises:
-            FullError: there are too many.
+            FullError: There are too many.
         """
-        self._make_room()
+        self._evict_unused()
         transport = StreamableHttpTransport()
         return self._begin(transport, local=local), transport
 
@@ -119,7 +119,7 @@ class Connections:
         """End all, and wait until they have. Nobody comes back, so nothing is left to anybody."""
         for one in list(self._all.values()):
             one.transport.on_read_end = None
-            self.end(one, GOING_AWAY, "the agent is being ended")
+            self.end(one, GOING_AWAY, "the agent is shutting down")
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def watch(self) -> None:
@@ -137,11 +137,11 @@ class Connections:
                 if transport.streams:
                     transport.last_active = now
                 elif now - transport.last_active > limits.idle:
-                    _log.info("a connection without any stream was ended")
+                    _log.info("closed a connection that had no open stream")
                     self.end(one)
 
-    def _make_room(self) -> None:
-        """End the connection that was left alone for longest, where there are too many.
+    def _evict_unused(self) -> None:
+        """End the connection that has been unused for longest, where there are too many.
 
         A client that broke off over streamable HTTP leaves one behind; it must not be kept out by
         its own remains until those are idle for long enough.
@@ -152,13 +152,13 @@ class Connections:
         if len(self._all) < self._limits.connections:
             return
         now = asyncio.get_running_loop().time()
-        alone = [
+        unused = [
             (one.transport.last_active, one)
             for one in self._all.values()
             if isinstance(one.transport, StreamableHttpTransport) and not one.transport.streams
         ]
-        since, oldest = min(alone, key=lambda pair: pair[0], default=(now, None))
-        if oldest is None or now - since < _SPARED:
+        since, oldest = min(unused, key=lambda pair: pair[0], default=(now, None))
+        if oldest is None or now - since < _UNUSED_SECONDS:
             _log.warning("refused a client: --max-connections %d is reached", len(self._all))
             raise FullError(self._limits.connections)
         self.end(oldest)
@@ -183,8 +183,8 @@ class Connections:
         )
         try:
             await connection.link.run()
-        except Exception:  # noqa: BLE001 - one client's fault must not cost the others
-            _log.exception("a connection broke")
+        except Exception:  # noqa: BLE001 - other clients must not suffer
+            _log.exception("a connection failed")
         finally:
             deadline.cancel()
             self._all.pop(connection.id, None)
@@ -195,4 +195,4 @@ class Connections:
 
     def _check_handshake(self, connection: RemoteConnection) -> None:
         if not connection.link.handshake.agreed:
-            self.end(connection, POLICY, "no initialize came in time")
+            self.end(connection, POLICY, "initialize did not arrive in time")

@@ -54,15 +54,15 @@ class PostHandler:
         self._is_local = is_local
 
     async def answer(self, request: Request, body: bytes) -> Reply:
-        """The answer to a POST.
+        """Answer a POST.
 
         Raises:
-            BadRequestError: a header came twice.
-            FullError: there are too many connections.
+            BadRequestError: A header is repeated.
+            FullError: There are too many connections.
         """
         message = messages.parse(body)
         if isinstance(message, messages.Batch):
-            return refusal(501, "batches are not taken here; send one message a request")
+            return refusal(501, "batches are not supported; send one message per request")
         if isinstance(message, messages.InvalidMessage):
             return refusal(400, message.error.message)
         connection_id = request.header(CONNECTION_ID)
@@ -72,16 +72,16 @@ class PostHandler:
             return refusal(400, f"the header {CONNECTION_ID} is missing")
         found = self._connections.find(connection_id)
         if found is None:
-            return refusal(404, f"there is no connection with this {CONNECTION_ID}")
+            return refusal(404, f"no connection has this {CONNECTION_ID}")
         _, transport = found
         session = request.header(SESSION_ID)
         if transport.full and isinstance(message, messages.Request):
-            reason = "too much of this connection waits to be read; open its streams and read them"
+            reason = "too many messages wait for this client; open its streams and read them"
             return refusal(503, reason, ("retry-after", "1"))
         if isinstance(message, messages.Response):
-            refused = _misplaced_answer(message, session, transport)
+            refused = _check_response(message, session, transport)
         else:
-            refused = _misplaced(message, session, transport)
+            refused = _check_message(message, session, transport)
         if refused is not None:
             return refused
         transport.receive(body)
@@ -101,12 +101,12 @@ class PostHandler:
         return Reply(200, (_JSON, (CONNECTION_ID, connection.id)), line)
 
 
-def _misplaced(
+def _check_message(
     message: messages.Request | messages.Notification,
     session: str | None,
     transport: StreamableHttpTransport,
 ) -> Reply | None:
-    """The refusal of a message with the wrong header; None where it is right."""
+    """Return a refusal unless the session header fits the message."""
     named = _session_of(message.params)
     about_one = message.method.startswith("session/") and message.method not in _ABOUT_NONE
     if session is None and (named is not None or about_one):
@@ -117,17 +117,17 @@ def _misplaced(
         if message.method in _ATTACHING:
             transport.forget_lost_updates(session)
         elif transport.must_reload(session) and isinstance(message, messages.Request):
-            reason = "updates of this session were lost while its stream was closed; load it again"
+            reason = "updates were lost while the stream of this session was closed; load it again"
             return refusal(409, reason)
     if isinstance(message, messages.Request):
         transport.expect(message.raw_id, message.method, session)
     return None
 
 
-def _misplaced_answer(
+def _check_response(
     message: messages.Response, session: str | None, transport: StreamableHttpTransport
 ) -> Reply | None:
-    """The refusal of an answer with another session's header; None where it is right."""
+    """Return a refusal unless the session header fits the request that is answered."""
     if not isinstance(message.id, int):
         return None  # never asked for: the connection ignores it
     raw_id = b"%d" % message.id
@@ -174,7 +174,7 @@ class Endpoint:
     """Answers requests.
 
     Args:
-        guard: says who may use it.
+        access: who may use it.
         connections: the clients' connections.
         limits: see there.
         knows_session: whether there is a session with this id, wherever it is open.
@@ -190,7 +190,7 @@ class Endpoint:
     def __init__(
         self,
         *,
-        guard: AccessPolicy,
+        access: AccessPolicy,
         connections: Connections,
         limits: Limits,
         knows_session: Callable[[str], Awaitable[bool]],
@@ -201,14 +201,14 @@ class Endpoint:
         self._path = path
         self.sockets: set[Socket] = set()
         self.closing = False
-        self._guard = guard
+        self._access = access
         self._connections = connections
         self._knows_session = knows_session
         self._cookie = ("set-cookie", cookie)
-        self._posts = PostHandler(connections, limits, guard.is_local)
+        self._posts = PostHandler(connections, limits, access.is_local)
 
     def screen(self, request: Request, *, upgrade: bool = False) -> Reply | None:
-        """Look at the head of a request: a refusal, or None where its body is to be read."""
+        """Check the head of a request: return a refusal, or None where its body is to be read."""
         try:
             return self._screen(request, upgrade=upgrade)
         except BadRequestError as error:
@@ -223,7 +223,7 @@ class Endpoint:
     ) -> tuple[Headers, WebSocketTransport] | Reply:
         """Begin a connection over a WebSocket: the headers of the upgrade, and what takes over."""
         try:
-            local = self._guard.is_local(request)
+            local = self._access.is_local(request)
             connection = self._connections.over_websocket(on_end, local=local)
         except FullError as error:
             return refusal(503, str(error), _BUSY)
@@ -242,28 +242,26 @@ class Endpoint:
         except FullError as error:
             reply = refusal(503, str(error), _BUSY)
         except Exception:  # noqa: BLE001 - one request's fault must not cost the others
-            _log.exception("a request broke")
-            reply = refusal(500, "the agent broke by a fault of its own; its log says how")
-        return reply if reply is None else reply.also(*self._shared(request))
+            _log.exception("a request failed")
+            reply = refusal(500, "internal error, see the log of the agent")
+        return reply if reply is None else reply.also(*self._cors_headers(request))
 
     def _screen(self, request: Request, *, upgrade: bool) -> Reply | None:
-        refused = self._guard.place(request)
+        refused = self._access.check_host_and_origin(request)
         if refused is not None:
             return refused
         if request.path != self._path:
-            return refusal(404, f"there is nothing here; the endpoint is {self._path}")
+            return refusal(404, f"not found; the endpoint is {self._path}")
         if request.method == "OPTIONS" and request.header("origin") is not None:
             return self._preflight(request)
-        refused = self._guard.person(request, upgrade=upgrade)
+        refused = self._access.check_token(request, upgrade=upgrade)
         if refused is None and self.closing:
-            refused = refusal(503, "the agent is being ended")
+            refused = refusal(503, "the agent is shutting down")
         if refused is None and request.method not in _METHODS:
-            refused = refusal(
-                405, "GET, POST and DELETE are answered", ("allow", ", ".join(_METHODS))
-            )
+            refused = refusal(405, "use GET, POST or DELETE", ("allow", ", ".join(_METHODS)))
         if refused is None and not upgrade:
-            refused = _unfit(request, self.limits.message)
-        return refused if refused is None else refused.also(*self._shared(request))
+            refused = _check_form(request, self.limits.message)
+        return refused if refused is None else refused.also(*self._cors_headers(request))
 
     async def _answer(self, request: Request, body: bytes, open_: OpenStream) -> Reply | None:
         if request.method == "POST":
@@ -274,7 +272,7 @@ class Endpoint:
             return refusal(400, f"the header {CONNECTION_ID} is missing")
         found = self._connections.find(connection_id)
         if found is None:
-            return refusal(404, f"there is no connection with this {CONNECTION_ID}")
+            return refusal(404, f"no connection has this {CONNECTION_ID}")
         connection, transport = found
         if request.method == "DELETE":
             self._connections.end(connection)
@@ -284,30 +282,30 @@ class Endpoint:
             if transport.stream_count >= self.limits.sessions:
                 return refusal(
                     429,
-                    f"this connection has streams of {self.limits.sessions} sessions, as many as "
-                    "it may; end one, or start the agent with a higher --max-sessions",
+                    f"this connection already has streams for {self.limits.sessions} sessions; "
+                    "close one, or start the agent with a higher --max-sessions",
                 )
             if not (transport.has_session(session) or await self._knows_session(session)):
-                return refusal(404, f"there is no session with this {SESSION_ID}")
+                return refusal(404, f"no session has this {SESSION_ID}")
         if transport.gone:
-            return refusal(404, f"there is no connection with this {CONNECTION_ID}")
-        transport.open_stream(session, open_((*_STREAM, *self._shared(request))))
+            return refusal(404, f"no connection has this {CONNECTION_ID}")
+        transport.open_stream(session, open_((*_STREAM, *self._cors_headers(request))))
         return None
 
     def _preflight(self, request: Request) -> Reply:
-        """What a browser asks before it lets a page send a request (Fetch, section 4.8)."""
+        """Answer a CORS preflight (Fetch, section 4.8)."""
         return Reply(
             204,
             (
                 ("access-control-allow-methods", ", ".join(_METHODS)),
                 ("access-control-allow-headers", _PAGE_HEADERS),
                 ("access-control-max-age", "600"),
-                *self._shared(request),
+                *self._cors_headers(request),
             ),
         )
 
-    def _shared(self, request: Request) -> Headers:
-        """What lets the page of an allowed origin read the answer."""
+    def _cors_headers(self, request: Request) -> Headers:
+        """The headers that let the page of an allowed origin read the answer."""
         origins = request.headers.get("origin", ())
         if len(origins) != 1:
             return ()
@@ -319,23 +317,23 @@ class Endpoint:
         )
 
 
-def _unfit(request: Request, limit: int) -> Reply | None:
-    """The refusal of a request whose form is wrong; None where it is right.
+def _check_form(request: Request, limit: int) -> Reply | None:
+    """Return a refusal unless method, headers and length fit together.
 
     Raises:
-        BadRequestError: a header came twice.
+        BadRequestError: A header is repeated.
     """
     for name in (CONNECTION_ID, SESSION_ID, "content-type", "content-length"):
         request.header(name)
     if request.method == "GET":
         accepted = ",".join(request.headers.get("accept", ())).lower()
         if "text/event-stream" not in accepted:
-            return refusal(406, "a GET opens an event stream: accept text/event-stream")
+            return refusal(406, "a GET opens an event stream: send Accept: text/event-stream")
     if request.method != "POST":
         return None
     kind = (request.header("content-type") or "").partition(";")[0].strip().lower()
     if kind != "application/json":
-        return refusal(415, "the body of a POST is application/json")
+        return refusal(415, "send the body as Content-Type: application/json")
     length = request.header("content-length") or "0"
     if not length.isdigit() or int(length) > limit:
         return _too_large(limit)
@@ -344,5 +342,6 @@ def _unfit(request: Request, limit: int) -> Reply | None:
 
 def _too_large(limit: int) -> Reply:
     return refusal(
-        413, f"a message may have {limit} bytes; start the agent with a higher --max-message-size"
+        413,
+        f"the message is longer than {limit} bytes; see --max-message-size",
     )

@@ -161,11 +161,11 @@ class Http1(asyncio.Protocol):
         request = Request(method, path, query, headers, "1.1", peer)
         self._request = request
         if sum(len(name) + len(value) + 4 for name, value in event.headers) > _HEAD_LIMIT:
-            self._refuse(refusal(431, f"the headers may have {_HEAD_LIMIT} bytes"))
+            self._refuse(refusal(431, f"headers are longer than {_HEAD_LIMIT} bytes"))
             return
         if "content-length" in headers and "transfer-encoding" in headers:
             # RFC 9112, section 6.1: an attempt at request smuggling.
-            self._refuse(refusal(400, "Content-Length and Transfer-Encoding came together"))
+            self._refuse(refusal(400, "send either Content-Length or Transfer-Encoding, not both"))
             return
         if _is_upgrade(request):
             self._upgrade(request)
@@ -304,7 +304,7 @@ class Http1(asyncio.Protocol):
 
     def _too_late(self) -> None:
         if self._request is not None and not self._over:
-            self._refuse(refusal(408, "the request did not come to its end in time"))
+            self._refuse(refusal(408, "the request was not complete in time"))
             return
         self._writer.end()
 
@@ -336,7 +336,7 @@ def _is_upgrade(request: Request) -> bool:
 def _not_websocket(request: Request) -> Reply | None:
     """A refusal where an upgrade cannot be answered; None where it can."""
     if request.headers.get("sec-websocket-version") != ("13",):
-        return refusal(426, "WebSocket version 13 is spoken", ("sec-websocket-version", "13"))
+        return refusal(426, "use WebSocket version 13", ("sec-websocket-version", "13"))
     key = request.headers.get("sec-websocket-key", ())
     if len(key) != 1 or len(key[0]) != 24:
         return refusal(400, "sec-websocket-key must be one value of 16 bytes in base64")

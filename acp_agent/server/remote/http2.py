@@ -249,9 +249,7 @@ class Http2(asyncio.Protocol):
         for stream in streams:
             late = now - stream.began > self._limits.body
             if late and stream.task is None and not stream.is_event_stream and not stream.ended:
-                self._streams.reply(
-                    stream, refusal(408, "the request did not come to its end in time")
-                )
+                self._streams.reply(stream, refusal(408, "the request was not complete in time"))
         if self._silent_intervals == 1:
             with suppress(h2.exceptions.ProtocolError):  # a goodbye was said, and not all is out
                 self._http.ping(b"acpagent")

@@ -38,7 +38,7 @@ def parse_address(text: str) -> Address:
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     elif ":" in host:
-        raise InvalidInputError(f"--listen: write an IPv6 address in brackets, as {_EXAMPLE}")
+        raise InvalidInputError("--listen: put an IPv6 address in brackets, such as [::1]:8765")
     if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65_535:
         raise InvalidInputError(f"--listen: expected HOST:PORT, such as {_EXAMPLE}; got {text!r}")
     if host != "localhost":
@@ -46,8 +46,8 @@ def parse_address(text: str) -> Address:
             ipaddress.ip_address(host)
         except ValueError:
             raise InvalidInputError(
-                f"--listen: {host!r} is no IP address, and no other name than localhost is looked "
-                f"up; expected something such as {_EXAMPLE}"
+                f"--listen: {host!r} is neither localhost nor an IP address; expected HOST:PORT, "
+                f"such as {_EXAMPLE}"
             ) from None
     return Address(host, int(port))
 

@@ -203,7 +203,7 @@ def test_the_language_is_the_one_wished_for_most(accepted: str, language: str) -
 async def test_a_login_that_nobody_completes_ends_and_says_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, browser: httpx2.AsyncClient
 ) -> None:
-    monkeypatch.setattr(flow, "PATIENCE_SECONDS", 0.3)
+    monkeypatch.setattr(flow, "USER_SECONDS", 0.3)
     environ = {"ACP_AGENT_HOME": str(tmp_path)}
     paths = find_paths(environ)
     secrets = Secrets(paths.secrets_file, environ)

@@ -258,7 +258,7 @@ async def test_a_connection_without_stream_and_requests_is_ended_in_time(
         for one in list(client.streams):
             await client.close_stream(one)
         log = home / "acp-agent" / "logs" / "agent.log"
-        await until(lambda: "without any stream was ended" in log.read_text())
+        await until(lambda: "closed a connection that had no open stream" in log.read_text())
         listing = request("session/list", {}, 90)
         assert (await client.post_line(listing, None)).status_code == 404
         assert await stays.request("session/list", {}) is not None

@@ -129,7 +129,7 @@ async def test_an_unknown_connection_is_404(remote: RemoteAgent, version: int) -
             await client.delete(remote.url, headers=unknown),
         ):
             assert response.status_code == 404
-            assert "no connection" in reason(response)
+            assert "no connection has" in reason(response)
 
 
 async def test_a_websockets_id_is_no_connection_of_http(remote: RemoteAgent) -> None:
