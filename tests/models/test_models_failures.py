@@ -350,5 +350,5 @@ async def test_the_limit_of_open_files_is_no_fault_of_the_network(server: ModelS
         await driver.aclose()
     assert isinstance(got.last, Failed)
     assert got.last.kind not in failures.RETRYABLE
-    assert "Raise the limit of open files (ulimit -n)" in got.last.message
+    assert "raise the limit of open files (ulimit -n)" in got.last.message
     assert "network" not in got.last.message
