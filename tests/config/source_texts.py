@@ -237,7 +237,7 @@ def button_templates() -> set[str]:
 
 
 # What speaks to the user: in a terminal, and as the agent.
-PRINTS = {"complain", "failed", "getpass", "input", "print", "say", "spoken"}
+PRINTS = {"agent_message", "complain", "failed", "getpass", "input", "print", "say"}
 WRITES = {"sys.stdout.write", "sys.stderr.write"}
 SCREEN = {"_line", "_paint"}  # in cli/screen.py
 ANSWERS = {"session/commands/find.py", "session/commands/budget.py", "session/commands/rewind.py"}
