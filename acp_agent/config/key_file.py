@@ -15,6 +15,7 @@ from msgspec import Struct, field
 
 from acp_agent.errors import ConfigError
 from acp_agent.platform.descriptor_limit import describe_os_error
+from acp_agent.platform.first_use import first_use
 from acp_agent.platform.posix import (
     is_private,
     make_private,
@@ -64,7 +65,8 @@ def read_stored_keys(path: Path) -> StoredKeys:
                 "someone else uses this machine",
                 path,
             )
-        return msgspec.json.decode(path.read_bytes(), type=StoredKeys)
+        with first_use:
+            return msgspec.json.decode(path.read_bytes(), type=StoredKeys)
     except (FileNotFoundError, NotADirectoryError):
         return StoredKeys()
     except OSError as error:

@@ -13,6 +13,7 @@ import msgspec
 from acp_agent.config.types import VARIABLES, Config
 from acp_agent.errors import ConfigError
 from acp_agent.platform import descriptor_limit
+from acp_agent.platform.first_use import first_use
 
 SIZE_LIMIT = 256 * 1024  # bytes; a configuration is a page or two
 
@@ -73,7 +74,8 @@ def list_problems(path: Path, environ: Mapping[str, str]) -> list[str]:
 
 def _converted(table: Mapping[str, Any]) -> Config:
     # The defaults need no conversion, which takes some milliseconds the first time.
-    return msgspec.convert(table, Config, strict=True) if table else Config()
+    with first_use:
+        return msgspec.convert(table, Config, strict=True) if table else Config()
 
 
 def read_text(path: Path) -> str:

@@ -18,6 +18,7 @@ from msgspec import Meta, Struct
 
 from acp_agent.config.toml_errors import find_lines
 from acp_agent.config.types import VARIABLES, Config
+from acp_agent.platform.first_use import first_use
 
 MOST = 20  # mistakes of a file that are listed one by one
 
@@ -148,7 +149,8 @@ def _check_leaf(
 ) -> Iterator[Problem]:
     annotation = kind if meta is None else Annotated[kind, meta]
     try:
-        msgspec.convert(value, annotation, strict=True)
+        with first_use:
+            msgspec.convert(value, annotation, strict=True)
     except msgspec.ValidationError:
         # The value may be the key itself, so it is not repeated.
         named = isinstance(value, str) and path[-1:] == (_VARIABLE_OF_A_KEY,)

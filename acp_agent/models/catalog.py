@@ -15,6 +15,7 @@ from acp_agent.errors import ConfigError
 from acp_agent.events import Usage
 from acp_agent.models.base import ModelInfo, Price, ReasoningControl, ThoughtLevel, ToolDialect
 from acp_agent.models.providers import canonical
+from acp_agent.platform.first_use import first_use
 
 
 class _Entry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -132,7 +133,8 @@ def cost(info: ModelInfo, usage: Usage) -> float | None:
 @cache
 def _file() -> _CatalogFile:
     data = (Path(__file__).parent / "catalog.json").read_bytes()
-    return msgspec.json.decode(data, type=_CatalogFile)
+    with first_use:
+        return msgspec.json.decode(data, type=_CatalogFile)
 
 
 def _today() -> str:

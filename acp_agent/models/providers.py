@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from acp_agent.config.loopback import is_loopback
 from acp_agent.config.types import Config, ProviderConfig
 from acp_agent.errors import ConfigError
+from acp_agent.platform.first_use import first_use
 
 # How a request is written and its answer read. `openai` is chat completions.
 Api = Literal["openai", "openai_responses", "anthropic", "gemini", "demo"]
@@ -128,7 +129,8 @@ class Secrets(Protocol):
 def presets() -> tuple[Preset, ...]:
     """The presets, in the order in which they are tried."""
     data = (Path(__file__).parent / "providers.json").read_bytes()
-    return msgspec.json.decode(data, type=tuple[Preset, ...])
+    with first_use:
+        return msgspec.json.decode(data, type=tuple[Preset, ...])
 
 
 def canonical(name: str) -> str:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from acp_agent.permissions.access import Choice, Grant, McpAccess
 from acp_agent.permissions.command_scope import Scope
+from acp_agent.platform.first_use import first_use
 
 Language = Literal["en", "zh"]
 
@@ -49,7 +50,8 @@ class Texts(Struct, frozen=True, forbid_unknown_fields=True):
 def gate_texts(language: Language) -> Texts:
     """Return the texts of gate_texts.toml in a language."""
     text = (files(__package__) / "gate_texts.toml").read_text("utf-8")
-    return convert(tomllib.loads(text)[language], Texts)
+    with first_use:
+        return convert(tomllib.loads(text)[language], Texts)
 
 
 def once_choices(texts: Texts) -> tuple[Choice, ...]:

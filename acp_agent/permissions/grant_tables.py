@@ -14,6 +14,7 @@ from msgspec import Struct, convert
 from acp_agent.permissions.arguments import OptionTable
 from acp_agent.permissions.rules import read_only_rules
 from acp_agent.permissions.shell.words import Word
+from acp_agent.platform.first_use import first_use
 
 
 class GrantTable(OptionTable, frozen=True, forbid_unknown_fields=True):
@@ -70,7 +71,8 @@ class Found(Struct, frozen=True):
 def grant_tables() -> _Grants:
     """The whole of command_grants.toml."""
     text = (files(__package__) / "command_grants.toml").read_text("utf-8")
-    return convert(tomllib.loads(text), _Grants)
+    with first_use:
+        return convert(tomllib.loads(text), _Grants)
 
 
 def find_name(words: Sequence[Word]) -> Found | None:

@@ -19,6 +19,7 @@ from msgspec import Meta, Struct
 
 from acp_agent.errors import StoreError, StoreNewerError
 from acp_agent.permissions.access import Grant
+from acp_agent.platform.first_use import first_use
 from acp_agent.platform.posix import make_private_folder, try_lock, write_private
 
 # Version 2 added grants for tools of MCP servers, version 3 those for exact commands.
@@ -138,7 +139,8 @@ class GrantStore:
             self._fail(None, f"cannot read the remembered permissions in {self._path}: {reason}")
             return
         try:
-            version = msgspec.json.decode(content, type=_Version).version
+            with first_use:
+                version = msgspec.json.decode(content, type=_Version).version
             if version > _VERSION:
                 self._fail(
                     stamp,
@@ -147,7 +149,8 @@ class GrantStore:
                     newer=True,
                 )
                 return
-            self._grants = msgspec.json.decode(content, type=_GrantsFile).grants
+            with first_use:
+                self._grants = msgspec.json.decode(content, type=_GrantsFile).grants
         except (msgspec.DecodeError, RecursionError):
             self._fail(
                 stamp,

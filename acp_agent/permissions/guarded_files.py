@@ -14,6 +14,7 @@ from pathlib import Path
 from msgspec import Struct, convert
 
 from acp_agent.permissions.paths import is_below
+from acp_agent.platform.first_use import first_use
 
 
 class _Kind(Struct, frozen=True, forbid_unknown_fields=True):
@@ -82,7 +83,8 @@ def plain(path: str) -> str:
 @cache
 def _patterns() -> _Patterns:
     text = (files(__package__) / "run_by_themselves.toml").read_text("utf-8")
-    table = convert(tomllib.loads(text), _Table)
+    with first_use:
+        table = convert(tomllib.loads(text), _Table)
     trees = "|".join(map(_expression, table.work_trees))
     return _Patterns(
         re.compile(f"^.*/(?:{trees})(?=/)"),

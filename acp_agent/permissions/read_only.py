@@ -18,6 +18,7 @@ from acp_agent.permissions.paths import CommandContext, is_below, stays_inside
 from acp_agent.permissions.rules import Reader, has_option, read_only_rules
 from acp_agent.permissions.shell.syntax import Assignment, Command, Redirect
 from acp_agent.permissions.shell.words import Word, decode_ansi_c
+from acp_agent.platform.first_use import first_use
 from acp_agent.workspace.git_repositories import Repository
 
 _COMPARISONS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
@@ -217,7 +218,8 @@ class _Rules(Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def _rules() -> _Rules:
     text = (files(__package__) / "git_reads.toml").read_text("utf-8")
-    return convert(tomllib.loads(text), _Rules)
+    with first_use:
+        return convert(tomllib.loads(text), _Rules)
 
 
 def subcommand(

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from acp_agent.permissions.access import Tier
 from acp_agent.permissions.arguments import OptionTable
+from acp_agent.platform.first_use import first_use
 
 # What the data files have as one text with blanks between the items.
 _OPTION_LISTS = ("flags", "values", "paths", "optional", "attached", "pairs", "either")
@@ -153,7 +154,8 @@ def shell_rules() -> ShellRules:
     data = tomllib.loads((files(__package__) / "shell_rules.toml").read_text("utf-8"))
     for wrapper in data["wrappers"]:
         wrapper["options"] = _split_rows(wrapper.get("options", {}))
-    return convert(data, ShellRules)
+    with first_use:
+        return convert(data, ShellRules)
 
 
 @cache
@@ -162,7 +164,8 @@ def read_only_rules() -> ReadOnlyRules:
     data = tomllib.loads((files(__package__) / "read_only_commands.toml").read_text("utf-8"))
     for part in ("commands", "shared"):
         data[part] = _split_rows(data[part])
-    rules = convert(data, ReadOnlyRules)
+    with first_use:
+        rules = convert(data, ReadOnlyRules)
     informing = frozenset(rules.informing.split())
     commands = {name: row.merged(rules.shared) for name, row in rules.commands.items()}
     for name, row in commands.items():

@@ -12,6 +12,7 @@ import msgspec
 from acp_agent.errors import SessionNotFoundError
 from acp_agent.events import AgentText, AgentThought, AnyEvent, ToolOutput
 from acp_agent.ids import SessionId
+from acp_agent.platform.first_use import first_use
 from acp_agent.session.store.event_codec import (
     known_events,
     merge_adjacent,
@@ -213,7 +214,8 @@ def _is_broken(event: AnyEvent) -> bool:
 
 def _repaired(event: AnyEvent) -> AnyEvent:
     values = _repaired_value(msgspec.to_builtins(event))
-    return msgspec.convert(values, type(event))
+    with first_use:
+        return msgspec.convert(values, type(event))
 
 
 def _repaired_value(value: Any) -> Any:  # JSON, of any kind

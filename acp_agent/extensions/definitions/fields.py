@@ -15,6 +15,7 @@ from msgspec import Meta, Struct
 
 from acp_agent.config.types import ThoughtLevel
 from acp_agent.errors import ConfigError
+from acp_agent.platform.first_use import first_use
 
 # (?!\n), since Python's $ also matches before a line break at the end.
 NAME_PATTERN = r"^[a-z0-9]+(-[a-z0-9]+)*$(?!\n)"
@@ -213,7 +214,8 @@ def parse_fields(front_matter: Mapping[str, object], kind: type[_Fields]) -> _Fi
     # As the author spelled those that have two names.
     spelled = {FIELD_ALIASES[name]: name for name in front_matter if name in FIELD_ALIASES}
     try:
-        return msgspec.convert(given, kind, strict=True)
+        with first_use:
+            return msgspec.convert(given, kind, strict=True)
     except msgspec.ValidationError:
         raise _first_mistake(given, kind, spelled) from None
 
@@ -235,7 +237,8 @@ def _first_mistake(
                 return ConfigError(f"{name}: it is missing; add it to the front matter")
             continue
         try:
-            msgspec.convert(given[name], field.type, strict=True)
+            with first_use:
+                msgspec.convert(given[name], field.type, strict=True)
         except msgspec.ValidationError:
             wants = next(meta.extra["wants"] for meta in get_args(field.type) if _says(meta))
             found = _found(given[name])

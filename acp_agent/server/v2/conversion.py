@@ -8,12 +8,14 @@ import msgspec
 
 from acp_agent import content as ours
 from acp_agent.errors import InvalidInputError
+from acp_agent.platform.first_use import first_use
 from acp_agent.session.commands.command import Command
 from acp_agent.session.settings import Option
 from protocol.codec import typed_json
 from protocol.v2 import types as acp
 
-_OURS: msgspec.json.Decoder[ours.ContentBlock] = msgspec.json.Decoder(ours.ContentBlock)
+with first_use:
+    _OURS: msgspec.json.Decoder[ours.ContentBlock] = msgspec.json.Decoder(ours.ContentBlock)
 
 
 def to_acp(block: ours.ContentBlock) -> acp.ContentBlock:

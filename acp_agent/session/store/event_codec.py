@@ -20,6 +20,7 @@ from acp_agent.events import (
     Event,
     ToolOutput,
 )
+from acp_agent.platform.first_use import first_use
 from acp_agent.session.store.records import StoredEvent, UnknownEvent
 
 MAX_EVENT_BYTES = 64 * 1024 * 1024
@@ -34,7 +35,8 @@ class _Tagged(msgspec.Struct):
 @cache
 def _decoder() -> msgspec.json.Decoder[AnyEvent]:
     # Built when it is first needed: start-up has no event to read.
-    return msgspec.json.Decoder(AnyEvent)
+    with first_use:
+        return msgspec.json.Decoder(AnyEvent)
 
 
 @cache

@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from acp_agent.errors import SessionNotFoundError
 from acp_agent.ids import SessionId
+from acp_agent.platform.first_use import first_use
 from acp_agent.session.store import write_queries
 
 _log = logging.getLogger(__name__)
@@ -147,6 +148,6 @@ def _notes(file: Path) -> list[WriteNote]:
         return []
     notes = []
     for line in filter(bytes.strip, lines):
-        with contextlib.suppress(msgspec.DecodeError):
+        with contextlib.suppress(msgspec.DecodeError), first_use:
             notes.append(msgspec.json.decode(line, type=WriteNote))
     return notes

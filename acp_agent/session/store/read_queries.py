@@ -16,6 +16,7 @@ import msgspec
 
 from acp_agent.errors import InvalidInputError, SessionNotFoundError, StoreDamagedError
 from acp_agent.ids import SessionId
+from acp_agent.platform.first_use import first_use
 from acp_agent.session.store.event_codec import decode_event
 from acp_agent.session.store.records import (
     LATEST,
@@ -231,7 +232,8 @@ def _position_of(cursor: str | None, selection: str) -> tuple[int | bytes, str]:
         return _START
     try:
         raw = base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True)
-        at, session_id, of = msgspec.json.decode(raw, type=_Position)
+        with first_use:
+            at, session_id, of = msgspec.json.decode(raw, type=_Position)
     except (ValueError, binascii.Error, msgspec.DecodeError) as error:
         raise InvalidInputError(
             "the cursor is not one that session/list gave; leave it out to start at the beginning",

@@ -16,6 +16,7 @@ import msgspec
 
 from acp_agent.events import AnyEvent, ChildWorked, NoticeShown
 from acp_agent.ids import CallId, MessageId, SessionId
+from acp_agent.platform.first_use import first_use
 from acp_agent.session.store.consistency import make_consistent
 from acp_agent.session.store.records import DamagedEvent, StoredEvent, UnknownEvent
 
@@ -219,7 +220,8 @@ def salvaged(raw: bytes) -> AnyEvent | None:
     if event_fields["event"] == "tool_called":
         _complete_call(event_fields)
     try:
-        event: AnyEvent = msgspec.convert(value, AnyEvent)
+        with first_use:
+            event: AnyEvent = msgspec.convert(value, AnyEvent)
     except (msgspec.ValidationError, TypeError, ValueError):
         return None
     return event

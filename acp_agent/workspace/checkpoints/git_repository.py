@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from acp_agent.errors import CheckpointTooSlowError, WorkspaceError
+from acp_agent.platform.first_use import first_use
 from acp_agent.workspace.checkpoints.base import (
     EMPTY_TREE,
     Blob,
@@ -177,7 +178,8 @@ class GitRepository:
     def _state(self) -> _State | None:
         """Return what the index holds, unless it was written since that was noted."""
         try:
-            state = msgspec.json.decode(self._state_file.read_bytes(), type=_State)
+            with first_use:
+                state = msgspec.json.decode(self._state_file.read_bytes(), type=_State)
         except (OSError, msgspec.DecodeError):
             return None
         return state if state.index == self._marks() else None

@@ -29,6 +29,7 @@ from msgspec import Struct
 
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform.descriptor_limit import describe_os_error
+from acp_agent.platform.first_use import first_use
 from acp_agent.platform.nofollow import opened_folder
 from acp_agent.platform.posix import try_lock
 from acp_agent.workspace.checkpoints.base import Deadline, LeftOut, OuterRules, Snapshot
@@ -251,7 +252,8 @@ class CheckpointStore:
         try:
             text = self._record(session, checkpoint).read_bytes()
             self._reference(session, checkpoint).stat()
-            return msgspec.json.decode(text, type=Record).snapshot()
+            with first_use:
+                return msgspec.json.decode(text, type=Record).snapshot()
         except (OSError, msgspec.DecodeError, ValueError):
             return None
 
@@ -271,7 +273,8 @@ class CheckpointStore:
         """Let a session have the checkpoints of another one, too."""
         for file in self.path.glob(f"checkpoints/{source}/*.json"):
             with contextlib.suppress(OSError, msgspec.DecodeError):
-                record = msgspec.json.decode(file.read_bytes(), type=Record)
+                with first_use:
+                    record = msgspec.json.decode(file.read_bytes(), type=Record)
                 self._put(target, file.stem, record)
 
     def drop(self, session: str, checkpoint: str) -> None:
