@@ -15,7 +15,7 @@ from tests.support.agent_process import AgentProcess
 from tests.support.model_server import Call, ModelServer, answer
 from tests.support.wire_client import AnswerError
 
-LIMIT = "Raise the limit of open files (ulimit -n)"
+LIMIT = "raise the limit of open files (ulimit -n)"
 
 
 @contextmanager
