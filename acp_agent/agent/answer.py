@@ -20,7 +20,7 @@ from acp_agent.events import (
     ModelAnswered,
     ModelAsked,
     NoticeShown,
-    ThoughtSealed,
+    ThoughtEnded,
     ToolCalled,
     Usage,
     UsageReported,
@@ -40,7 +40,6 @@ from acp_agent.models.base import (
     ThoughtDelta,
     ThoughtDone,
 )
-from acp_agent.models.catalog import cost
 from acp_agent.models.retries import RetryPolicy, stream_with_fallback
 from acp_agent.workspace.scrub import scrub
 
@@ -84,8 +83,10 @@ class _AnswerEvents:
                     events.append(AgentThought(message=self.message, text=item.text))
                 case ThoughtDone():
                     events.append(
-                        ThoughtSealed(
-                            message=self.message, provider=self.model.provider, seal=item.seal
+                        ThoughtEnded(
+                            message=self.message,
+                            provider=self.model.provider,
+                            provider_data=item.provider_data,
                         )
                     )
                 case CallDone():
@@ -115,7 +116,7 @@ class _AnswerEvents:
             message=self.message,
             model=self.model.ref,
             usage=usage,
-            cost=cost(self.model, usage) if usage else None,
+            cost=self.model.cost(usage) if usage else None,
             complete=False,
             discarded=discarded,
         )
@@ -175,11 +176,11 @@ class _AnswerEvents:
                     arguments=proposed.shown,
                     title=title,
                     kind=kind,
-                    seal=done.seal,
+                    provider_data=done.provider_data,
                 )
             )
         usage = finished.usage
-        price = cost(self.model, usage) if usage else None
+        price = self.model.cost(usage) if usage else None
         events.append(
             ModelAnswered(message=self.message, model=self.model.ref, usage=usage, cost=price)
         )

@@ -29,7 +29,7 @@ from acp_agent.events import (
     PromptRepeated,
     Rewound,
     SystemPromptWritten,
-    ThoughtSealed,
+    ThoughtEnded,
     ToolCalled,
     ToolEnded,
     TurnEnded,
@@ -189,7 +189,7 @@ class Context:
         if event.message == self._asked:
             self._pending_answer.add_piece(AnswerThought, event.text)
 
-    def _on_thought_end(self, event: ThoughtSealed) -> None:
+    def _on_thought_end(self, event: ThoughtEnded) -> None:
         self._pending_answer.end_thought(event)
 
     def _on_call(self, event: ToolCalled) -> None:
@@ -308,7 +308,7 @@ class Context:
         PromptRepeated: _on_repeated_prompt,
         Rewound: _on_rewind,
         SystemPromptWritten: _on_system_prompt,
-        ThoughtSealed: _on_thought_end,
+        ThoughtEnded: _on_thought_end,
         ToolCalled: _on_call,
         ToolEnded: _on_call_end,
         TurnEnded: _on_turn_end,

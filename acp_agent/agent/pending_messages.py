@@ -20,7 +20,7 @@ from acp_agent.events import (
     BackgroundCommandChanged,
     NoticeShown,
     PromptRepeated,
-    ThoughtSealed,
+    ThoughtEnded,
     ToolCalled,
     ToolEnded,
     UserMessage,
@@ -56,7 +56,7 @@ class PendingAnswer:
             self._kind = kind
         self._pieces.append(text)
 
-    def end_thought(self, event: ThoughtSealed) -> None:
+    def end_thought(self, event: ThoughtEnded) -> None:
         """End a thought with the signature that its provider wants back."""
         text = ""
         if self._kind is AnswerThought:
@@ -64,13 +64,20 @@ class PendingAnswer:
             self._pieces.clear()
             self._kind = None
         self._end_pieces()
-        self._parts.append(AnswerThought(text=text, provider=event.provider, seal=event.seal))
+        self._parts.append(
+            AnswerThought(text=text, provider=event.provider, provider_data=event.provider_data)
+        )
 
     def add_call(self, event: ToolCalled) -> None:
         """Add a call."""
         self._end_pieces()
         self._parts.append(
-            AnswerCall(call=event.call, name=event.name, arguments=event.arguments, seal=event.seal)
+            AnswerCall(
+                call=event.call,
+                name=event.name,
+                arguments=event.arguments,
+                provider_data=event.provider_data,
+            )
         )
 
     def parts(self) -> tuple[AnswerText | AnswerThought | AnswerCall, ...]:

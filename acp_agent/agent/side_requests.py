@@ -11,7 +11,6 @@ from acp_agent.errors import BudgetSpentError, ModelError
 from acp_agent.events import ModelAnswered, Usage
 from acp_agent.ids import new_message_id
 from acp_agent.models.base import Failed, Finished, ModelInfo, ModelRequest, Retrying, TextDelta
-from acp_agent.models.catalog import cost
 from acp_agent.models.retries import RetryPolicy, stream_with_retries
 
 _RETRIES = 1  # the callers can do without the answer
@@ -92,7 +91,7 @@ async def _count(turn: TurnResources, model: ModelInfo, usage: Usage, *, complet
             message=new_message_id(),
             model=model.ref,
             usage=usage,
-            cost=cost(model, usage),
+            cost=model.cost(usage),
             complete=complete,
             discarded=True,
         ),

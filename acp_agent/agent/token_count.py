@@ -85,8 +85,9 @@ def _part_tokens(part: _Part) -> int:
         case AnswerCall():
             return text_tokens(part.arguments) + text_tokens(part.name) + MESSAGE
         case AnswerThought():
-            # Some thoughts have no text, only the signature that their provider wants back.
-            signature = 0 if part.seal is None else len(msgspec.json.encode(part.seal))
-            return text_tokens(part.text) + signature // BYTES_PER_TOKEN
+            # Some thoughts have no text, only data that their provider wants back.
+            data = part.provider_data
+            size = 0 if data is None else len(msgspec.json.encode(data))
+            return text_tokens(part.text) + size // BYTES_PER_TOKEN
         case UserImage():
             return PICTURE

@@ -14,8 +14,7 @@ from acp_agent.config.load import locate_errors
 from acp_agent.errors import AcpAgentError
 from acp_agent.models.base import ModelInfo
 from acp_agent.models.catalog import Catalog
-from acp_agent.models.local import LOCAL
-from acp_agent.models.providers import Provider, load_providers, presets
+from acp_agent.models.providers import LOCAL, Provider, load_providers, presets
 from acp_agent.models.registry import Models
 
 ASK_SECONDS = 5.0  # for a provider's list of models

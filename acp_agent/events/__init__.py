@@ -51,7 +51,7 @@ from acp_agent.events.turns import (
     PlanEntry,
     PlanRemoved,
     StopReason,
-    ThoughtSealed,
+    ThoughtEnded,
     ToolCalled,
     ToolEnded,
     ToolKind,
@@ -108,7 +108,7 @@ __all__ = [
     "SubagentChanged",
     "SystemPromptGiven",
     "SystemPromptWritten",
-    "ThoughtSealed",
+    "ThoughtEnded",
     "TitleChanged",
     "ToolCalled",
     "ToolEnded",
@@ -152,7 +152,7 @@ AnyEvent = (
     | ModelAsked
     | AgentText
     | AgentThought
-    | ThoughtSealed
+    | ThoughtEnded
     | ModelAnswered
     | UsageReported
     | ToolCalled

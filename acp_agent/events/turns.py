@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from acp_agent.content import CallContent, ContentBlock, JsonObject, Location
 from acp_agent.ids import CallId, MessageId, TurnId, new_message_id
@@ -61,12 +61,12 @@ class AgentThought(Event, frozen=True, kw_only=True, tag="agent_thought"):
     text: str
 
 
-class ThoughtSealed(Event, frozen=True, kw_only=True, tag="thought_sealed"):
-    """A block of reasoning ended; `seal` is what the provider wants back with it, as it gave it."""
+class ThoughtEnded(Event, frozen=True, kw_only=True, tag="thought_sealed"):
+    """A block of reasoning ended; the provider wants `provider_data` back with it, unchanged."""
 
     message: MessageId
     provider: str
-    seal: JsonObject
+    provider_data: JsonObject = field(name="seal")
 
 
 class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -188,7 +188,8 @@ class ToolCalled(Event, frozen=True, kw_only=True, tag="tool_called"):
     kind: ToolKind = "other"
     locations: tuple[Location, ...] = ()
     content: tuple[CallContent, ...] = ()
-    seal: JsonObject | None = None  # what the provider wants back with the call, as it gave it
+    # What the provider wants back with the call, unchanged.
+    provider_data: JsonObject | None = field(default=None, name="seal")
 
 
 class ToolStarted(Event, frozen=True, kw_only=True, tag="tool_started"):

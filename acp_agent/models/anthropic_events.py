@@ -218,10 +218,10 @@ class AnthropicDecoder:
         block = self._blocks.pop(index, None)
         if block is None:
             return
-        # The model is kept beside the seal: reasoning is taken back only by the model that did it.
+        # Only the same model accepts its reasoning, so its name is stored too.
         if block.kind == "thinking":
-            seal = {"type": "thinking", "signature": block.signature, "model": self._model}
-            events.append(ThoughtDone(seal))
+            provider_data = {"type": "thinking", "signature": block.signature, "model": self._model}
+            events.append(ThoughtDone(provider_data))
         elif block.kind == "redacted_thinking":
             events.append(
                 ThoughtDone({"type": block.kind, "data": block.data, "model": self._model})

@@ -227,12 +227,12 @@ def _model(message: ModelSide, provider: str, model: str) -> list[JsonObject]:
 
 
 def _thought(thought: AnswerThought, provider: str, model: str) -> list[JsonObject]:
-    seal = thought.seal
-    if seal is None or thought.provider != provider or seal.get("model") != model:
+    provider_data = thought.provider_data
+    if provider_data is None or thought.provider != provider or provider_data.get("model") != model:
         return []
-    if seal.get("type") == "redacted_thinking":
-        return [{"type": "redacted_thinking", "data": seal.get("data", "")}]
-    signature = seal.get("signature", "")
+    if provider_data.get("type") == "redacted_thinking":
+        return [{"type": "redacted_thinking", "data": provider_data.get("data", "")}]
+    signature = provider_data.get("signature", "")
     if not signature and provider in _SIGNING:
         return []  # the answer was cut off in it
     return [{"type": "thinking", "thinking": thought.text, "signature": signature}]

@@ -8,6 +8,7 @@ word. Messages are trees, and a session has thousands: the collector need not lo
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Sequence
 from typing import Literal, Protocol
 
@@ -54,6 +55,17 @@ class Price(Struct, frozen=True, kw_only=True):
     long_output: float = 1.0
 
 
+def today() -> str:
+    """Return the date by which prices change, YYYY-MM-DD."""
+    return time.strftime("%Y-%m-%d", time.gmtime())
+
+
+def price_on(day: str, later: Sequence[tuple[str, Price]]) -> Price | None:
+    """Return the last of the announced prices that holds on a day."""
+    begun = [(begin, index) for index, (begin, _) in enumerate(later) if begin <= day]
+    return later[max(begun)[1]][1] if begun else None
+
+
 class ModelInfo(Struct, frozen=True, kw_only=True):
     """What the catalog knows of a model. `id` is what the provider calls it.
 
@@ -81,6 +93,24 @@ class ModelInfo(Struct, frozen=True, kw_only=True):
     def ref(self) -> str:
         """The name by which users and sessions choose the model: `provider/id`."""
         return f"{self.provider}/{self.id}"
+
+    def cost(self, usage: Usage) -> float | None:
+        """Return the cost of a request in US dollars, None if the price is unknown.
+
+        Tokens read from or written to the cache cost as much as input unless the price says
+        otherwise. Reasoning is part of the output: every provider bills it so.
+        """
+        price = price_on(today(), self.later) or self.price  # an agent may run for weeks
+        if price is None:
+            return None
+        read = price.input if price.cache_read is None else price.cache_read
+        write = price.input if price.cache_write is None else price.cache_write
+        plain = max(0, usage.input - usage.cache_read - usage.cache_write)
+        sent = plain * price.input + usage.cache_read * read + usage.cache_write * write
+        answered = usage.output * price.output
+        if price.long_above is not None and usage.input > price.long_above:
+            sent, answered = sent * price.long_input, answered * price.long_output
+        return (sent + answered) / 1_000_000
 
 
 class UserText(Struct, frozen=True, tag_field="kind", tag="text", gc=False):
@@ -123,7 +153,7 @@ class AnswerThought(
 
     text: str
     provider: str = ""
-    seal: JsonObject | None = None
+    provider_data: JsonObject | None = None
 
 
 class AnswerCall(Struct, frozen=True, kw_only=True, tag_field="kind", tag="answer_call", gc=False):
@@ -132,7 +162,7 @@ class AnswerCall(Struct, frozen=True, kw_only=True, tag_field="kind", tag="answe
     call: CallId
     name: str
     arguments: str
-    seal: JsonObject | None = None
+    provider_data: JsonObject | None = None
 
 
 class ModelSide(Struct, frozen=True, tag_field="role", tag="model", gc=False):
@@ -169,9 +199,9 @@ class ThoughtDelta(Struct, frozen=True):
 
 
 class ThoughtDone(Struct, frozen=True):
-    """A block of reasoning ended; `seal` is what the provider wants back with it."""
+    """A block of reasoning ended; the provider wants `provider_data` back with it."""
 
-    seal: JsonObject
+    provider_data: JsonObject
 
 
 class CallStarted(Struct, frozen=True, kw_only=True):
@@ -198,7 +228,7 @@ class CallDone(Struct, frozen=True, kw_only=True):
     index: int
     name: str
     arguments: str
-    seal: JsonObject | None = None
+    provider_data: JsonObject | None = None
 
 
 class Retrying(Struct, frozen=True, kw_only=True):

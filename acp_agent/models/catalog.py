@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -13,7 +12,15 @@ from msgspec import Struct, structs
 from acp_agent.config.types import ModelConfig, PriceConfig
 from acp_agent.errors import ConfigError
 from acp_agent.events import Usage
-from acp_agent.models.base import ModelInfo, Price, ReasoningControl, ThoughtLevel, ToolDialect
+from acp_agent.models.base import (
+    ModelInfo,
+    Price,
+    ReasoningControl,
+    ThoughtLevel,
+    ToolDialect,
+    price_on,
+    today,
+)
 from acp_agent.models.providers import canonical
 from acp_agent.platform.first_use import first_use
 
@@ -78,7 +85,7 @@ class Catalog:
         For what was asked when its price was not known, or not kept.
         """
         provider, _, model = ref.partition("/")
-        return cost(self.get(provider, model), usage)
+        return self.get(provider, model).cost(usage)
 
     def priced_by_length(self) -> list[str]:
         """The models whose price depends on how long a request is."""
@@ -109,27 +116,6 @@ def unknown(provider: str, model: str) -> ModelInfo:
     return ModelInfo(provider=provider, id=model, name=model, vision=sees, price=price)
 
 
-def cost(info: ModelInfo, usage: Usage) -> float | None:
-    """US dollars that `usage` costs, None where the price is not known.
-
-    Tokens read from the cache or written to it cost what input costs where the price says nothing.
-    Reasoning is part of the output: every provider bills it so.
-    """
-    price = info.price
-    if info.later:  # an agent may run for weeks
-        price = _begun(info.later, _today()) or price
-    if price is None:
-        return None
-    read = price.input if price.cache_read is None else price.cache_read
-    write = price.input if price.cache_write is None else price.cache_write
-    plain = max(0, usage.input - usage.cache_read - usage.cache_write)
-    sent = plain * price.input + usage.cache_read * read + usage.cache_write * write
-    answered = usage.output * price.output
-    if price.long_above is not None and usage.input > price.long_above:
-        sent, answered = sent * price.long_input, answered * price.long_output
-    return (sent + answered) / 1_000_000
-
-
 @cache
 def _file() -> _CatalogFile:
     data = (Path(__file__).parent / "catalog.json").read_bytes()
@@ -137,20 +123,10 @@ def _file() -> _CatalogFile:
         return msgspec.json.decode(data, type=_CatalogFile)
 
 
-def _today() -> str:
-    return time.strftime("%Y-%m-%d", time.gmtime())
-
-
-def _begun(later: Sequence[tuple[str, Price]], day: str) -> Price | None:
-    """The last price that holds on a day, of those that were announced for theirs."""
-    begun = [(begin, place) for place, (begin, _) in enumerate(later) if begin <= day]
-    return later[max(begun)[1]][1] if begun else None
-
-
 @cache
 def _shipped() -> tuple[ModelInfo, ...]:
-    today = _today()
-    return tuple(_info(entry, today) for entry in _file().models)
+    day = today()
+    return tuple(_info(entry, day) for entry in _file().models)
 
 
 def _bundled(ref: str) -> ModelInfo | None:
@@ -171,7 +147,7 @@ def _info(entry: _Entry, day: str) -> ModelInfo:
         thought_levels=entry.thought_levels,
         default_thought=entry.default_thought,
         reasoning=entry.reasoning,
-        price=_begun(later, day) or entry.price,
+        price=price_on(day, later) or entry.price,
         later=later,
         tool_dialect=entry.tool_dialect,
     )

@@ -238,9 +238,9 @@ def _model(
 def _call(
     call: AnswerCall, called: dict[CallId, _Called], request: ModelRequest, *, first: bool
 ) -> JsonObject:
-    seal = call.seal or {}
-    own = seal.get("gemini") == request.model.id
-    given = seal.get("id") if own else None
+    provider_data = call.provider_data or {}
+    own = provider_data.get("gemini") == request.model.id
+    given = provider_data.get("id") if own else None
     name = as_name(call.name)
     called[call.call] = _Called(name, given)
     # The arguments as the model wrote them: decoded and encoded again they could differ.
@@ -248,7 +248,7 @@ def _call(
     function: JsonObject = {"name": name, "args": arguments}
     if given is not None:
         function = {"id": given, **function}
-    signature = seal.get("thoughtSignature") if own else None
+    signature = provider_data.get("thoughtSignature") if own else None
     if signature is None and not own and first:
         # Only the first of an answer's calls is signed, and so only it needs to be excused.
         signature = FOREIGN_CALL
@@ -260,19 +260,19 @@ def _call(
 
 def _take_thought(thought: AnswerThought, written: list[JsonObject], request: ModelRequest) -> None:
     """Sign the part that a signature came with, where it is this model's own."""
-    seal = thought.seal
+    provider_data = thought.provider_data
     if (
-        seal is None
+        provider_data is None
         or thought.provider != request.model.provider
-        or seal.get("gemini") != request.model.id
+        or provider_data.get("gemini") != request.model.id
     ):
         return
-    signature = seal.get("thoughtSignature")
-    if seal.get("part") == "thought":
+    signature = provider_data.get("thoughtSignature")
+    if provider_data.get("part") == "thought":
         written.append({"text": thought.text, "thought": True, "thoughtSignature": signature})
         return
     # The last piece of the text came with it; the pieces before it are a part of their own.
-    length = seal.get("length", 0)
+    length = provider_data.get("length", 0)
     last = written[-1] if written and "text" in written[-1] else {}
     text = last.get("text", "")
     if not length or last.get("thought") or "thoughtSignature" in last or length > len(text):

@@ -168,13 +168,13 @@ class GeminiDecoder:
         if signature:  # also with no text at all
             # The model is kept beside it: a signature is taken back by the same model only.
             kind = "thought" if part.thought else "text"
-            seal = {
+            provider_data = {
                 "part": kind,
                 "length": len(text),
                 "thoughtSignature": signature,
                 "gemini": self._model,
             }
-            events.append(ThoughtDone(seal))
+            events.append(ThoughtDone(provider_data))
 
     def _call(self, call: _FunctionCall, signature: str | None, events: list[StreamEvent]) -> None:
         """A call comes whole. It is told complete at the end, as the contract wants it."""
@@ -182,15 +182,17 @@ class GeminiDecoder:
         arguments = bytes(call.args).decode()
         if arguments == "null":
             arguments = "{}"
-        seal: JsonObject = {"gemini": self._model}
+        provider_data: JsonObject = {"gemini": self._model}
         if signature is not None:
-            seal["thoughtSignature"] = signature
+            provider_data["thoughtSignature"] = signature
         if call.id is not None:
-            seal["id"] = call.id
+            provider_data["id"] = call.id
         name = call.name or ""
         events.append(CallStarted(index=index, name=name))
         events.append(CallDelta(index=index, text=arguments))
-        self._calls.append(CallDone(index=index, name=name, arguments=arguments, seal=seal))
+        self._calls.append(
+            CallDone(index=index, name=name, arguments=arguments, provider_data=provider_data)
+        )
 
 
 def _usage(given: _Usage) -> Usage:

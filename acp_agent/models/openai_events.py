@@ -103,7 +103,7 @@ class _Call(Struct):
     id: str = ""
     name: str = ""
     pieces: list[str] = field(default_factory=list)
-    seal: JsonObject | None = None
+    provider_data: JsonObject | None = None
 
 
 _decode_chunk = event_decoder(_Chunk)
@@ -186,7 +186,12 @@ class OpenAIDecoder:
             if not call.name or (stop == "max_tokens" and not is_object(text or "{}")):
                 continue
             events.append(
-                CallDone(index=call.index, name=call.name, arguments=text or "{}", seal=call.seal)
+                CallDone(
+                    index=call.index,
+                    name=call.name,
+                    arguments=text or "{}",
+                    provider_data=call.provider_data,
+                )
             )
         by_provider = stop == "refusal" and not self._refused
         why = self._finish or "refusal" if by_provider else ""
@@ -239,7 +244,7 @@ class OpenAIDecoder:
         function = piece.function or _Function()
         call = self._call_of(piece, function)
         if piece.extra_content:
-            call.seal = {
+            call.provider_data = {
                 "extra_content": piece.extra_content,
                 "provider": self._provider.id,
             }

@@ -159,7 +159,7 @@ def _model(message: ModelSide, provider: str, dialect: Dialect) -> list[JsonObje
         details = [
             detail
             for thought in thoughts
-            for detail in (thought.seal or {}).get("reasoning_details", ())
+            for detail in (thought.provider_data or {}).get("reasoning_details", ())
         ]
         if details:
             written["reasoning_details"] = details
@@ -177,7 +177,7 @@ def _model(message: ModelSide, provider: str, dialect: Dialect) -> list[JsonObje
 
 
 def _sealed(call: AnswerCall, provider: str) -> JsonObject:
-    seal = call.seal or {}
-    own = seal.get("provider", provider) == provider
-    extra = seal.get("extra_content") if own else None
+    provider_data = call.provider_data or {}
+    own = provider_data.get("provider", provider) == provider
+    extra = provider_data.get("extra_content") if own else None
     return {} if extra is None else {"extra_content": extra}

@@ -226,10 +226,10 @@ class OpenAIResponsesDecoder:
         if index not in self._items:
             self._start(index, item, events)  # some services send only whole items
         opened = self._items[index]
-        # The model is kept beside the seal: what is encrypted is taken back by the same one only.
+        # Only the same model accepts its encrypted reasoning, so its name is stored too.
         match item.type:
             case "reasoning":
-                seal = {
+                provider_data = {
                     "type": "reasoning",
                     "id": item.id or "",
                     "summary": item.summary or [],
@@ -239,14 +239,14 @@ class OpenAIResponsesDecoder:
                 if not opened.streamed:
                     self._think(index, 0, _summary(item), events)
                 if item.encrypted_content:
-                    events.append(ThoughtDone(seal))
+                    events.append(ThoughtDone(provider_data))
             case "message":
                 for content in () if opened.streamed else item.content or ():
                     self._refused = self._refused or bool(content.refusal)
                     self._say(index, content.text or content.refusal or "", events)
                 if item.phase:
-                    seal = {"type": "phase", "phase": item.phase, "model": self._model}
-                    events.append(ThoughtDone(seal))
+                    provider_data = {"type": "phase", "phase": item.phase, "model": self._model}
+                    events.append(ThoughtDone(provider_data))
             case "function_call":
                 opened.name = opened.name or item.name or ""
                 if not opened.pieces:

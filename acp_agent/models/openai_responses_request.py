@@ -152,17 +152,17 @@ def _take_thought(
     thought: AnswerThought, written: list[JsonObject], provider: str, model: str
 ) -> None:
     """Add a reasoning item, or what belongs to the message before it: this model's own only."""
-    seal = thought.seal
-    if seal is None or thought.provider != provider or seal.get("model") != model:
+    provider_data = thought.provider_data
+    if provider_data is None or thought.provider != provider or provider_data.get("model") != model:
         return
-    if seal.get("type") == "reasoning" and seal.get("encrypted_content"):
+    if provider_data.get("type") == "reasoning" and provider_data.get("encrypted_content"):
         written.append(
             {
                 "type": "reasoning",
-                "id": seal.get("id", ""),
-                "summary": seal.get("summary", []),
-                "encrypted_content": seal["encrypted_content"],
+                "id": provider_data.get("id", ""),
+                "summary": provider_data.get("summary", []),
+                "encrypted_content": provider_data["encrypted_content"],
             }
         )
-    elif seal.get("type") == "phase" and written and written[-1]["type"] == "message":
-        written[-1]["phase"] = seal.get("phase")
+    elif provider_data.get("type") == "phase" and written and written[-1]["type"] == "message":
+        written[-1]["phase"] = provider_data.get("phase")

@@ -133,6 +133,20 @@ def presets() -> tuple[Preset, ...]:
         return msgspec.json.decode(data, type=tuple[Preset, ...])
 
 
+LOCAL = "local"  # the id of the provider for local servers
+BUNDLED_MODEL = "smollm2"  # of the extra `local`
+
+
+def serves_bundled(provider: Provider, model: str) -> bool:
+    """Return whether a model is the bundled one, which this program serves by itself.
+
+    A local server whose address the user or a client has set serves its own models.
+    """
+    if provider.id != LOCAL or model != BUNDLED_MODEL or provider.set_by_client:
+        return False
+    return any(preset.id == LOCAL and preset.base_url == provider.base_url for preset in presets())
+
+
 def canonical(name: str) -> str:
     """A provider's id for one of its aliases; any other name as it is."""
     return next((preset.id for preset in presets() if name in preset.aliases), name)

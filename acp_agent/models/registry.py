@@ -11,8 +11,10 @@ from acp_agent.errors import AuthRequiredError, ConfigError, InvalidInputError
 from acp_agent.events import Usage
 from acp_agent.models import catalog, local
 from acp_agent.models.base import Driver, ModelInfo
-from acp_agent.models.local import LOCAL, LocalServer, bundled
+from acp_agent.models.local import LocalServer
 from acp_agent.models.providers import (
+    BUNDLED_MODEL,
+    LOCAL,
     Provider,
     Secrets,
     canonical,
@@ -21,6 +23,7 @@ from acp_agent.models.providers import (
     no_key,
     not_yet,
     presets,
+    serves_bundled,
 )
 
 if TYPE_CHECKING:
@@ -166,11 +169,8 @@ class Models:
             known = self._catalog.of(provider.id)
             if provider.id == LOCAL:
                 known += [self._catalog.get(LOCAL, name) for name in self._local.known]
-                known += [
-                    self._catalog.get(LOCAL, name)
-                    for name in bundled(provider)
-                    if local.installed()
-                ]
+                if serves_bundled(provider, BUNDLED_MODEL) and local.installed():
+                    known.append(self._catalog.get(LOCAL, BUNDLED_MODEL))
             elif not known and provider.default_model:
                 known = [self._catalog.get(provider.id, provider.default_model)]
             offered.update((info.ref, info) for info in known)
@@ -320,7 +320,7 @@ class Models:
                 from acp_agent.models.driver_pool import DriverPool  # noqa: PLC0415 - for prompts
 
                 self._pool = DriverPool()
-            driver = self._pool.get(provider, bundled=info.id in bundled(provider))
+            driver = self._pool.get(provider, bundled=serves_bundled(provider, info.id))
         if info.tool_dialect is None:
             return driver
         from acp_agent.models.dialects.driver import DialectDriver  # noqa: PLC0415 - rarely used
@@ -336,11 +336,7 @@ class Models:
         provider = self.require(info)
         if self._pool is None or info.tool_dialect is not None:
             return None
-        return self._pool.made(provider, bundled=info.id in bundled(provider))
-
-    def cost(self, info: ModelInfo, usage: Usage) -> float | None:
-        """US dollars that `usage` costs, None where the price is not known."""
-        return catalog.cost(info, usage)
+        return self._pool.made(provider, bundled=serves_bundled(provider, info.id))
 
     def cost_now(self, ref: str, usage: Usage) -> float | None:
         """US dollars that a request to the model of this name would cost today; see `Catalog`."""

@@ -13,7 +13,7 @@ from acp_agent.events import (
     AnyEvent,
     ModelAnswered,
     ModelAsked,
-    ThoughtSealed,
+    ThoughtEnded,
     ToolCalled,
     ToolEnded,
     TurnEnded,
@@ -236,13 +236,13 @@ def test_a_sealed_thought_is_kept_with_its_seal() -> None:
         asked(),
         AgentThought(message=MessageId("a"), text="hm"),
         AgentThought(message=MessageId("a"), text="m"),
-        ThoughtSealed(message=MessageId("a"), provider="p", seal={"signature": "s"}),
+        ThoughtEnded(message=MessageId("a"), provider="p", provider_data={"signature": "s"}),
         text("Hello"),
         answered(),
     )
     assert context.messages[-1] == ModelSide(
         (
-            AnswerThought(text="hmm", provider="p", seal={"signature": "s"}),
+            AnswerThought(text="hmm", provider="p", provider_data={"signature": "s"}),
             AnswerText("Hello"),
         )
     )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from acp_agent.agent.pending_messages import PendingAnswer
-from acp_agent.events import ThoughtSealed
+from acp_agent.events import ThoughtEnded
 from acp_agent.ids import MessageId
 from acp_agent.models.base import AnswerText, AnswerThought
 
-SEALED = ThoughtSealed(message=MessageId("m"), provider="anthropic", seal={"data": "x"})
+SEALED = ThoughtEnded(message=MessageId("m"), provider="anthropic", provider_data={"data": "x"})
 
 
 def test_a_hidden_thought_stands_behind_the_text_that_came_before_it() -> None:
@@ -18,6 +18,6 @@ def test_a_hidden_thought_stands_behind_the_text_that_came_before_it() -> None:
     answer.add_piece(AnswerText, "Then that.")
     assert answer.parts() == (
         AnswerText("First, this."),
-        AnswerThought(text="", provider="anthropic", seal={"data": "x"}),
+        AnswerThought(text="", provider="anthropic", provider_data={"data": "x"}),
         AnswerText("Then that."),
     )

@@ -216,7 +216,7 @@ RULES: dict[str, tuple[Usage, Price, float]] = {
 def test_each_kind_of_token_costs_what_its_price_says(rule: str) -> None:
     usage, price, dollars = RULES[rule]
     info = ModelInfo(provider="x", id="m", price=price)
-    assert catalog.cost(info, usage) == pytest.approx(dollars)
+    assert info.cost(usage) == pytest.approx(dollars)
 
 
 @pytest.fixture
@@ -231,7 +231,7 @@ def today(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
 def test_an_announced_price_holds_from_its_day_on(
     today: pytest.MonkeyPatch, day: str, dollars: float
 ) -> None:
-    today.setattr("acp_agent.models.catalog.time.strftime", lambda *_: day)
+    today.setattr("acp_agent.models.base.time.strftime", lambda *_: day)
     catalog._shipped.cache_clear()
     price = Catalog({}).get("gemini", "gemini-4-argon").price
     assert price is not None
@@ -242,13 +242,13 @@ def test_a_price_begins_with_its_day_also_for_an_agent_that_runs_since_before(
     today: pytest.MonkeyPatch,
 ) -> None:
     days = ["2026-11-30"]
-    today.setattr("acp_agent.models.catalog.time.strftime", lambda *_: days[-1])
+    today.setattr("acp_agent.models.base.time.strftime", lambda *_: days[-1])
     catalog._shipped.cache_clear()
     info = Catalog({}).get("gemini", "gemini-4-argon")
     usage = Usage(input=MILLION)
-    assert catalog.cost(info, usage) == 2
+    assert info.cost(usage) == 2
     days.append("2026-12-01")
-    assert catalog.cost(info, usage) == 4
+    assert info.cost(usage) == 4
     own = Catalog({info.ref: ModelConfig(price=PriceConfig(input=1, output=1))})
     assert own.cost_now(info.ref, usage) == 1
 

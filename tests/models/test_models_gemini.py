@@ -50,9 +50,9 @@ def sent(*messages: Message, **fields: Any) -> Any:
     return json.loads(gemini_driver.body(ask(*messages, provider="gemini", **fields)))
 
 
-def called(name: str, **seal: Any) -> AnswerCall:
-    own = {"gemini": "scripted-model", **seal} if seal else None
-    return AnswerCall(call=CallId(f"call_{name}"), name=name, arguments="{}", seal=own)
+def called(name: str, **provider_data: Any) -> AnswerCall:
+    own = {"gemini": "scripted-model", **provider_data} if provider_data else None
+    return AnswerCall(call=CallId(f"call_{name}"), name=name, arguments="{}", provider_data=own)
 
 
 async def test_the_key_is_in_a_header_and_in_no_address(
@@ -141,15 +141,18 @@ async def test_signatures_go_back_in_the_parts_in_which_they_came(
     )
     got = await gather(driver.stream(ask(provider="gemini")))
     calls = [event for event in got.events if isinstance(event, CallDone)]
-    (seal,) = got.seals
+    (provider_data,) = got.provider_data
     said = ModelSide(
         (
             AnswerThought(text=got.thought),
             AnswerText(got.text),
-            AnswerThought(text="", provider="gemini", seal=seal),
+            AnswerThought(text="", provider="gemini", provider_data=provider_data),
             *(
                 AnswerCall(
-                    call=CallId(call.name), name=call.name, arguments=call.arguments, seal=call.seal
+                    call=CallId(call.name),
+                    name=call.name,
+                    arguments=call.arguments,
+                    provider_data=call.provider_data,
                 )
                 for call in calls
             ),
@@ -163,8 +166,15 @@ async def test_signatures_go_back_in_the_parts_in_which_they_came(
 
 
 def test_a_signature_that_came_with_no_text_goes_back_with_none() -> None:
-    seal = {"part": "text", "length": 0, "thoughtSignature": "s", "gemini": "scripted-model"}
-    said = ModelSide((AnswerText("Yes"), AnswerThought(text="", provider="gemini", seal=seal)))
+    provider_data = {
+        "part": "text",
+        "length": 0,
+        "thoughtSignature": "s",
+        "gemini": "scripted-model",
+    }
+    said = ModelSide(
+        (AnswerText("Yes"), AnswerThought(text="", provider="gemini", provider_data=provider_data))
+    )
     parts = sent(HELLO, said)["contents"][1]["parts"]
     assert parts == [{"text": "Yes"}, {"text": "", "thoughtSignature": "s"}]
 

@@ -221,7 +221,7 @@ def test_a_signature_that_comes_without_a_text_is_kept() -> None:
     got = read(
         "gemini", candidate({"text": "Hello."}), candidate({"thoughtSignature": "s"}), SPOKEN
     )
-    assert [seal["thoughtSignature"] for seal in got.seals] == ["s"]
+    assert [provider_data["thoughtSignature"] for provider_data in got.provider_data] == ["s"]
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ def test_a_signature_that_comes_with_a_call_is_kept_with_it() -> None:
         [piece(index=0, id="a", name="list", arguments="{}", extra_content=extra), delta("stop")]
     )
     done = next(event for event in got.events if isinstance(event, CallDone))
-    assert done.seal == {"extra_content": extra, "provider": "x"}
+    assert done.provider_data == {"extra_content": extra, "provider": "x"}
 
 
 def test_pieces_of_reasoning_details_are_joined_and_sealed() -> None:
@@ -141,7 +141,7 @@ def test_pieces_of_reasoning_details_are_joined_and_sealed() -> None:
         {"type": "reasoning.text", "text": "ab", "signature": "s"},
         {"type": "reasoning.encrypted", "data": "x"},
     ]
-    assert got.seals == [{"reasoning_details": joined}]
+    assert got.provider_data == [{"reasoning_details": joined}]
     assert got.thought == "ab"
 
 

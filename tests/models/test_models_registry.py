@@ -387,11 +387,10 @@ def test_the_cost_counts_cached_input_at_its_own_price() -> None:
     price = Price(input=2, output=10, cache_read=0.2, cache_write=2.5)
     info = ModelInfo(provider="x", id="y", price=price)
     usage = Usage(input=1_000_000, output=100_000, cache_read=600_000, cache_write=200_000)
-    found = models()
-    assert found.cost(info, usage) == pytest.approx(0.2 * 2 + 0.6 * 0.2 + 0.2 * 2.5 + 0.1 * 10)
+    assert info.cost(usage) == pytest.approx(0.2 * 2 + 0.6 * 0.2 + 0.2 * 2.5 + 0.1 * 10)
     plain = ModelInfo(provider="x", id="y", price=Price(input=2, output=10))
-    assert found.cost(plain, usage) == pytest.approx(3.0)
-    assert found.cost(ModelInfo(provider="x", id="y"), usage) is None
+    assert plain.cost(usage) == pytest.approx(3.0)
+    assert ModelInfo(provider="x", id="y").cost(usage) is None
 
 
 def test_every_default_model_is_known_and_can_be_told_how_much_to_reason() -> None:

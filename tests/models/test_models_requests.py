@@ -41,7 +41,7 @@ TOOL = ToolSpec(
 SEALED = AnswerThought(
     text="Hmm",
     provider="anthropic",
-    seal={"type": "thinking", "signature": "s1", "model": "scripted-model"},
+    provider_data={"type": "thinking", "signature": "s1", "model": "scripted-model"},
 )
 HISTORY: list[Message] = [
     UserSide((UserText("Look at a.py"), UserImage(PICTURE))),
@@ -272,7 +272,7 @@ def test_sealed_reasoning_goes_back_to_the_model_that_did_it_and_to_no_other() -
     redacted = AnswerThought(
         text="",
         provider="anthropic",
-        seal={"type": "redacted_thinking", "data": "x", "model": "scripted-model"},
+        provider_data={"type": "redacted_thinking", "data": "x", "model": "scripted-model"},
     )
     said = ModelSide((SEALED, redacted, AnswerText("Yes")))
     request = ask(HISTORY[0], said, provider="anthropic")
@@ -288,7 +288,9 @@ def test_sealed_reasoning_goes_back_to_the_model_that_did_it_and_to_no_other() -
 
 def test_reasoning_goes_back_in_the_way_the_service_wants_it() -> None:
     thought = AnswerThought(
-        text="Hmm", provider="openai", seal={"reasoning_details": [{"type": "x", "data": "d"}]}
+        text="Hmm",
+        provider="openai",
+        provider_data={"reasoning_details": [{"type": "x", "data": "d"}]},
     )
     request = ask(HISTORY[0], ModelSide((thought, AnswerText("Yes"))))
     plain = decoded("openai", request)["messages"][2]
@@ -302,7 +304,7 @@ def test_reasoning_goes_back_in_the_way_the_service_wants_it() -> None:
 def test_a_signature_goes_back_with_its_call() -> None:
     extra = {"google": {"thought_signature": "c2ln"}}
     call = AnswerCall(
-        call=CallId("call_1"), name="read", arguments="{}", seal={"extra_content": extra}
+        call=CallId("call_1"), name="read", arguments="{}", provider_data={"extra_content": extra}
     )
     sent = decoded("openai", ask(HISTORY[0], ModelSide((call,))))["messages"][2]
     assert sent["tool_calls"][0]["extra_content"] == extra
@@ -324,10 +326,10 @@ def test_anthropic_gets_no_reasoning_that_an_answer_was_cut_off_in(
     unsigned = {"type": "thinking", "signature": "", "model": "scripted-model"}
     signed = {"type": "thinking", "signature": "s", "model": "scripted-model"}
     answered = (
-        AnswerThought(text="Hm", provider=place, seal=unsigned),
+        AnswerThought(text="Hm", provider=place, provider_data=unsigned),
         AnswerText("I look."),
-        AnswerThought(text="Then", provider=place, seal=signed),
-        AnswerThought(text="And", provider=place, seal=unsigned),
+        AnswerThought(text="Then", provider=place, provider_data=signed),
+        AnswerThought(text="And", provider=place, provider_data=unsigned),
     )
     history = (UserSide((UserText("Hello"),)), ModelSide(answered), UserSide((UserText("Go on"),)))
     request = ask(*history, provider=place)

@@ -44,7 +44,7 @@ SEAL = {
     "type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm"}],
     "encrypted_content": "secret", "model": "scripted-model",
 }  # fmt: skip
-REASONING = AnswerThought(text="Hm", provider="openai", seal=SEAL)
+REASONING = AnswerThought(text="Hm", provider="openai", provider_data=SEAL)
 HISTORY: list[Message] = [
     UserSide((UserText("Look"), UserImage(PICTURE))),
     ModelSide(
@@ -54,7 +54,7 @@ HISTORY: list[Message] = [
             AnswerThought(
                 text="",
                 provider="openai",
-                seal={"type": "phase", "phase": "commentary", "model": "scripted-model"},
+                provider_data={"type": "phase", "phase": "commentary", "model": "scripted-model"},
             ),
             AnswerCall(call=CallId("call_1"), name="read", arguments='{ "path":"a.py" }'),
             AnswerCall(call=CallId("call_2"), name="read", arguments="{broken"),
@@ -152,15 +152,18 @@ def test_a_model_that_cannot_see_gets_words_for_pictures() -> None:
 async def test_encrypted_reasoning_is_kept_as_it_came(driver: Driver, server: ModelServer) -> None:
     server.add(answer(Thought("Let me see", "sealed"), Redacted("hidden"), "Yes"))
     got = await gather(driver.stream(ask()))
-    assert [seal["encrypted_content"] for seal in got.seals] == ["sealed", "hidden"]
-    assert got.seals[0]["summary"] == [{"type": "summary_text", "text": "Let me see"}]
-    assert {seal["model"] for seal in got.seals} == {"scripted-model"}
+    assert [provider_data["encrypted_content"] for provider_data in got.provider_data] == [
+        "sealed",
+        "hidden",
+    ]
+    assert got.provider_data[0]["summary"] == [{"type": "summary_text", "text": "Let me see"}]
+    assert {provider_data["model"] for provider_data in got.provider_data} == {"scripted-model"}
 
 
 async def test_what_a_message_was_for_is_kept_with_it(driver: Driver, server: ModelServer) -> None:
     server.add(answer("I look.", Call("read", {"path": "a"}), phase="commentary"))
     got = await gather(driver.stream(ask()))
-    assert [seal["phase"] for seal in got.seals] == ["commentary"]
+    assert [provider_data["phase"] for provider_data in got.provider_data] == ["commentary"]
     kinds = [type(event) for event in got.events]
     assert kinds.index(ThoughtDone) < kinds.index(CallDone)
 

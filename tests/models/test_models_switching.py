@@ -21,7 +21,7 @@ from acp_agent.events import (
     Event,
     ModelAnswered,
     ModelAsked,
-    ThoughtSealed,
+    ThoughtEnded,
     ToolCalled,
     ToolEnded,
     TurnEnded,
@@ -131,10 +131,12 @@ class Conversation:
                     self.add(AgentText(message=message, text=text))
                 case ThoughtDelta(text):
                     self.add(AgentThought(message=message, text=text))
-                case ThoughtDone(seal):
+                case ThoughtDone(provider_data):
                     # The journal keeps it as JSON.
-                    kept = json.loads(json.dumps(seal))
-                    self.add(ThoughtSealed(message=message, provider=model.provider, seal=kept))
+                    kept = json.loads(json.dumps(provider_data))
+                    self.add(
+                        ThoughtEnded(message=message, provider=model.provider, provider_data=kept)
+                    )
                 case CallDone():
                     calls.append(event)
         ids = [new_call_id() for _ in calls]
@@ -142,7 +144,7 @@ class Conversation:
             self.add(
                 ToolCalled(
                     call=id_, message=message, name=call.name, arguments=call.arguments,
-                    title="", seal=json.loads(json.dumps(call.seal)),
+                    title="", provider_data=json.loads(json.dumps(call.provider_data)),
                 )
             )  # fmt: skip
         self.add(ModelAnswered(message=message, model=model.ref))

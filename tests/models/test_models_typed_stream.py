@@ -96,7 +96,7 @@ async def read_anthropic(client: Any) -> dict[str, Any]:
     return {
         "text": "".join(block.text for block in message.content if block.type == "text"),
         "thought": "".join(b.thinking for b in message.content if b.type == "thinking"),
-        "seals": [
+        "provider_data": [
             block.signature if block.type == "thinking" else block.data
             for block in message.content
             if block.type in {"thinking", "redacted_thinking"}
@@ -139,7 +139,7 @@ async def typed_responses(server: ModelServer, script: Answer) -> dict[str, Any]
         "text": text,
         # One summary a reasoning item here, each a thought of its own.
         "thought": thought,
-        "seals": [
+        "provider_data": [
             item.encrypted_content if item.type == "reasoning" else item.phase
             for item in response.output
             if item.type in {"reasoning", "message"}
@@ -182,11 +182,17 @@ async def ours(api: str, server: ModelServer, script: Answer) -> dict[str, Any]:
         "cached": usage.cache_read,
     }
     if api == "openai_responses":
-        read["seals"] = [seal.get("encrypted_content", seal.get("phase")) for seal in got.seals]
+        read["provider_data"] = [
+            provider_data.get("encrypted_content", provider_data.get("phase"))
+            for provider_data in got.provider_data
+        ]
         read["written"], read["stop"] = usage.cache_write, got.finished.stop
     if api in {"anthropic", "bedrock"}:
         read["calls"] = [(name, json.loads(arguments)) for name, arguments in got.calls]
-        read["seals"] = [seal.get("signature", seal.get("data")) for seal in got.seals]
+        read["provider_data"] = [
+            provider_data.get("signature", provider_data.get("data"))
+            for provider_data in got.provider_data
+        ]
     return read
 
 

@@ -160,7 +160,7 @@ class Gathered:
         self.events = list(events)
         self.text = "".join(e.text for e in events if isinstance(e, TextDelta))
         self.thought = "".join(e.text for e in events if isinstance(e, ThoughtDelta))
-        self.seals = [e.seal for e in events if isinstance(e, ThoughtDone)]
+        self.provider_data = [e.provider_data for e in events if isinstance(e, ThoughtDone)]
         self.calls = [(e.name, e.arguments) for e in events if isinstance(e, CallDone)]
         self.pieces: dict[int, str] = {}
         for event in events:

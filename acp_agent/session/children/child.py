@@ -245,7 +245,7 @@ class ChildBudget(TurnBudget):
     def charge(self, model: ModelInfo, usage: Usage) -> float | None:
         """Add a request's cost to the child's, and to the session's."""
         super().charge(model, usage)
-        price = self._core.services.models.cost(model, usage)
+        price = model.cost(usage)
         if price is not None:
             self._cost = (self._cost or 0.0) + price
         return self._cost

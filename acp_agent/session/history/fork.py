@@ -25,7 +25,7 @@ from acp_agent.events import (
     SessionForked,
     SessionStarted,
     SystemPromptGiven,
-    ThoughtSealed,
+    ThoughtEnded,
     TitleChanged,
     ToolCalled,
     ToolEnded,
@@ -41,7 +41,7 @@ from acp_agent.session.store.event_codec import known_events
 from acp_agent.session.store.records import StoredEvent, UnknownEvent
 from acp_agent.session.turns.titles import fork_title
 
-_OF_A_MESSAGE = (UserMessage, ModelAsked, AgentText, AgentThought, ThoughtSealed, ModelAnswered)
+_OF_A_MESSAGE = (UserMessage, ModelAsked, AgentText, AgentThought, ThoughtEnded, ModelAnswered)
 
 
 class ForkPoint(Struct, frozen=True, kw_only=True):

@@ -23,7 +23,7 @@ OUTPUT_LINES = 20  # of one tool call
 
 # Events that show nothing, and so may stand in the middle of a passage.
 _SILENT = (
-    events.ThoughtSealed, events.UsageReported, events.ConfigChanged, events.TitleChanged,
+    events.ThoughtEnded, events.UsageReported, events.ConfigChanged, events.TitleChanged,
     events.ChildWorked, events.SubagentChanged, events.SessionMessageSent,
 )  # fmt: skip
 _PLAN_MARKS = {"pending": "[ ]", "in_progress": "[~]", "completed": "[x]"}

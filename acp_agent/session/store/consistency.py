@@ -20,7 +20,7 @@ from acp_agent.events import (
     ModelAsked,
     PermissionAsked,
     PermissionDecided,
-    ThoughtSealed,
+    ThoughtEnded,
     ToolCalled,
     ToolEnded,
     ToolOutput,
@@ -38,7 +38,7 @@ LOST_RESULT = "The result of this call is lost: the journal is damaged there."
 LOST_SUMMARY = "How this ended is lost: the journal is damaged there."
 
 _OF_A_CALL = (ToolStarted, ToolOutput, ToolShown, ToolEnded, PermissionAsked, PermissionDecided)
-_OF_AN_ANSWER = (AgentText, AgentThought, ThoughtSealed, ToolCalled)
+_OF_AN_ANSWER = (AgentText, AgentThought, ThoughtEnded, ToolCalled)
 
 
 def make_consistent(events: Sequence[AnyEvent | None], name: str) -> list[list[AnyEvent]]:
@@ -131,17 +131,17 @@ class _Order:
         for event in self._events[place:]:
             if isinstance(event, TurnStarted | ModelAsked):
                 break
-            if isinstance(event, ToolCalled | ThoughtSealed | ModelAnswered):
+            if isinstance(event, ToolCalled | ThoughtEnded | ModelAnswered):
                 if event.message not in self._asked:
                     return event.message
                 break
         return MessageId(f"{self._name}_{place}_asked")
 
     def _answer(
-        self, place: int, event: AgentText | AgentThought | ThoughtSealed | ToolCalled
+        self, place: int, event: AgentText | AgentThought | ThoughtEnded | ToolCalled
     ) -> list[AnyEvent]:
         made: list[AnyEvent] = []
-        of_model = isinstance(event, ThoughtSealed | ToolCalled) or event.message in self._answered
+        of_model = isinstance(event, ThoughtEnded | ToolCalled) or event.message in self._answered
         if of_model and event.message not in self._asked:
             # That the model was asked is lost. What the agent says by itself is no answer.
             self._asked.add(event.message)
@@ -229,7 +229,7 @@ def _lost_calls(
             in_answer = place if writing else in_answer
         elif isinstance(event, TurnStarted):
             gap = in_answer = None
-        elif isinstance(event, ModelAsked | AgentText | AgentThought | ThoughtSealed | ToolCalled):
+        elif isinstance(event, ModelAsked | AgentText | AgentThought | ThoughtEnded | ToolCalled):
             in_answer = in_answer if writing else None
             writing = True
         elif isinstance(event, ModelAnswered):

@@ -16,7 +16,6 @@ from acp_agent.config.amounts import format_dollars
 from acp_agent.config.types import BudgetConfig
 from acp_agent.events import Usage
 from acp_agent.models.base import ModelInfo
-from acp_agent.models.catalog import cost
 from acp_agent.session.core import SessionCore
 from acp_agent.session.services import PendingAnswer, Spending
 
@@ -116,8 +115,8 @@ class SessionBudget:
                 break
             await pending.wait_for_end()
         answered = min(model.max_output, ANSWER_TOKENS)
-        price = (cost(model, Usage(input=sent, output=1)) or 0.0) - (
-            cost(model, Usage(input=sent)) or 0.0
+        price = (model.cost(Usage(input=sent, output=1)) or 0.0) - (
+            model.cost(Usage(input=sent)) or 0.0
         )
         answer = PendingAnswer(more, answered, price)
         with pending.track(session, answer):
@@ -207,7 +206,7 @@ class SessionBudget:
         if last is not None and last.cache_read and cached:
             read = min(sent, last.input)
         usage = Usage(input=sent, cache_read=read)
-        return Spending(tokens=sent, cost=cost(model, usage) or 0.0)
+        return Spending(tokens=sent, cost=model.cost(usage) or 0.0)
 
 
 def _fits(

@@ -161,7 +161,7 @@ class TurnBudget:
 
     def charge(self, model: ModelInfo, usage: Usage) -> float | None:
         """Add a request's cost to the session's."""
-        return self._core.state.charge(self._core.services.models.cost(model, usage))
+        return self._core.state.charge(model.cost(usage))
 
     async def refusal(self, side_request: ModelRequest | None = None) -> str | None:
         """Return why no further request may be made to the model; None: it may."""

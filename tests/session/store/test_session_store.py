@@ -66,7 +66,7 @@ async def test_what_was_appended_is_read_back_as_it_was_also_after_opening_again
             title="Edit a",
             kind="edit",
             locations=(Location("/project/a", 3),),
-            seal={"big": 2**80},
+            provider_data={"big": 2**80},
         ),
         PermissionDecided(call=call, allowed=True, by="user"),
         ToolOutput(call=call, text="…"),
