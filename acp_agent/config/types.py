@@ -12,8 +12,8 @@ from msgspec import Meta, Struct, field
 
 ThoughtLevel = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
 ToolDialect = Literal[
-    "auto", "constrained", "deepseek", "fenced", "glm", "harmony", "hermes", "invoke", "kimi",
-    "llama", "mistral", "qwen_coder",
+    "auto", "constrained", "deepseek", "dsml", "fenced", "glm", "harmony", "hermes", "invoke",
+    "kimi", "kimi_k3", "llama", "minimax", "mistral", "qwen_coder",
 ]  # fmt: skip
 DefinitionModel = Annotated[
     str, Meta(pattern=r"^(small$(?!\n)|[^/\s]+/\S)", examples=["small", "openai/gpt-5-mini"])

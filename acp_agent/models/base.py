@@ -34,8 +34,8 @@ ReasoningControl = Literal[
 # How a model writes its tool calls where its API does not take them: `acp_agent.models.dialects`.
 # `auto` looks for all forms; `constrained` has the answer held to a JSON Schema.
 ToolDialect = Literal[
-    "auto", "constrained", "deepseek", "fenced", "glm", "harmony", "hermes", "invoke", "kimi",
-    "llama", "mistral", "qwen_coder",
+    "auto", "constrained", "deepseek", "dsml", "fenced", "glm", "harmony", "hermes", "invoke",
+    "kimi", "kimi_k3", "llama", "minimax", "mistral", "qwen_coder",
 ]  # fmt: skip
 
 

@@ -26,6 +26,10 @@ WRITTEN = {
         '<function_calls>\n<invoke name="read">\n<parameter name="path">a.py</parameter>\n'
         '<parameter name="limit">3</parameter>\n</invoke>\n</function_calls>'
     ),
+    "minimax": (
+        '<minimax:tool_call>\n<invoke name="read">\n<parameter name="path">a.py</parameter>\n'
+        '<parameter name="limit">3</parameter>\n</invoke>\n</minimax:tool_call>'
+    ),
     "deepseek": (
         "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>read<｜tool▁sep｜>"
         '{"path": "a.py", "limit": 3}<｜tool▁call▁end｜><｜tool▁calls▁end｜>'
@@ -34,6 +38,18 @@ WRITTEN = {
         "<|tool_calls_section_begin|><|tool_call_begin|>functions.read:0"
         '<|tool_call_argument_begin|>{"path": "a.py", "limit": 3}<|tool_call_end|>'
         "<|tool_calls_section_end|>"
+    ),
+    "dsml": (
+        '<｜DSML｜function_calls>\n<｜DSML｜invoke name="read">\n'
+        '<｜DSML｜parameter name="path" string="true">a.py</｜DSML｜parameter>\n'
+        '<｜DSML｜parameter name="limit" string="false">3</｜DSML｜parameter>\n'
+        "</｜DSML｜invoke>\n</｜DSML｜function_calls>"
+    ),
+    "kimi_k3": (
+        '<|open|>tools<|sep|><|open|>call tool="read" index="1"<|sep|>'
+        '<|open|>argument key="path" type="string"<|sep|>a.py<|close|>argument<|sep|>'
+        '<|open|>argument key="limit" type="number"<|sep|>3<|close|>argument<|sep|>'
+        "<|close|>call<|sep|><|close|>tools<|sep|>"
     ),
     "harmony": (
         "<|channel|>commentary to=functions.read <|constrain|>json<|message|>"
@@ -51,6 +67,26 @@ VARIANTS = [
     ("kimi", (
         '<|tool_call_section_begin|><|tool_call_begin|>read:12<|tool_call_argument_begin|>'
         '{"path": "a.py", "limit": 3}<|tool_call_end|>'
+    )),
+    ("dsml", (
+        '<｜DSML｜tool_calls>\n<｜DSML｜invoke name="read">\n{"path": "a.py", "limit": 3}\n'
+        "</｜DSML｜invoke>\n</｜DSML｜tool_calls>"
+    )),
+    ("dsml", (
+        '<｜DSML｜ calls>\n<｜DSML｜ invoke name="read">\n'
+        '<｜DSML｜ parameter name="path" string="true">a.py</｜DSML｜ parameter>\n'
+        '<｜DSML｜ parameter name="limit" string="false">3</｜DSML｜ parameter>\n'
+        "</｜DSML｜ invoke>\n</｜DSML｜ calls>"
+    )),
+    ("dsml", (
+        '<｜｜DSML｜｜invoke name="read"><｜｜DSML｜｜parameter name="path" string="true">a.py'
+        '</｜｜DSML｜｜parameter><｜｜DSML｜｜parameter name="limit" string="false">3'
+        "</｜｜DSML｜｜parameter></｜｜DSML｜｜invoke></｜｜DSML｜｜tool_calls>"
+    )),
+    ("kimi_k3", (
+        '<|open|>call tool="read" index="1"<|sep|><|open|>json type="object"<|sep|>'
+        '{"path": "a.py", "limit": 3}<|close|>json<|sep|><|close|>call<|sep|>'
+        "<|close|>tools<|sep|><|close|>message<|sep|><|end_of_msg|>"
     )),
     ("harmony", (
         "<|start|>assistant to=functions.read<|channel|>commentary json<|message|>"
@@ -142,12 +178,14 @@ def test_a_document_about_other_forms_passes_unharmed(dialect: str) -> None:
     others = "\n\n".join(
         written for name, written in WRITTEN.items() if not set(FORMS[name].openers)
         & {*FORMS[dialect].openers, *FORMS[dialect].strays}
+        and not (dialect == "minimax" and name == "invoke")
+        and not (dialect == "invoke" and name == "minimax")
     )  # fmt: skip
     document = f"# How models call tools\n\n{others}\n\n<p>1 < 2 && a[0]</p>\n"
     assert read(dialect, document) == [("text", document)]
 
 
-@pytest.mark.parametrize("dialect", ["hermes", "qwen_coder", "glm", "invoke"])
+@pytest.mark.parametrize("dialect", ["hermes", "qwen_coder", "glm", "invoke", "minimax"])
 def test_an_example_in_code_is_not_called(dialect: str) -> None:
     example = WRITTEN[dialect]
     opener = FORMS[dialect].openers[0]
@@ -190,6 +228,10 @@ def test_the_end_of_reasoning_that_the_template_began_is_not_shown() -> None:
 
 
 @pytest.mark.parametrize(("dialect", "written"), [
+    ("kimi_k3", (
+        "<|open|>think<|sep|>Hm, <b>.<|close|>think<|sep|><|open|>response<|sep|>I look."
+        "<|close|>response<|sep|>{call}<|close|>message<|sep|><|end_of_msg|>"
+    )),
     ("harmony", (
         "<|channel|>analysis<|message|>Hm, <b>.<|end|><|start|>assistant<|channel|>commentary"
         "<|message|>I look.<|end|><|start|>assistant{call}"
@@ -211,6 +253,20 @@ def test_reasoning_and_answers_in_a_forms_own_tags_are_told_as_such(
 
 
 @pytest.mark.parametrize(("dialect", "written"), [
+    ("dsml", "<｜DSML｜tool_calls>I do not.</｜DSML｜tool_calls>"),
+    ("dsml", "I do not.</｜DSML｜parameter></｜DSML｜invoke>"),
+    ("dsml", (
+        '<｜DSML｜tool_calls><｜DSML｜invoke name="read"></｜DSML｜invoke></｜DSML｜ calls>'
+        "I do not.<｜｜DSML｜｜tool_calls></｜DSML｜tool_calls>"
+    )),
+    ("kimi_k3", (
+        '<|open|>tools<|sep|><|open|>call tool="read" index="1"<|sep|><|close|>call<|sep|>'
+        "<|close|>argument<|sep|>I do not.<|end_of_msg|><|close|>tools<|sep|>"
+    )),
+    ("kimi_k3", "<|open|>tools<|sep|>I do not.<|close|>tools<|sep|>"),
+    ("kimi_k3", "<|open|>call<|sep|>I do not."),
+    ("kimi_k3", '<|open|>tools type="all"<|sep|>I do not.'),
+    ("kimi_k3", "Hm.<|close|>think<|sep|><|open|>response<|sep|>I do not."),
     ("harmony", "<|start|>assistant<|end|><|channel|>final<|constrain|>json<|message|>I do not."),
     ("harmony", "<|channel|>final<|message|>I do not.<|return|>"),
 ])  # fmt: skip
@@ -290,7 +346,7 @@ def test_a_call_that_names_no_tool_says_so() -> None:
     assert arguments.startswith("The call names no tool.")
 
 
-@pytest.mark.parametrize("dialect", ["invoke", "qwen_coder", "glm"])
+@pytest.mark.parametrize("dialect", ["invoke", "minimax", "qwen_coder", "glm"])
 def test_a_value_ends_only_where_something_can_follow_it(dialect: str) -> None:
     content = "close with </parameter> or </arg_value> or </invoke> or </function>, then go on"
     arguments = json.dumps({"path": "a", "content": content})

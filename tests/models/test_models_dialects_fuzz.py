@@ -27,6 +27,7 @@ OTHER_WHOLES = {
     ],
     "mistral": ["[THINK]", "[/THINK]", '[TOOL_CALLS]read[ARGS]{"path": "a"}'],
     "harmony": ["<|start|>assistant", "<|channel|>analysis<|message|>", "commentary", "to=read"],
+    "kimi_k3": ["<|open|>think<|sep|>", "<|open|>response<|sep|>", "tools", "call"],
 }
 FEW = settings(max_examples=60)
 

@@ -19,7 +19,8 @@ from acp_agent.models.dialects.form import Form
 from acp_agent.models.dialects.harmony import Harmony
 from acp_agent.models.dialects.json_forms import Fenced, Hermes, Llama, Mistral
 from acp_agent.models.dialects.token_calls import DeepSeek, Kimi
-from acp_agent.models.dialects.xml_forms import Glm, Invoke, QwenCoder
+from acp_agent.models.dialects.xml_forms import Glm, Invoke, MiniMax, QwenCoder
+from acp_agent.models.dialects.xml_token_forms import Dsml, KimiK3
 
 HERMES = Hermes()
 FORMS: Mapping[str, Form] = {
@@ -27,8 +28,11 @@ FORMS: Mapping[str, Form] = {
     "qwen_coder": QwenCoder(),
     "glm": Glm(),
     "invoke": Invoke(),
+    "minimax": MiniMax(),
     "deepseek": DeepSeek(),
+    "dsml": Dsml(),
     "kimi": Kimi(),
+    "kimi_k3": KimiK3(),
     "mistral": Mistral(),
     "llama": Llama(),
     "harmony": Harmony(),

@@ -27,6 +27,7 @@ from acp_agent.models.dialects.form import (
     broken,
     stands,
 )
+from acp_agent.models.dialects.json_calls import read_arguments
 
 _STRAY = "There is text between the arguments of the call: it was not run. Write it again."
 
@@ -42,6 +43,10 @@ class Tags(Struct, frozen=True, kw_only=True):
         argument_end: the tag that closes it.
         quoted: whether names are in quotation marks.
         framed: whether values stand on lines of their own.
+        tag_end: what closes a tag with a name in it.
+        whole: the tags around arguments that are one JSON object; None: there are none such.
+        control: whether the tags are control tokens, so that everything in them is a call.
+        marks: what is taken out of text between calls.
     """
 
     wrappers: tuple[tuple[str, str], ...]
@@ -51,6 +56,10 @@ class Tags(Struct, frozen=True, kw_only=True):
     argument_end: str
     quoted: bool = True
     framed: bool = False
+    tag_end: str = ">"
+    whole: tuple[str, str] | None = None
+    control: bool = False
+    marks: tuple[str, ...] = ()
 
 
 class TagReader:
@@ -58,8 +67,10 @@ class TagReader:
 
     def __init__(self, tags: Tags) -> None:
         self._tags = tags
+        self._marks = re.compile("|".join(map(re.escape, (tags.call_end, *tags.marks))))
         name = r'([^"<>\s]{1,128})"' if tags.quoted else r'"?([^"<>\s]{1,128})"?'
-        rest = r'([^<>"]*(?:"[^"<>]*"[^<>"]*)*)>' if tags.quoted else r"(\s*)>"
+        rest = r'([^<>"]*(?:"[^"<>]*"[^<>"]*)*)' if tags.quoted else r"(\s*)"
+        rest += re.escape(tags.tag_end)
         self._call = re.compile(re.escape(tags.call) + name + rest)
         self._argument = re.compile(re.escape(tags.argument) + name + rest)
 
@@ -77,22 +88,23 @@ class TagReader:
                     return Block(at + len(closer), tuple(parts))
                 if not stands(text, at, (self._tags.call,), final=final):
                     if not parts:
-                        return None
+                        return Block(at, ()) if self._tags.control and closer else None
                     # Anything else between calls is text; calls that nothing closes end here.
                     later = self._later(text, at, closer, final=final)
                     between = text[at:later]
                     if closer and later == len(text):
                         between = before_half_mark(between, (closer, self._tags.call))
                     if between.strip():
-                        parts.append(between.replace(self._tags.call_end, ""))
+                        parts.append(self._marks.sub("", between))
                     if later == len(text) or not closer:
                         return Block(later, tuple(parts))
                     at = later
                     continue
                 opened = self._tag(self._call, text, at, final=final)
                 if opened is None:
-                    return Block(at, tuple(parts)) if parts else None
-                if not closer and not parts and opened[1] not in tools:
+                    return self._no_call(text, at, parts, closer, final=final)
+                known = self._tags.control or opened[1] in tools
+                if not closer and not parts and not known:
                     return None
                 sure = True
                 call, at = self._one(text, opened, tools, final=final)
@@ -105,6 +117,18 @@ class TagReader:
         except CutError:
             return SURE if sure else MORE
 
+    def _no_call(
+        self, text: str, at: int, parts: Sequence[WrittenCall | str], closer: str, *, final: bool
+    ) -> Verdict:
+        """What ends before a tag that should open a call and does not."""
+        control = self._tags.control
+        short = len(text) - at < LONGEST_TAG
+        if control and final and short and self._tags.tag_end not in text[at:]:
+            return Block(len(text), tuple(parts))  # half a tag, with which the answer ends
+        if control and not parts:
+            return Block(at + (0 if closer else len(self._tags.call)), ())
+        return Block(at, tuple(parts)) if parts else None
+
     def _one(
         self, text: str, opened: re.Match[str], tools: Tools, *, final: bool
     ) -> tuple[WrittenCall, int]:
@@ -112,6 +136,8 @@ class TagReader:
         tags, name = self._tags, opened[1]
         given: dict[str, object] = {}
         at = after_space(text, opened.end())
+        if tags.whole is not None and stands(text, at, (tags.whole[0] + "{",), final=final):
+            return self._whole(text, opened, at, tools, tags.whole, final=final)
         while True:
             if stands(text, at, (tags.call_end,), final=final):
                 return (
@@ -134,7 +160,39 @@ class TagReader:
             value = text[argument.end() : value_end]
             if tags.framed:
                 value = value.removeprefix("\n").removesuffix("\n")
-            given[argument[1]] = tools.typed(name, argument[1], value)
+            given[argument[1]] = _value(tools, name, argument, value)
+
+    def _whole(
+        self,
+        text: str,
+        opened: re.Match[str],
+        at: int,
+        tools: Tools,
+        around: tuple[str, str],
+        *,
+        final: bool,
+    ) -> tuple[WrittenCall, int]:
+        """A call whose arguments are one JSON object, and where it ends."""
+        begin = at + len(around[0])
+        end = json_text.value_end(text, begin)
+        if end is None:
+            if not final:
+                raise CutError
+            return broken(NO_END, text[opened.start() :], tools), len(text)
+        follows = after_space(text, end)
+        for mark in filter(None, (around[1], self._tags.call_end)):
+            if final and follows == len(text):
+                break
+            if not stands(text, follows, (mark,), final=final):
+                close = text.find(self._tags.call_end, follows)
+                if close < 0 and not final:
+                    raise CutError
+                problem = _STRAY if close >= 0 else NO_END
+                close = len(text) if close < 0 else close + len(self._tags.call_end)
+                return broken(problem, text[opened.start() : close], tools), close
+            follows = after_space(text, follows + len(mark))
+        call = read_arguments(opened[1], text[begin:end])
+        return call, follows
 
     def _value(self, text: str, start: int, *, final: bool) -> tuple[int, int]:
         """Where a value ends, and where what follows it begins; -1 where it has no end."""
@@ -166,10 +224,19 @@ class TagReader:
         self, tag: re.Pattern[str], text: str, at: int, *, final: bool
     ) -> re.Match[str] | None:
         found = tag.match(text, at, at + LONGEST_TAG)
-        short = len(text) - at < LONGEST_TAG and ">" not in text[at:]
+        short = len(text) - at < LONGEST_TAG and self._tags.tag_end not in text[at:]
         if found is None and short and not final:
             raise CutError
         return found
+
+
+def _value(tools: Tools, name: str, argument: re.Match[str], text: str) -> object:
+    if 'string="true"' in argument[2] or 'type="string"' in argument[2]:
+        return text
+    if 'string="false"' in argument[2] or 'type="' in argument[2]:
+        value = json_text.decode(text)
+        return text if value is json_text.NOTHING else value
+    return tools.typed(name, argument[1], text)
 
 
 def written_calls(

@@ -1,4 +1,4 @@
-"""Calls written as tags: Claude's form, Qwen3-Coder, GLM."""
+"""Calls written as tags: Claude's form, MiniMax M2, Qwen3-Coder, GLM."""
 
 from __future__ import annotations
 
@@ -82,6 +82,54 @@ def invocations(calls: Sequence[tuple[int, str, str]]) -> str:
         calls, lambda key, value, _: f'<parameter name="{key}">{value}</parameter>\n'
     )
     return "".join(f'<invoke name="{name}">\n{values}</invoke>\n' for name, values in written)
+
+
+# MiniMax M2: `invoke` tags in a wrapper of its own (the template of MiniMaxAI/MiniMax-M2).
+
+_MINIMAX_OPEN, _MINIMAX_CLOSE = "<minimax:tool_call>", "</minimax:tool_call>"
+_MINIMAX_READER = TagReader(
+    Tags(
+        wrappers=((_MINIMAX_OPEN, _MINIMAX_CLOSE),),
+        call='<invoke name="',
+        call_end="</invoke>",
+        argument='<parameter name="',
+        argument_end="</parameter>",
+    )
+)
+
+
+class MiniMax:
+    """`<minimax:tool_call><invoke name="…"><parameter name="…">…</parameter></invoke>…`."""
+
+    openers = (_MINIMAX_OPEN,)
+    bare = ""
+    ends = (_MINIMAX_CLOSE,)
+    strays = (_MINIMAX_CLOSE, "</invoke>", "</parameter>")
+    control = False
+    line_start = False
+
+    def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
+        """See `form.Form`."""
+        return _MINIMAX_READER.read(text, tools, final=final)
+
+    def instructions(self, tools: Tools) -> str:
+        """See `form.Form`."""
+        return (
+            "# Tools\nYou may call one or more tools to assist with the user query.\n"
+            "Here are the tools available in JSONSchema format:\n\n"
+            f"<tools>\n{described_functions(tools, '<tool>', '</tool>')}\n</tools>\n\n"
+            "When making tool calls, use XML format to invoke tools and pass parameters:\n\n"
+            f'{_MINIMAX_OPEN}\n<invoke name="tool-name">\n<parameter name="param-key">param-value'
+            f"</parameter>\n</invoke>\n{_MINIMAX_CLOSE}"
+        )
+
+    def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
+        """See `form.Form`."""
+        return f"{_MINIMAX_OPEN}\n{invocations(calls)}{_MINIMAX_CLOSE}"
+
+    def results(self, results: Sequence[tuple[int, str, str]]) -> str:
+        """See `form.Form`."""
+        return "\n".join(f"<response>{text}</response>" for _, _, text in results)
 
 
 # Qwen3-Coder, Qwen 3.5, Nemotron 3: a tag for every argument, its value on lines of its own.
