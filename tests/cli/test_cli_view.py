@@ -144,7 +144,7 @@ async def test_a_session_that_an_agent_is_writing_is_shown_as_far_as_it_is(tmp_p
         lease.release()
         await store.close()
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert "Not ended" in ran.stdout
+    assert "Running" in ran.stdout
 
 
 async def test_the_export_is_the_same_page_without_the_users_keys(tmp_path: Path) -> None:
