@@ -30,10 +30,11 @@ def load_config(path: Path, environ: Mapping[str, str]) -> Config:
     text = read_text(path)
     table = parse(path, text) if text else {}
     try:
-        config = _converted(table)
-        if not any(environ.get(name) for name in VARIABLES):
-            return config
-        return _converted(_with_variables(table, environ))
+        return _convert(table, environ)
+    except msgspec.ValidationError:
+        rename_keys(table)  # it may be a configuration of an earlier version
+    try:
+        return _convert(table, environ)
     except msgspec.ValidationError as error:
         raise ConfigError(_describe(path, text, table, environ) or f"{path}: {error}") from None
 
@@ -69,13 +70,17 @@ def list_problems(path: Path, environ: Mapping[str, str]) -> list[str]:
         table = parse(path, text) if text else {}
     except ConfigError as error:
         return [str(error), *variable_problems(environ)]
+    rename_keys(table)
     return config_problems(path, text, table, environ)
 
 
-def _converted(table: Mapping[str, Any]) -> Config:
-    # The defaults need no conversion, which takes some milliseconds the first time.
+def _convert(table: Mapping[str, Any], environ: Mapping[str, str]) -> Config:
     with first_use:
-        return msgspec.convert(table, Config, strict=True) if table else Config()
+        # The defaults need no conversion, which takes some milliseconds the first time.
+        config = msgspec.convert(table, Config, strict=True) if table else Config()
+        if any(environ.get(name) for name in VARIABLES):
+            return msgspec.convert(_with_variables(table, environ), Config, strict=True)
+    return config
 
 
 def read_text(path: Path) -> str:
@@ -114,7 +119,7 @@ def parse(path: Path, text: str) -> dict[str, Any]:
     import tomllib  # noqa: PLC0415 - most people have no configuration file
 
     try:
-        return _with_amounts(_with_new_names(tomllib.loads(text)))
+        return _with_amounts(tomllib.loads(text))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         from acp_agent.config.toml_errors import explain_syntax_error  # noqa: PLC0415 - only for an error
 
@@ -123,9 +128,9 @@ def parse(path: Path, text: str) -> dict[str, Any]:
         raise ConfigError(f"{where}: not TOML: {reason}; fix the line") from None
 
 
-def _with_new_names(table: dict[str, Any]) -> dict[str, Any]:
-    """Return the document with keys and values of earlier versions under their present names."""
-    import tomllib  # noqa: PLC0415 - most people have no configuration file
+def rename_keys(table: dict[str, Any]) -> None:
+    """Give keys and values of earlier versions their present names, in place."""
+    import tomllib  # noqa: PLC0415 - few configurations are that old
     from importlib.resources import files  # noqa: PLC0415
 
     renamed = tomllib.loads(files(__package__).joinpath("renamed_keys.toml").read_text("utf-8"))
@@ -141,7 +146,6 @@ def _with_new_names(table: dict[str, Any]) -> dict[str, Any]:
     for key, values in renamed["values"].items():
         if isinstance(table.get(key), str):
             table[key] = values.get(table[key], table[key])
-    return table
 
 
 def _with_amounts(table: dict[str, Any]) -> dict[str, Any]:

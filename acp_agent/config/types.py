@@ -109,7 +109,7 @@ class ModelConfig(_Table, frozen=True, kw_only=True):
     ] = None
     tools: Annotated[
         bool | None,
-        Meta(description="Whether its API takes tools. If not, it is told of them in words."),
+        Meta(description="Whether its API takes tools. If not, they are described in the prompt."),
     ] = None
     tool_dialect: Annotated[
         ToolDialect | None,
@@ -162,7 +162,7 @@ class LimitsConfig(_Table, frozen=True, kw_only=True):
         bool, Meta(description="Whether a call that the user refuses ends the turn.")
     ] = False
     loop_warn_after: Annotated[
-        Rounds, Meta(description="Rounds of a loop after which the model is told. 0: never.")
+        Rounds, Meta(description="Rounds of a loop after which the model gets a warning. 0: never.")
     ] = 3
     loop_ask_after: Annotated[
         Rounds, Meta(description="Rounds of a loop after which the user is asked. 0: never.")

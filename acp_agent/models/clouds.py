@@ -144,7 +144,7 @@ def _data(message: bytes, headers_size: int) -> bytes | None:
         text = msgspec.json.decode(payload, type=_Exception).message if payload else ""
     else:
         name, text = headers.get(":error-code", "error"), headers.get(":error-message", "")
-    # `throttlingException` and the like, in the words that the failures are told apart by.
+    # `throttlingException` and the like: failures are classified by these names.
     error = {"type": name, "message": text or name}
     return msgspec.json.encode({"type": "error", "error": error})
 

@@ -319,12 +319,12 @@ def check_fallbacks(config: Config, providers: Mapping[str, Provider]) -> None:
 
 
 def not_yet(provider: Provider) -> str:
-    """What is told of a provider that lacks something which must be configured."""
+    """Return the message for a provider that lacks a required setting."""
     return f"{provider.name} cannot be used yet: {provider.lacks}."
 
 
 def no_key(provider: Provider) -> str:
-    """What is told of a provider that cannot be used for want of a key."""
+    """Return the message for a provider that has no key."""
     if provider.disabled:
         return f"{provider.name} was disabled by the editor: enable it there, or use another model."
     variable = f" or set {provider.key_env[0]}" if provider.key_env else ""

@@ -107,7 +107,7 @@ def event_decoder(expected: type[T]) -> Callable[[bytes], T]:
     """A function that decodes one event to `expected`.
 
     A character that a provider cuts in half (one half of a surrogate pair in each of two events) is
-    no valid text to msgspec; such an event is decoded with its half, for the journal to mend. A
+    no valid text to msgspec; such an event keeps its half, and the journal joins the two. A
     field that is not of its type is left out, so that what an API adds does not end an answer.
 
     The function raises msgspec.DecodeError for an event that cannot be read.

@@ -39,7 +39,7 @@ class McpChannel:
     ) -> Json:
         """Ask a server; see the protocol that this implements.
 
-        An error of the carrier is told as one of the server: the server cannot be asked this.
+        An error of the client is reported as one of the server, which could not be reached.
         """
         message: Json = {"serverId": server_id, "requestId": request_id, "method": method}
         if params is not None:

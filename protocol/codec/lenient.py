@@ -1,6 +1,6 @@
-"""The slow path of decoding: what the schema tolerates is mended, then the value is tried again.
+"""The slow path of decoding: drop invalid parts that the schema tolerates, then decode again.
 
-A value that msgspec accepts never comes here. The rules are the marks of `codec.marks`, the
+A value that msgspec accepts never comes here. The rules are the marks of `codec.tolerance`, the
 protocol schema's own: a marked field whose value is invalid counts as not given, invalid items of a
 marked list are left out, and null stands for the default where it is marked so. What is left
 invalid after that is refused.
@@ -50,7 +50,7 @@ def _without_invalid(value: dict[str, Any], bare: Any) -> object:
     if struct is None:
         values = _value_type(bare)
         return value if values is None else {k: drop_invalid(v, values) for k, v in value.items()}
-    mended = dict(value)
+    kept = dict(value)
     for field in _fields(struct):
         if field.name not in value:
             continue
@@ -58,14 +58,14 @@ def _without_invalid(value: dict[str, Any], bare: Any) -> object:
         if SKIP_ITEMS in field.marks and isinstance(child, list):
             item = _item_type(_unmarked(field.annotation))
             child = [each for each in child if _fits(each, item)]
-        mended[field.name] = child
+        kept[field.name] = child
         defaulted = (ON_NULL in field.marks and child is None) or ON_ERROR in field.marks
         if defaulted and not _fits(child, field.annotation):
             if field.required:
-                mended[field.name] = field.empty
+                kept[field.name] = field.empty
             else:
-                del mended[field.name]
-    return mended
+                del kept[field.name]
+    return kept
 
 
 def _fits(value: object, annotation: Any) -> bool:

@@ -39,7 +39,7 @@ class OpenUnion:
 
     A variant is a struct with a tag, an open union with a `variant_tag`, or, for all other values,
     the one `UnknownVariant`. Structs whose names begin with an underscore are only bases of
-    variants. A union whose variants are not told apart by a tag overrides `variant_of`.
+    variants. A union whose variants have no tag overrides `variant_of`.
 
     Attributes:
         discriminator: The JSON field that holds the tag.

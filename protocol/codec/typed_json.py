@@ -52,7 +52,7 @@ def encode(value: object) -> bytes:
 
 
 def decode(data: bytes | msgspec.Raw, expected: type[T]) -> T:
-    """Decode JSON to `expected`, mending what its marks tolerate.
+    """Decode JSON to `expected`, without the invalid parts that its marks tolerate.
 
     Raises:
         MalformedJsonError: `data` is no JSON.
@@ -67,8 +67,8 @@ def decode(data: bytes | msgspec.Raw, expected: type[T]) -> T:
     from protocol.codec.lenient import drop_invalid  # noqa: PLC0415 - rarely needed, and not at start
 
     try:
-        mended = drop_invalid(msgspec.json.decode(data), expected)
-        return msgspec.convert(mended, expected, dec_hook=decode_hook)
+        valid = drop_invalid(msgspec.json.decode(data), expected)
+        return msgspec.convert(valid, expected, dec_hook=decode_hook)
     except msgspec.ValidationError as error:
         raise InvalidValueError(explain(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -153,12 +153,12 @@ class Dispatcher:
     def _receive_without_surrogates(self, line: bytes, error: Exception, answer: Answer) -> None:
         """Try a message again whose parameters msgspec refused for a lone surrogate."""
         try:
-            message, mended = messages.parse_without_surrogates(line)
+            message, cleaned = messages.parse_without_surrogates(line)
         except typed_json.MalformedJsonError:
             invalid = messages.parse_error(error)
             answer(messages.failure(invalid.raw_id, invalid.error), None)
         else:
-            self._on_message(message, mended, answer)
+            self._on_message(message, cleaned, answer)
 
     def _on_notification(self, message: messages.Notification, line: bytes, answer: Answer) -> None:
         if message.method == CANCEL_REQUEST:

@@ -229,14 +229,14 @@ def parse_without_surrogates(line: bytes) -> tuple[Message, bytes]:
     Raises:
         MalformedJsonError: there are none in it.
     """
-    mended = typed_json.replace_surrogates(line)
-    message = parse(mended)
+    cleaned = typed_json.replace_surrogates(line)
+    message = parse(cleaned)
     if isinstance(message, Request) and _REPLACED in message.raw_id:
         raw_id = _id_in(line)
         message = Request(raw_id, id_value(raw_id), message.method, message.params)
     elif isinstance(message, InvalidMessage) and _REPLACED in message.raw_id:
         message = InvalidMessage(message.error, _id_in(line))
-    return message, mended
+    return message, cleaned
 
 
 def parse_error(error: Exception) -> InvalidMessage:

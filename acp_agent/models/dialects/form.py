@@ -1,4 +1,4 @@
-"""A dialect: a form in which a model writes tool calls as text, and how it is told of the tools."""
+"""A dialect: how a model writes tool calls as text, and how tools are described to it."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class Writing(Protocol):
     """How tools, calls and results are written for a model whose API knows neither."""
 
     def instructions(self, tools: Tools) -> str:
-        """What the model is told of the tools and of how to call them."""
+        """Return the text that describes the tools and how to call them."""
         ...
 
     def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
@@ -259,7 +259,7 @@ _SPACE = re.compile(r"\s*")
 _NAMED = re.compile(r'"(?:name|tool)"\s*:\s*"([^"]{1,128})"|(?:name="|function=)([\w.:-]{1,128})')
 
 
-# The tools as a model without an API for them is told of them.
+# The tools as they are described to a model whose API does not take them.
 
 
 def described_json(tools: Tools) -> str:

@@ -104,7 +104,7 @@ class HeldBlock:
 # Takes the calls and the reasoning out of an answer's text while it comes.
 #
 # Text goes on as soon as it can be no part of a tag. What begins as a call is held until it has
-# ended; then it is told as a call, or goes on as text where it was none. However the text is cut
+# ended; then it becomes a call, or is passed on as text if it is none. However the text is cut
 # into pieces, the same events come of it, but for the pieces of text.
 
 _THINK, _THOUGHT = "<think>", "</think>"

@@ -266,11 +266,11 @@ class Rewinder:
             )
 
     async def by_model(self, number: int | None, message: str, files: bool) -> str:
-        """Go back to right after a message of the user; return what the model is told.
+        """Go back to right after a message of the user; return a note for the model.
 
         Args:
             number: which of the user's messages in the conversation, from 1; None: the last.
-            message: what the model is told then.
+            message: what the note says.
             files: whether the files go back as well.
 
         Raises:
@@ -291,7 +291,7 @@ def _note(message: str, what: What, files: RestoredFiles) -> str:
 
 
 def _about_files(what: What, files: RestoredFiles) -> str:
-    """Return what the model is told of the files."""
+    """Return the part of the note that is about files."""
     if what == "conversation":
         return _FILES_STAY
     count = len(files.changes) if files.replaced else 0
