@@ -286,7 +286,7 @@ def _read(input_fd: int) -> bytes:
         try:
             return os.read(input_fd, FIRST_LINE_LIMIT)
         except BlockingIOError:  # another process made the shared file non-blocking
-            from protocol.transports.descriptor_writer import wait_readable  # noqa: PLC0415 - rare
+            from protocol.transports.stdio import wait_readable  # noqa: PLC0415 - rare
 
             wait_readable(input_fd)
         except OSError:
@@ -298,7 +298,7 @@ def _write(output_fd: int, data: bytes) -> None:
         try:
             data = data[os.write(output_fd, data) :]
         except BlockingIOError:  # as for reading
-            from protocol.transports.descriptor_writer import wait_writable  # noqa: PLC0415 - rare
+            from protocol.transports.stdio import wait_writable  # noqa: PLC0415 - rare
 
             wait_writable(output_fd)
         except OSError:

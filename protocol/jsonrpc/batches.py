@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from protocol.jsonrpc import messages
 from protocol.jsonrpc.errors import INVALID_REQUEST, RpcError, log
-from protocol.jsonrpc.incoming_requests import Answer
+from protocol.jsonrpc.handlers import Answer
 
 LIMIT: Final = 1000  # messages that a batch may have
 

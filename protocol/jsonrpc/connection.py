@@ -8,8 +8,7 @@ from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 from protocol.jsonrpc.dispatcher import Admit, Dispatcher
-from protocol.jsonrpc.handlers import Surface
-from protocol.jsonrpc.incoming_requests import MOST_CALLS, IncomingRequests
+from protocol.jsonrpc.handlers import MOST_CALLS, IncomingRequests, Surface
 from protocol.jsonrpc.methods import Method
 from protocol.jsonrpc.outbox import HIGH_WATER, Outbox, Trace
 from protocol.jsonrpc.outgoing_requests import OutgoingRequests

@@ -18,8 +18,14 @@ from protocol.jsonrpc.errors import (
     RpcError,
     log,
 )
-from protocol.jsonrpc.handlers import Handler, NotificationHandler, Surface
-from protocol.jsonrpc.incoming_requests import Answer, IncomingRequests, error_for
+from protocol.jsonrpc.handlers import (
+    Answer,
+    Handler,
+    IncomingRequests,
+    NotificationHandler,
+    Surface,
+    error_for,
+)
 from protocol.jsonrpc.methods import Method
 from protocol.jsonrpc.outbox import Outbox, Trace
 from protocol.jsonrpc.outgoing_requests import CANCEL_REQUEST, OutgoingRequests

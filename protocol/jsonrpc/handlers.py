@@ -1,12 +1,22 @@
-"""A request being answered, and the forms a handler may have."""
+"""The forms a handler may have, and the requests of the peer while they are being answered."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import Any
+from functools import partial
+from inspect import isawaitable
+from typing import Any, Final, cast
 
-from protocol.jsonrpc.errors import RpcError
+from protocol.jsonrpc import messages
+from protocol.jsonrpc.errors import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    REQUEST_CANCELLED,
+    RpcError,
+    log,
+)
 from protocol.jsonrpc.messages import RequestId
 from protocol.jsonrpc.methods import Method
 from protocol.jsonrpc.outbox import Merge
@@ -107,3 +117,205 @@ class Surface:
         self.map_error = map_error
         self.merge = merge
         self.batches = batches
+
+
+# Takes the line of a response, and what to do once that has its place among what is sent.
+Answer = Callable[[bytes, Callable[[], None] | None], None]
+
+MOST_CALLS: Final = 1_000  # requests being answered from which no further message is read
+MOST_BYTES: Final = 64 * 1024 * 1024  # of the requests that are being answered; one may have more
+_LARGE, _SMALL = 4 * 1024 * 1024, 1024 * 1024  # bytes of them, see `IncomingRequests`
+_END_TIMEOUT = 1.0  # seconds for handlers that were cancelled for good
+
+
+class IncomingRequests:
+    """Runs handlers in tasks, passes on what they answer, and ends them.
+
+    Args:
+        on_memory_freed: called when requests of many bytes were answered, and few bytes are left.
+    """
+
+    def __init__(self, on_memory_freed: Callable[[], None] | None = None) -> None:
+        self._on_memory_freed = on_memory_freed
+        self._calls: dict[asyncio.Task[None], Call] = {}
+        self._sizes: dict[asyncio.Task[None], int] = {}  # of the requests, in bytes
+        self._fewer: asyncio.Future[None] | None = None
+        self.size = 0  # bytes of the requests that are being answered
+        self._was_large = False
+        self._by_id: dict[messages.RequestId, Call] = {}
+        self._tasks: set[asyncio.Task[None]] = set()  # of notifications
+
+    @property
+    def count(self) -> int:
+        """How many requests are being answered."""
+        return len(self._calls)
+
+    def check_room(self, size: int) -> None:
+        """Refuse a request of `size` bytes where too many bytes of others are being answered.
+
+        Raises:
+            RpcError: they are.
+        """
+        if self.size and self.size + size > MOST_BYTES:
+            raise RpcError(
+                INVALID_REQUEST,
+                f"invalid request: {self.size} bytes of requests are being answered, and there may "
+                f"be {MOST_BYTES} with this one; wait for their answers, or cancel them",
+            )
+
+    async def drain(self) -> None:
+        """Wait until no more than half as many requests as may be are being answered."""
+        while self.count > MOST_CALLS // 2:
+            if self._fewer is None or self._fewer.done():
+                self._fewer = asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._fewer)
+
+    def in_use(self, request_id: messages.RequestId) -> bool:
+        """Whether a request with this id is being answered; null is no name for one."""
+        return request_id is not None and request_id in self._by_id
+
+    def start(
+        self,
+        message: messages.Request,
+        method: Method[Any, Any],
+        handler: Handler,
+        params: object,
+        *,
+        answer: Answer,
+        map_error: MapError | None,
+        size: int,
+    ) -> None:
+        """Begin to answer a request of `size` bytes; handlers begin in the order of these calls.
+
+        The request's id is in use until its response has its place.
+        """
+        call = Call(message.id, message.method)
+        work = self._work(
+            call, message.raw_id, method, handler, params, answer=answer, map_error=map_error
+        )
+        task = asyncio.get_running_loop().create_task(work)
+        call.attach(task)
+        self._calls[task] = call
+        self._sizes[task] = size
+        self.size += size
+        self._was_large = self._was_large or self.size >= _LARGE
+        if message.id is not None:
+            self._by_id[message.id] = call
+        task.add_done_callback(self._finished)
+
+    def start_notification(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a notification's handler, which nobody waits for."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+
+    def cancel(self, request_id: int | str) -> None:
+        """Cancel a request as the peer asks; nothing happens when it is not being answered."""
+        call = self._by_id.get(request_id)
+        if call is not None:
+            # After the handler's first step, so that it can say how it wants to be cancelled.
+            asyncio.get_running_loop().call_soon(call.cancel)
+
+    def own_current_task(self) -> bool:
+        """Whether the caller runs in a handler."""
+        return asyncio.current_task() in self._running()
+
+    async def wait_idle(self, timeout: float) -> None:
+        """Wait until nothing runs, at most `timeout` seconds; whatever runs takes a step."""
+        await asyncio.sleep(0)  # a task that is cancelled before its first step answers nothing
+        if timeout and self._running():
+            await asyncio.wait(self._running(), timeout=timeout)
+
+    def cancel_all(self) -> None:
+        """Ask everything that runs to end."""
+        for call in list(self._calls.values()):
+            call.cancel()
+        for task in self._tasks:
+            task.cancel()
+
+    async def end(self) -> None:
+        """Cancel whatever still runs, though it was asked to end."""
+        for task in self._running():
+            task.cancel()
+        if self._running():
+            await asyncio.wait(self._running(), timeout=_END_TIMEOUT)
+
+    def _running(self) -> set[asyncio.Task[None]]:
+        return self._calls.keys() | self._tasks
+
+    async def _work(
+        self,
+        call: Call,
+        raw_id: bytes,
+        method: Method[Any, Any],
+        handler: Handler,
+        params: object,
+        *,
+        answer: Answer,
+        map_error: MapError | None,
+    ) -> None:
+        then: Callable[[], None] | None = None
+        try:
+            if method.result is None:
+                result = await _handled(cast("NotificationHandler", handler), params)
+            else:
+                result = await cast("RequestHandler", handler)(params, call)
+            if isinstance(result, Reply):
+                then = result.then
+                result = result.result
+            # Every result of the protocol is an object: nothing to say is an empty one.
+            line = messages.result(raw_id, {} if result is None else result)
+        except asyncio.CancelledError:
+            line = messages.failure(raw_id, RpcError(REQUEST_CANCELLED, "request cancelled"))
+        except Exception as error:  # noqa: BLE001 - the border: every failure becomes an answer
+            line = messages.failure(raw_id, error_for(error, call.method, map_error))
+        answer(line, partial(self._release, call, then))
+
+    def _release(self, call: Call, then: Callable[[], None] | None = None) -> None:
+        """The response of `call` has its place: its id is free, and `then` may be done."""
+        if self._by_id.get(call.id) is call:
+            del self._by_id[call.id]
+        if then is not None:
+            then()
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        was_large = self._was_large
+        call = self._calls.pop(task, None)
+        self.size -= self._sizes.pop(task, 0)
+        self._was_large = self._was_large and self.size > _SMALL
+        if was_large and not self._was_large and self._on_memory_freed is not None:
+            self._on_memory_freed()
+        if self._fewer is not None and not self._fewer.done() and self.count <= MOST_CALLS // 2:
+            self._fewer.set_result(None)
+        self._tasks.discard(task)
+        cancelled = task.cancelled()
+        error = None if cancelled else task.exception()
+        if error is not None:
+            log("a handler failed", error)
+        if call is not None and (cancelled or error is not None):
+            self._release(call)  # it never came to its answer
+
+
+async def _handled(handler: NotificationHandler, params: object) -> object:
+    """Handle a notification's method that came as a request; it has no result."""
+    outcome = handler(params)
+    if isawaitable(outcome):
+        await outcome
+    return None
+
+
+def error_for(error: Exception, method: str, map_error: MapError | None) -> RpcError:
+    """The error to answer when answering `method` failed with `error`."""
+    if isinstance(error, RpcError):
+        return error
+    if map_error is not None:
+        try:
+            mapped = map_error(error)
+        except Exception as second:  # noqa: BLE001 - a mistake there must not cost the answer
+            log("an error could not be mapped", second)
+            mapped = None
+        if mapped is not None:
+            return mapped
+    reference = os.urandom(4).hex()
+    log(f"{method} failed, reference {reference}", error)
+    return RpcError(INTERNAL_ERROR, f"internal error, see the log for reference {reference}")

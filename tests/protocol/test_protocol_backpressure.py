@@ -9,8 +9,7 @@ import socket
 import pytest
 
 from protocol.jsonrpc.connection import READ_LIMIT
-from protocol.jsonrpc.handlers import Call
-from protocol.jsonrpc.incoming_requests import MOST_BYTES, MOST_CALLS
+from protocol.jsonrpc.handlers import MOST_BYTES, MOST_CALLS, Call
 from protocol.v1 import methods, types as t
 from tests.protocol.connections import LIMIT, PROMPT, over, serving
 
