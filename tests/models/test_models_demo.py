@@ -103,7 +103,10 @@ async def only_calls(words: str) -> list[tuple[str, dict[str, object]]]:
         ("read a.py", [("read", {"path": "a.py"})]),
         ("Please read `src/a b.py`", [("read", {"path": "src/a b.py"})]),
         ("read a.py and b.py", [("read", {"path": "a.py"}), ("read", {"path": "b.py"})]),
+        ("read the file a.py", [("read", {"path": "a.py"})]),
         ("list", [("list", {})]),
+        ("list all files", [("list", {})]),
+        ("list the files in src", [("list", {"path": "src"})]),
         ("list src", [("list", {"path": "src"})]),
         ("search for TODO", [("grep", {"pattern": "TODO"})]),
         ("search for 'def f' in src", [("grep", {"pattern": "def f", "path": "src"})]),
@@ -111,6 +114,14 @@ async def only_calls(words: str) -> list[tuple[str, dict[str, object]]]:
         ("run git status", [("shell", {"command": "git status"})]),
         ("$ echo 'a  b' | wc", [("shell", {"command": "echo 'a  b' | wc"})]),
         ("create n.txt with hello", [("write", {"path": "n.txt", "content": "hello\n"})]),
+        (
+            "write a file hello.txt with the text hi",
+            [("write", {"path": "hello.txt", "content": "hi\n"})],
+        ),
+        (
+            "create a new file called b.txt with the end",
+            [("write", {"path": "b.txt", "content": "the end\n"})],
+        ),
         ("fetch https://example.com", [("web_fetch", {"url": "https://example.com"})]),
         ("ask Which colour?", [("ask_user", {"question": "Which colour?"})]),
         (

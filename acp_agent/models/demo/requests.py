@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Sequence
 
@@ -50,6 +51,8 @@ def todo(steps: Sequence[str], active: int) -> DemoCall:
 
 
 _COUNT_LIMIT = 100_000
+_FILLERS = {"a", "all", "an", "called", "file", "files", "folder", "in", "named", "new", "the"}
+_BEFORE_TEXT = re.compile(r"^(the )?(text|contents?|words?) ", re.IGNORECASE)
 
 
 def script(words: str) -> tuple[Step, ...] | None:
@@ -62,7 +65,7 @@ def script(words: str) -> tuple[Step, ...] | None:
 
 
 def _read(rest: str) -> tuple[Step, ...] | None:
-    paths = [path for path in (_unquoted(part) for part in _listed(rest)) if path]
+    paths = [path for path in (_name(part) for part in _listed(rest)) if path]
     if not paths:
         return None
     names = ", ".join(f"`{path}`" for path in paths)
@@ -70,7 +73,8 @@ def _read(rest: str) -> tuple[Step, ...] | None:
 
 
 def _list(rest: str) -> tuple[Step, ...] | None:
-    folder = _unquoted(rest.removeprefix("files in").removeprefix("files").strip())
+    folder = _name(rest.partition("files in ")[2] or rest)
+    folder = "" if folder.lower() in _FILLERS else folder
     made = call("list", path=folder) if folder else call("list")
     return (Step(text=f"I list {f'`{folder}`' if folder else 'the folder'}.", calls=(made,)),)
 
@@ -126,11 +130,11 @@ def _replace(rest: str) -> tuple[Step, ...] | None:
 
 
 def _create(rest: str) -> tuple[Step, ...] | None:
-    path, joint, text = rest.removeprefix("file ").partition(" with ")
-    path = _unquoted(path)
+    path, joint, text = rest.partition(" with ")
+    path = _name(path)
     if not path or not joint:
         return None
-    body = _unquoted(text)
+    body = _unquoted(_BEFORE_TEXT.sub("", text))
     body = body if body.endswith("\n") else f"{body}\n"
     return (Step(text=f"I create `{path}`.", calls=(call("write", path=path, content=body),)),)
 
@@ -183,6 +187,14 @@ _VERBS: dict[str, Callable[[str], tuple[Step, ...] | None]] = {
 
 def _listed(text: str) -> list[str]:
     return [part for piece in text.split(",") for part in piece.split(" and ") if part.strip()]
+
+
+def _name(text: str) -> str:
+    """The name in "the file NAME", "a new file called NAME" and the like."""
+    bare = text.strip()
+    while (parts := bare.split(maxsplit=1))[1:] and parts[0].lower() in _FILLERS:
+        bare = parts[1]
+    return _unquoted(bare)
 
 
 def _unquoted(text: str) -> str:
