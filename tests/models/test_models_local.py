@@ -130,7 +130,7 @@ async def test_the_server_ends_when_the_agent_is_killed(tmp_path: Path, model: P
     group = int(await asyncio.wait_for(parent.stdout.readline(), 20))
     parent.kill()
     await parent.wait()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while await asyncio.to_thread(posix.group_runs, group):
             await asyncio.sleep(0.02)
 

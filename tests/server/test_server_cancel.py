@@ -52,7 +52,7 @@ async def test_a_cancel_in_mid_answer_closes_the_stream_and_keeps_what_was_said(
     assert (await running.result(prompt))["stopReason"] == CANCELLED
     latency = asyncio.get_running_loop().time() - begun
     assert latency < 1.0  # 100 ms of our own, on a machine that may be busy
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         await model_server.requests[0].closed_early.wait()
     assert (await running.prompt(session, "go on"))["stopReason"] == "end_turn"
     assert running.text(session) == "Half an Go on."
@@ -70,7 +70,7 @@ async def test_a_cancel_while_the_provider_says_nothing_ends_the_wait(
     await model_server.arrived(1)
     running.cancel(session)
     assert (await running.result(prompt, timeout=5))["stopReason"] == CANCELLED
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         await model_server.requests[0].closed_early.wait()
 
 
@@ -207,7 +207,7 @@ async def test_cancelling_the_request_of_a_prompt_ends_the_turn_like_a_cancel(
     running.notify("$/cancel_request", {"requestId": prompt})
     reply = await running.answer(prompt, timeout=5)
     assert reply["result"]["stopReason"] == CANCELLED
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         await model_server.requests[0].closed_early.wait()
     assert (await running.prompt(session, "go on"))["stopReason"] == "end_turn"
     assert updates_after(running, prompt)[0]["params"]["update"]["sessionUpdate"] != "tool_call"
@@ -292,6 +292,6 @@ async def test_a_session_whose_opening_is_cancelled_is_free_for_others(
         await one.send(line("$/cancel_request", {"requestId": opening}))
         assert (await one.answer(opening))["error"]["code"] == -32800
         locked.rollback()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while "error" in await other.answer(other.post(method, elsewhere)):
             await asyncio.sleep(0.01)  # until it is closed again

@@ -144,7 +144,7 @@ async def test_what_is_prepared_in_the_background_ends_with_the_session_and_neve
     desk.manager = SessionManager(msgspec.structs.replace(desk.services, gate=broken))
     session = await desk.manager.create(str(desk.folder), [], desk.editor)
     session.opened([])
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await begun.wait()
         while session.core.background:
             await asyncio.sleep(0)

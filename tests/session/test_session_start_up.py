@@ -92,7 +92,7 @@ async def test_start_up_is_over_when_the_first_prompt_could_run(
     start_up.begins()
     assert gc.get_threshold() != USUAL
     desk.session.opened([])
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while desk.session.core.background:
             await asyncio.sleep(0)
     assert gc.get_threshold() == USUAL

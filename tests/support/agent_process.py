@@ -225,7 +225,7 @@ class AgentProcess(WireClient):
     async def _settle(self) -> None:
         """Read what is left in the pipes."""
         self.may_read.set()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             await asyncio.gather(*self._readers)
 
     async def _reap(self) -> None:

@@ -165,7 +165,7 @@ class ModelServer:
         """Queue replies for the next requests."""
         self._queue.extend(replies)
 
-    async def arrived(self, count: int, *, within: float = 10.0) -> None:
+    async def arrived(self, count: int, *, within: float = 30.0) -> None:
         """Wait until `count` requests in all were read; TimeoutError after `within` seconds."""
         async with asyncio.timeout(within), self._arrival:
             await self._arrival.wait_for(lambda: len(self.requests) >= count)

@@ -84,13 +84,13 @@ class RecordingEditor:
         """The events of one type, in the order in which they were shown."""
         return [event for event in self.shown if isinstance(event, kind)]
 
-    async def until(self, kind: type[EventT], count: int = 1, *, within: float = 10.0) -> EventT:
+    async def until(self, kind: type[EventT], count: int = 1, *, within: float = 30.0) -> EventT:
         """Wait until so many events of a type were shown; gives the last of them."""
         async with asyncio.timeout(within), self._news:
             await self._news.wait_for(lambda: len(self.of(kind)) >= count)
         return self.of(kind)[count - 1]
 
-    async def until_asked(self, count: int = 1, *, within: float = 10.0) -> None:
+    async def until_asked(self, count: int = 1, *, within: float = 30.0) -> None:
         """Wait until the user was asked about so many calls."""
         async with asyncio.timeout(within), self._news:
             await self._news.wait_for(lambda: len(self.asked) >= count)
@@ -258,7 +258,7 @@ class Desk:
     async def cancel(self, turn: Turn) -> StopReason:
         """Stop a turn and wait for its end."""
         turn.cancel()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             return await turn.result()
 
     async def journal(self) -> list[AnyEvent]:

@@ -234,7 +234,7 @@ async def test_a_cancelled_fetch_ends_the_parser(server: Server) -> None:
     server.pages["/"] = response(b"<!--" * 500_000, "text/html")
     before = child_processes()
     call = asyncio.create_task(fetch(server, "/"))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while child_processes() == before:
             await asyncio.sleep(0)
     call.cancel()

@@ -41,7 +41,7 @@ async def test_a_signal_ends_turns_says_goodbye_and_keeps_what_was_said(
         client.oracle.leaving()
         agent.process.send_signal(by)
         assert (await client.result(prompt))["stopReason"] == "cancelled"
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             await client.connection.wait_closed()
         assert client.connection.close_code == 1001
     agent.stop(by=by)
@@ -96,7 +96,7 @@ async def test_event_streams_end_with_the_agent(listening: StartListening, versi
         mine = await connected(client, agent)
         async with client.stream("GET", agent.url, headers=EVENTS | mine) as stream:
             agent.process.terminate()
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(20):
                 assert [line async for line in stream.aiter_lines() if line.strip(":")] == []
     agent.stop()
 

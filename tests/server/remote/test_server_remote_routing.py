@@ -198,7 +198,7 @@ async def test_after_delete_the_connection_is_gone_and_its_streams_end(
         mine = await connected(client, remote)
         async with client.stream("GET", remote.url, headers=EVENTS | mine) as stream:
             assert (await client.delete(remote.url, headers=mine)).status_code == 202
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(20):
                 assert [line async for line in stream.aiter_lines() if line.strip(":")] == []
         listing = request("session/list", {})
         for response in (
@@ -219,11 +219,11 @@ async def test_of_two_streams_for_the_same_the_newer_one_is_used_and_the_older_e
             client.stream("GET", remote.url, headers=EVENTS | mine) as older,
             client.stream("GET", remote.url, headers=EVENTS | mine) as newer,
         ):
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(20):
                 assert [line async for line in older.aiter_lines() if line.strip(":")] == []
             listing = request("session/list", {}, 7)
             await client.post(remote.url, content=listing, headers=JSON | mine)
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(20):
                 lines = newer.aiter_lines()
                 line = await anext(line async for line in lines if line.startswith("data:"))
             assert json.loads(line.removeprefix("data:"))["id"] == 7
