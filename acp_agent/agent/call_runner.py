@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from acp_agent.agent.call_permissions import CallPermissions
 from acp_agent.agent.call_progress import CallProgress
+from acp_agent.agent.folder_instructions import FolderInstructions
 from acp_agent.agent.resources import TurnResources
 from acp_agent.agent.scrub_events import scrub_content, scrub_object
 from acp_agent.agent.tool_calls import ProposedCall, call_title, cancelled_ends, stopped_end
@@ -54,6 +55,7 @@ class CallRunner:
         self._running = asyncio.Semaphore(turn.limits.max_concurrent_calls)
         self._end_turn = False
         self._permissions = CallPermissions(turn)
+        self._instructions = FolderInstructions(turn)
 
     async def run(self, calls: Sequence[ProposedCall]) -> bool:
         """Run all calls; each has ended when this returns or is cancelled.
@@ -187,7 +189,7 @@ class CallRunner:
         try:
             outcome = await prepared.run(progress)
             await progress.flush()
-            ended = await self._end_of(call, outcome)
+            ended = await self._end_of(call, prepared, outcome)
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001 - a tool that breaks must not end the turn
@@ -197,7 +199,7 @@ class CallRunner:
             self._turn.tools.open_calls.remove(call.call)
             await self._turn.journal.emit(ended)
 
-    async def _end_of(self, call: ProposedCall, outcome: Outcome) -> ToolEnded:
+    async def _end_of(self, call: ProposedCall, prepared: Prepared, outcome: Outcome) -> ToolEnded:
         """Return the end of a call: its outcome without secrets and of limited length."""
         turn = self._turn
         text = scrub(outcome.text, turn.journal.secrets)
@@ -212,6 +214,7 @@ class CallRunner:
             exit_code=outcome.exit_code,
             signal=outcome.signal,
             wrote=outcome.wrote,
+            instructions=await self._instructions.added_by(prepared.access),
         )
 
     async def _fail_with(self, call: ProposedCall, error: Exception) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from acp_agent.agent.context_view import Branches, ContextView, Entry
-from acp_agent.agent.pending_messages import PendingAnswer, PendingInput
+from acp_agent.agent.pending_messages import PendingAnswer, PendingInput, instruction_part
 from acp_agent.agent.token_count import MeasuredTokens, text_tokens
 from acp_agent.content import ImageBlock
 from acp_agent.events import (
@@ -81,6 +81,8 @@ class Context:
         self._input = PendingInput()
         self._turn_began_at = 0  # index in the entries
         self._has_new_message = False  # of the user, since the model was asked
+        # With results: the index in the entries, the path and the text.
+        self._instructions: list[tuple[int, str, str]] = []
 
     def feed(self, events: Iterable[Event]) -> None:
         """Apply further events."""
@@ -143,6 +145,24 @@ class Context:
     def has_unsent_message(self) -> bool:
         """Whether the last message is the user's own and no model was sent it."""
         return self._has_new_message and self.has_unanswered_message
+
+    def has_instruction(self, path: str, text: str) -> bool:
+        """Return whether the model is sent an instruction file, or its text from another file.
+
+        One that was summarised, left out or rewound is not sent any more.
+        """
+        system = self.system_prompt or ""
+        if f"## {path}\n" in system or text in system:
+            return True
+        return any(
+            (path == known or text == known_text) and self._is_sent(index, known, known_text)
+            for index, known, known_text in self._instructions
+        )
+
+    def _is_sent(self, index: int, path: str, text: str) -> bool:
+        if not self._view.first <= index < len(self._view.entries):
+            return False
+        return instruction_part(path, text) in self._view.entries[index].message.parts
 
     def _on_turn_start(self, event: TurnStarted) -> None:
         del event
@@ -217,6 +237,8 @@ class Context:
         self._append_ready()
 
     def _on_call_end(self, event: ToolEnded) -> None:
+        at = len(self._view.entries)  # where the results of this answer will be
+        self._instructions += ((at, path, text) for path, text in event.instructions)
         if pictures := self._input.add_result(event):
             self.pictures[event.call] = pictures
         self._append_ready()

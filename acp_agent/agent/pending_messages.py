@@ -119,6 +119,7 @@ class PendingInput:
         self._results: dict[CallId, ToolResult] = {}
         self._messages: list[ReadyMessage] = []
         self._news: list[UserText] = []  # of background commands, for the next message
+        self._instructions: list[UserText] = []  # that hold for what the calls touched
 
     @property
     def has_calls(self) -> bool:
@@ -133,6 +134,7 @@ class PendingInput:
         """Forget the calls, whose answer is discarded."""
         self._calls.clear()
         self._results.clear()
+        self._instructions.clear()
 
     def add_result(self, event: ToolEnded) -> tuple[ImageBlock, ...]:
         """Add the result of a call; return the pictures in it."""
@@ -140,6 +142,7 @@ class PendingInput:
         self._results[event.call] = ToolResult(
             call=event.call, text=event.result, failed=event.failed, images=pictures
         )
+        self._instructions += (instruction_part(*one) for one in event.instructions)
         return pictures
 
     def end_calls(self) -> None:
@@ -183,7 +186,8 @@ class PendingInput:
         if calls:
             if len(results) < len(calls) or any(call not in results for call in calls):
                 return ()
-            message = UserSide((*(results[call] for call in calls), *self._take_news()))
+            parts: list[UserText | UserImage | ToolResult] = [results[call] for call in calls]
+            message = UserSide((*parts, *self._instructions, *self._take_news()))
             self.discard_calls()
             self._messages.insert(0, ReadyMessage(message, None, opens=False))
         if not self._messages:
@@ -194,6 +198,11 @@ class PendingInput:
     def _take_news(self) -> Sequence[UserText]:
         news, self._news = self._news, []
         return news
+
+
+def instruction_part(path: str, text: str) -> UserText:
+    """Return an instruction file of the project as the model is told of it with a result."""
+    return UserText(f"[Instructions of the project that hold from here on, from {path}:]\n\n{text}")
 
 
 def user_part(block: ContentBlock) -> UserText | UserImage:

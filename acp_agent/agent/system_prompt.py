@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
 from importlib.resources import files
-from pathlib import Path
 
 from acp_agent.events import SystemPromptGiven
 
@@ -20,29 +17,24 @@ def agent_prompt(own: str) -> str:
 
 
 def system_prompt(
-    *,
-    cwd: Path,
-    directories: Sequence[Path],
-    instructions: str,
-    given: SystemPromptGiven | None = None,
+    *, instructions: str, environment: str, given: SystemPromptGiven | None = None
 ) -> str:
     """Return the system prompt of a session; the same arguments give the same bytes.
 
+    What changes least comes first, so that sessions share what a provider caches.
+
     Args:
-        cwd: the working directory.
-        directories: the further directories that the editor opened.
-        instructions: what AGENTS.md files say, from the most general to the most specific.
+        instructions: what instruction files say, from the most general to the most specific.
+        environment: the folders, the system, the state of the project.
         given: the editor's prompt; it overrides the agent's own prompt or is appended to it.
     """
     if given is not None and given.mode == "override":
-        template = given.text
+        parts = [given.text]
     else:
-        template = f"{_text('system.md')}\n{_text('system_rules.md')}"
-    lines = [template, "", f"Operating system: {sys.platform}", f"Working folder: {cwd}"]
-    if directories:
-        lines.append("Further folders: " + ", ".join(str(folder) for folder in directories))
+        parts = [f"{_text('system.md')}\n{_text('system_rules.md')}"]
     if instructions:
-        lines += ["", "# Instructions of the user and the project", "", instructions]
+        parts.append(f"# Instructions of the user and the project\n\n{instructions}")
+    parts.append(f"# Environment at the start of the session\n\n{environment}")
     if given is not None and given.mode == "append":
-        lines += ["", "# Instructions of the editor", "", given.text]
-    return "\n".join(lines)
+        parts.append(f"# Instructions of the editor\n\n{given.text}")
+    return "\n\n".join(parts)

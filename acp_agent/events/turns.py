@@ -227,6 +227,8 @@ class ToolEnded(Event, frozen=True, kw_only=True, tag="tool_ended"):
     `content` and `locations` are whole lists, None where what was shown before stays.
     `exit_code` and `signal` are set where a command ran. `wrote` has the files that a tool for
     files wrote: the path, and git's id of the content that was on the disk right after.
+    `instructions` has the instruction files that hold for what was touched and that the model is
+    told of with the result: the path and the text.
     """
 
     call: CallId
@@ -240,6 +242,7 @@ class ToolEnded(Event, frozen=True, kw_only=True, tag="tool_ended"):
     exit_code: int | None = None
     signal: str | None = None
     wrote: tuple[tuple[str, str], ...] = ()
+    instructions: tuple[tuple[str, str], ...] = ()
 
 
 class BackgroundCommandChanged(Event, frozen=True, kw_only=True, tag="background_command_changed"):

@@ -12,7 +12,10 @@ from acp_agent.agent.system_prompt import system_prompt
 from acp_agent.content import ResourceLinkBlock, TextBlock
 from acp_agent.events import NoticeShown, SystemPromptWritten
 from acp_agent.session.turns.notes import Notes
-from acp_agent.workspace.instructions import FILE_LIMIT as INSTRUCTIONS_LIMIT, read_instructions
+from acp_agent.workspace.instructions.files import (
+    FILE_LIMIT as INSTRUCTIONS_LIMIT,
+    read_instructions,
+)
 from tests.support.model_server import ModelServer, answer
 from tests.support.open_session import SECRET, Desk, home_paths
 from tests.support.tool_calls import ToolUser
@@ -23,22 +26,14 @@ def link(path: Path | str) -> ResourceLinkBlock:
     return ResourceLinkBlock(uri=uri, name="linked")
 
 
-def test_the_system_prompt_is_the_same_bytes_for_the_same_session() -> None:
-    arguments = {"cwd": Path("/a"), "directories": [Path("/b"), Path("/c")], "instructions": "Do."}
-    first, second = system_prompt(**arguments), system_prompt(**arguments)  # type: ignore[arg-type]  # of several types
-    assert first == second
-    assert "Working folder: /a\nFurther folders: /b, /c" in first
-    assert first.endswith("\n\nDo.")
-
-
-def test_the_system_prompt_names_nothing_that_is_not_there() -> None:
-    text = system_prompt(cwd=Path("/a"), directories=[], instructions="")
-    assert "Further folders" not in text
-    assert "Instructions" not in text.splitlines()[-1]
+def test_the_system_prompt_has_no_empty_section() -> None:
+    text = system_prompt(instructions="", environment="Shell: bash")
+    assert "# Instructions" not in text
+    assert text.endswith("# Environment at the start of the session\n\nShell: bash")
 
 
 def test_the_system_prompt_is_short() -> None:
-    assert len(system_prompt(cwd=Path("/a"), directories=[], instructions="")) < 2_500
+    assert len(system_prompt(instructions="", environment="")) < 2_500
 
 
 async def test_every_request_of_a_session_begins_with_the_same_bytes(
@@ -96,7 +91,7 @@ async def test_the_user_sees_which_instructions_are_left_out(
     path.symlink_to(tmp_path / "secret")
     await desk.say("One")
     (notice,) = desk.editor.of(NoticeShown)
-    assert notice.title == "An AGENTS.md is not used."
+    assert notice.title == "An instruction file is not used."
     assert notice.description is not None
     assert notice.description.startswith(f"{path}: it is a link that leads out of the project")
     assert "a secret" not in model_server.requests[0].body.decode()

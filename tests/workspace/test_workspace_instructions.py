@@ -1,17 +1,25 @@
-"""AGENTS.md: a project decides what is in it, others on the machine do not."""
+"""Instruction files: a project decides what is in them, others on the machine do not."""
 
 from __future__ import annotations
 
 import os
 import time
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from acp_agent.workspace.instructions import read_instructions
+from acp_agent.workspace.instructions.files import (
+    TOTAL_LIMIT,
+    added_instructions,
+    read_instructions,
+)
+from acp_agent.workspace.instructions.rules import matches
 from tests.support.ordinary_user import NOBODY
 
 OTHER = NOBODY - 1
+CASES = tomllib.loads(Path(__file__).with_name("instruction_cases.toml").read_text("utf-8"))["case"]
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
 
 
@@ -34,6 +42,43 @@ def refused(cwd: Path) -> dict[Path, str]:
 def give(*paths: Path, user: int = OTHER) -> None:
     for path in paths:
         os.chown(path, user, user, follow_symlinks=False)
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+def test_the_instructions_of_a_project_are_those_of_the_table(
+    project: Path, case: dict[str, Any]
+) -> None:
+    for name, text in case["files"].items():
+        path = project / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    if "touched" in case:
+        found = added_instructions(project / case["touched"], project, lambda _: False)
+    else:
+        found = read_instructions(project, project / "no-such-file")
+    assert {word: found.text.count(f"\n{word}") for word in case.get("sent", ())} == dict.fromkeys(
+        case.get("sent", ()), 1
+    )
+    for word in case.get("unsent", ()):
+        assert word not in found.text
+
+
+def test_an_import_does_not_follow_a_link_out_of_the_project(project: Path) -> None:
+    (project.parent / "secret.md").write_text("a secret")
+    (project / "link.md").symlink_to("../secret.md")
+    (project / "CLAUDE.md").write_text("Read @link.md.")
+    assert "a secret" not in instructions(project)
+
+
+def test_instructions_are_bounded_together_and_a_hostile_pattern_ends_soon(project: Path) -> None:
+    rules = project / ".claude" / "rules"
+    rules.mkdir(parents=True)
+    for number in range(300):
+        (rules / f"{number}.md").write_text(f"{number} " * 2_000)
+    began = time.monotonic()
+    assert len(instructions(project)) < TOTAL_LIMIT + 20_000
+    assert not matches("{a,b}" * 40 + "*a" * 40 + "/**" * 20, "/".join(["aaaaaaaa"] * 60))
+    assert time.monotonic() - began < 5
 
 
 def test_a_link_that_leads_out_of_the_project_is_not_followed(

@@ -30,6 +30,7 @@ from acp_agent.session.commands.prompting import skill_text
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extensions import Definitions
 from acp_agent.session.turns.budget import SessionBudget
+from acp_agent.session.turns.environment import EnvironmentGatherer
 from acp_agent.session.turns.notes import Notes
 from acp_agent.session.turns.parts import TurnTools
 from acp_agent.session.turns.plan import run_options
@@ -61,6 +62,7 @@ class ParentTurn(Struct, frozen=True, kw_only=True):
     budget: SessionBudget
     definitions: Definitions
     children: RunningChildren
+    environment: EnvironmentGatherer
 
 
 class Delegation:
@@ -185,7 +187,8 @@ class _Run:
             given = None
             if prompt is not None:
                 given = SystemPromptGiven(mode="override", text=agent_prompt(prompt))
-            await write_system_prompt(self._core, child, given)
+            environment = self._parent.environment
+            await write_system_prompt(self._core, child, given, environment)
             ended = TurnEnded(turn=turn, stop_reason=await run_turn(child.resources))
         except asyncio.CancelledError:
             ended = TurnEnded(turn=turn, stop_reason="cancelled")

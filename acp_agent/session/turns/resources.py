@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # first needed when a prompt runs
     from acp_agent.session.history.checkpoints import Checkpoints
     from acp_agent.session.history.rewind import Rewinder
     from acp_agent.session.turns.budget import SessionBudget
+    from acp_agent.session.turns.environment import EnvironmentGatherer
     from acp_agent.session.turns.parts import TurnTools
     from acp_agent.session.turns.plan import Repetition, RunOptions
     from acp_agent.session.turns.toolset import WorkspaceTools
@@ -193,6 +194,7 @@ class SessionResources:
                 budget=self.budget,
                 definitions=definitions,
                 children=self._children,
+                environment=self.environment,
             )
             return Delegation(parent).tools()
 
@@ -250,6 +252,13 @@ class SessionResources:
             await self.driver(self._core.settings.model)
         finally:
             start_up.is_over()
+
+    @cached_property
+    def environment(self) -> EnvironmentGatherer:
+        """Gathers what the system prompt tells of the place; its import is not for the start."""
+        from acp_agent.session.turns.environment import EnvironmentGatherer  # noqa: PLC0415 - so
+
+        return EnvironmentGatherer(self._core)
 
     @cached_property
     def budget(self) -> SessionBudget:

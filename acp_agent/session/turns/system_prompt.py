@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from acp_agent.agent.resources import Journal
 from acp_agent.content import escaped
@@ -11,6 +12,9 @@ from acp_agent.errors import InvalidInputError
 from acp_agent.events import NoticeShown, SystemPromptGiven, SystemPromptWritten
 from acp_agent.session.core import SessionCore
 from acp_agent.workspace.scrub import scrub
+
+if TYPE_CHECKING:  # first needed when a prompt runs
+    from acp_agent.session.turns.environment import EnvironmentGatherer
 
 
 def given_system_prompt(
@@ -43,7 +47,10 @@ def given_system_prompt(
 
 
 async def write_system_prompt(
-    core: SessionCore, journal: Journal, given: SystemPromptGiven | None
+    core: SessionCore,
+    journal: Journal,
+    given: SystemPromptGiven | None,
+    environment: EnvironmentGatherer,
 ) -> None:
     """Write the system prompt, with `given` instead of the agent's own or after it.
 
@@ -51,21 +58,21 @@ async def write_system_prompt(
         core: the session, whose folders it names.
         journal: the journal of the session, or of a child session.
         given: the instructions that were given.
+        environment: gathers what is told of the place.
     """
     from acp_agent.agent.system_prompt import system_prompt  # noqa: PLC0415 - for prompts only
-    from acp_agent.workspace import instructions  # noqa: PLC0415 - likewise
+    from acp_agent.workspace.instructions.files import read_instructions  # noqa: PLC0415 - likewise
 
-    user_file = core.services.user_folder / instructions.FILE_NAME
-    found = await asyncio.to_thread(instructions.read_instructions, core.cwd, user_file)
+    user_file = core.services.user_folder / "AGENTS.md"
+    found = await asyncio.to_thread(read_instructions, core.cwd, user_file)
     text = system_prompt(
-        cwd=core.cwd,
-        directories=core.directories,
         instructions=escaped(scrub(found.text, core.secrets)),
+        environment=await environment.text(),
         given=given,
     )
     await journal.emit(SystemPromptWritten(text=text))
     if found.refused:
         lines = [f"{path}: {core.translate.rendered(why)}" for path, why in found.refused]
-        title = "An AGENTS.md is not used."
+        title = "An instruction file is not used."
         notice = NoticeShown(severity="warning", title=title, description="\n".join(lines))
         await core.notify(notice)  # not journaled: it is about the files as they are now

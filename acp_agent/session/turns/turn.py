@@ -272,6 +272,8 @@ class Turn:
         core = self._core
         turn = await self._resources.for_turn(None if plan is None else plan.options)
         self._working = turn
+        if core.state.system_prompt_is_due:
+            self._resources.environment.start()
         await self._resources.wait_for_extensions()
 
         from acp_agent.agent.turn import run_turn, run_user_call  # noqa: PLC0415 - for prompts only
@@ -279,7 +281,8 @@ class Turn:
         from acp_agent.session.turns.system_prompt import write_system_prompt  # noqa: PLC0415 - likewise
 
         if core.state.system_prompt_is_due:
-            await write_system_prompt(core, core, core.state.given_system_prompt)
+            given = core.state.given_system_prompt
+            await write_system_prompt(core, core, given, self._resources.environment)
         async with turn_slot(core):
             if plan is not None and plan.repetition is not None:
                 stop = await plan.repetition.run(turn)

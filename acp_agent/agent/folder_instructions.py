@@ -1,0 +1,57 @@
+"""Instructions of subfolders, which the model is told of when it first touches a file there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from acp_agent.agent.resources import TurnResources
+from acp_agent.content import escaped
+from acp_agent.permissions.access import Access, ReadAccess, WriteAccess
+from acp_agent.workspace.instructions.files import Instruction, added_instructions
+from acp_agent.workspace.scrub import scrub
+
+_FILES = 20  # of one call
+
+
+class FolderInstructions:
+    """What the calls of one answer add to the instructions in the system prompt.
+
+    What the model is sent already is not added; what was summarised since, or went with a rewind,
+    is added once more.
+    """
+
+    def __init__(self, turn: TurnResources) -> None:
+        self._turn = turn
+        self._lock = asyncio.Lock()
+        self._added: list[Instruction] = []  # by calls whose results are not sent yet
+
+    async def added_by(self, access: Access) -> tuple[tuple[str, str], ...]:
+        """Return the path and the text of each instruction file that a call's files add."""
+        if not isinstance(access, ReadAccess | WriteAccess):
+            return ()
+        async with self._lock:
+            roots = self._turn.tools.workspace.files.roots
+            paths = [Path(path) for path in access.paths[:_FILES]]
+            found = await asyncio.to_thread(self._find, paths, roots)
+            self._added += found
+        return tuple((str(one.path), one.text) for one in found)
+
+    def _find(self, paths: Sequence[Path], roots: Sequence[Path]) -> list[Instruction]:
+        found: list[Instruction] = []
+        for path in paths:
+            root = next((root for root in roots if path.is_relative_to(root)), None)
+            if root is not None and path.is_file():
+                found += map(self._clean, added_instructions(path, root, self._is_known).found)
+        return list(dict.fromkeys(found))
+
+    def _is_known(self, one: Instruction) -> bool:
+        one = self._clean(one)
+        if any(one.path == added.path or one.text == added.text for added in self._added):
+            return True
+        return self._turn.journal.context.has_instruction(str(one.path), one.text)
+
+    def _clean(self, one: Instruction) -> Instruction:
+        """The instruction as it may be sent: without secrets, and with nothing hidden in it."""
+        return Instruction(one.path, escaped(scrub(one.text, self._turn.journal.secrets)))

@@ -1,0 +1,80 @@
+"""The branch and the changed files of a repository, within a moment."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+
+from msgspec import Struct
+
+from acp_agent.platform.posix import end_group
+from acp_agent.platform.programs import find_program
+from acp_agent.workspace.environment import added_variables
+
+_ARGUMENTS = ("status", "--porcelain", "-z", "--branch", "--ignore-submodules=all", "--", ".")
+_LARGEST = 1_000_000  # bytes of an answer
+_UNBORN = "No commits yet on "
+_DETACHED = "HEAD (no branch)"
+
+
+class GitStatus(Struct, frozen=True, kw_only=True):
+    """A repository's branch, "" where none is checked out, and its changed files.
+
+    Each file has the letters of `git status --short` and its path from the top of the repository.
+    """
+
+    branch: str
+    changed: tuple[tuple[str, str], ...]
+    has_commits: bool = True
+
+
+def git_status(folder: str, deadline: float) -> GitStatus | None:
+    """Return the state of a folder in its repository; None where git does not tell.
+
+    Starts a process: call it in a thread, and only where the repository names no program for git
+    to run (`acp_agent.permissions.read_only.runs_no_program`).
+
+    Args:
+        folder: the folder, resolved.
+        deadline: when to give up, by `time.monotonic`.
+    """
+    program = find_program("git")
+    if program is None:
+        return None
+    process = subprocess.Popen(
+        [program, *_ARGUMENTS],
+        cwd=folder,
+        env={**os.environ, **added_variables(os.environ, only_reads=True), "LC_ALL": "C"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        out, _ = process.communicate(timeout=max(0.0, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        if process.poll() is None:
+            end_group(process.pid, at_once=True)
+            process.communicate()
+    return parse_status(out) if not process.returncode and len(out) <= _LARGEST else None
+
+
+def parse_status(out: bytes) -> GitStatus | None:
+    """Return what `git status --porcelain -z --branch` printed; None where it is something else."""
+    head, *records = os.fsdecode(out).split("\0")
+    if not head.startswith("## "):
+        return None
+    head = head[3:]
+    unborn = head.startswith(_UNBORN)
+    branch = "" if head == _DETACHED else head.removeprefix(_UNBORN).partition("...")[0]
+    changed = []
+    rest = iter(records)
+    for record in rest:
+        if len(record) > 3:
+            changed.append((record[:2].strip(), record[3:]))
+            if "R" in record[:2] or "C" in record[:2]:
+                next(rest, "")  # the name that it had before
+    return GitStatus(branch=branch, changed=tuple(changed), has_commits=not unborn)

@@ -1,0 +1,1 @@
+"""Instruction files: AGENTS.md, and where a folder has none, the files of other agents."""

@@ -1,0 +1,243 @@
+"""Read the instructions for a folder, and those that a file of a subfolder adds."""
+
+from __future__ import annotations
+
+import logging
+import os
+import tomllib
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct, convert
+
+from acp_agent.extensions.definitions.locations import find_repository
+from acp_agent.platform.first_use import first_use
+from acp_agent.platform.nofollow import real_path
+from acp_agent.platform.trusted_files import (
+    RefusedFileError,
+    read_own,
+    read_trusted,
+    trusted_owners,
+)
+from acp_agent.workspace.instructions.imports import imported_files
+from acp_agent.workspace.instructions.rules import parse_rule
+
+FILE_LIMIT = 32_000  # bytes of one file
+TOTAL_LIMIT = 96_000  # characters of all instructions that are found at once
+_RULE_FILES = 200  # in one folder of rules
+
+_log = logging.getLogger(__name__)
+
+
+class Instruction(Struct, frozen=True):
+    """The text of an instruction file."""
+
+    path: Path
+    text: str
+
+    def __str__(self) -> str:
+        """Return the text under its path, as the model is sent it."""
+        return f"{heading(self.path)}\n\n{self.text}"
+
+
+class Instructions(Struct, frozen=True):
+    """The instructions that hold, and the files that are left out, each with the reason."""
+
+    found: tuple[Instruction, ...]
+    refused: tuple[tuple[Path, str], ...] = ()
+
+    @property
+    def text(self) -> str:
+        """All of them, each under its path."""
+        return "\n\n".join(map(str, self.found))
+
+
+class _File(Struct, frozen=True, forbid_unknown_fields=True):
+    path: str
+    imports: bool = False
+
+
+class _Rules(Struct, frozen=True, forbid_unknown_fields=True):
+    folder: str
+    suffix: str
+    otherwise: Literal["always", "never"]
+
+
+class _Table(Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole of files.toml."""
+
+    first: str
+    packages: frozenset[str]
+    importable: frozenset[str]
+    files: tuple[_File, ...]
+    rules: tuple[_Rules, ...]
+
+
+@cache
+def _table() -> _Table:
+    text = (files(__package__) / "files.toml").read_text("utf-8")
+    with first_use:
+        return convert(tomllib.loads(text), _Table)
+
+
+def heading(path: Path) -> str:
+    """Return the line above the text of an instruction file."""
+    return f"## {path}"
+
+
+def read_instructions(cwd: Path, user_file: Path) -> Instructions:
+    """Return the instructions that hold in `cwd`, from the most general to the most specific.
+
+    The user's own come first, then those of the folders from the outermost parent down to `cwd`.
+    A project's file may be a link within the project; above it only `AGENTS.md` counts, where it
+    lies in that folder. A file that cannot be read is left out and logged.
+    """
+    top = find_repository(cwd) or cwd
+    collected = _Collected()
+    collected.take(user_file, partial(read_own, user_file, limit=FILE_LIMIT + 1))
+    inside, above = _Reader(top, trusted_owners(top, cwd)), trusted_owners()
+    for folder in reversed((cwd, *cwd.parents)):
+        if folder.is_relative_to(top):
+            collected.take_folder(folder, inside)
+        else:
+            path = folder / _table().first
+            collected.take(path, partial(_Reader(folder, above).read, path))
+    return collected.instructions()
+
+
+def added_instructions(
+    path: Path, root: Path, known: Callable[[Instruction], bool]
+) -> Instructions:
+    """Return the instructions for a file that are not known yet, from the most general on.
+
+    Those are the ones of its folder and of all folders above it in the project, and rules whose
+    patterns it matches.
+
+    Args:
+        path: the file, resolved.
+        root: the folder of the session that it lies in, resolved.
+        known: whether the model has an instruction already.
+    """
+    top = find_repository(root) or root
+    if not path.is_relative_to(top) or not _table().packages.isdisjoint(
+        path.relative_to(root).parts
+    ):
+        return Instructions(())
+    collected = _Collected(lambda one: one.path == path or known(one))
+    reader = _Reader(top, trusted_owners(top, root))
+    for folder in reversed(path.parents):
+        if folder.is_relative_to(top):
+            collected.take_folder(folder, reader, touched=path)
+    return collected.instructions()
+
+
+class _Reader:
+    """Reads the files of one project, or of one folder above it."""
+
+    def __init__(self, within: Path, owners: frozenset[int]) -> None:
+        self._within = within
+        self._owners = owners
+
+    def read(self, path: Path) -> bytes:
+        """Return the first bytes of a file; raises what `read_trusted` does."""
+        return read_trusted(path, self._within, self._owners, limit=FILE_LIMIT + 1)
+
+    def imported(self, path: Path) -> str | None:
+        """Return the text of a file of the project that another file imports."""
+        try:
+            inner = Path(real_path(path)).relative_to(real_path(self._within))
+            hidden = [part for part in inner.parts if part.startswith(".")]
+            if not _table().importable.issuperset(hidden):
+                return None  # such as .env
+            raw = self.read(path)
+        except (OSError, ValueError):  # most often it is no import at all, but somebody's name
+            return None
+        return None if b"\0" in raw else _text(path, raw)
+
+
+class _Collected:
+    """Instructions in the order in which they are found; the same text counts once."""
+
+    def __init__(self, known: Callable[[Instruction], bool] = lambda _: False) -> None:
+        self._known = known
+        self._found: dict[str, Instruction] = {}
+        self._refused: list[tuple[Path, str]] = []
+        self._room = TOTAL_LIMIT
+
+    def instructions(self) -> Instructions:
+        """Return what was found."""
+        return Instructions(tuple(self._found.values()), tuple(self._refused))
+
+    def take(self, path: Path, read: Callable[[], bytes]) -> str:
+        """Take a file; return its text, "" where there is none."""
+        text = self._read(path, read)
+        self._add(path, text)
+        return text
+
+    def take_folder(self, folder: Path, reader: _Reader, *, touched: Path | None = None) -> None:
+        """Take the instructions of a folder, and its rules for a file that is `touched`."""
+        table = _table()
+        first = folder / table.first
+        if self.take(first, partial(reader.read, first)):
+            return
+        for file in table.files:
+            path = folder / file.path
+            if path.is_dir():
+                continue  # .clinerules may be a file, or a folder of rules
+            text = self.take(path, partial(reader.read, path))
+            if file.imports:
+                for imported, content in imported_files(text, path, reader.imported):
+                    self._add(imported, content)
+        for rules in table.rules:
+            for path in _rule_files(folder / rules.folder, rules.suffix):
+                content = self._read(path, partial(reader.read, path))
+                rule = parse_rule(content, otherwise=rules.otherwise)
+                matching = (
+                    rule.when == "matching"
+                    and touched is not None
+                    and rule.applies_to(touched.relative_to(folder).as_posix())
+                )
+                if rule.when == "always" or matching:
+                    self._add(path, rule.text)
+
+    def _add(self, path: Path, text: str) -> None:
+        one = Instruction(path, text)
+        if not text or text in self._found or self._known(one):
+            return
+        if len(text) > self._room:
+            _log.warning("%s is not used: the instructions are too long together", path)
+            return
+        self._room -= len(text)
+        self._found[text] = one
+
+    def _read(self, path: Path, read: Callable[[], bytes]) -> str:
+        try:
+            return _text(path, read())
+        except RefusedFileError as error:
+            _log.warning("%s is not used: %s", path, error.why)
+            self._refused.append((path, error.why))
+        except (FileNotFoundError, NotADirectoryError):
+            pass
+        except OSError as error:
+            _log.warning("%s cannot be read: %s", path, error.strerror or error)
+        return ""
+
+
+def _rule_files(folder: Path, suffix: str) -> Iterator[Path]:
+    """The files of a folder of rules and of the folders in it, in the order of their names."""
+    left = _RULE_FILES
+    for place, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            if name.endswith(suffix) and left:
+                left -= 1
+                yield Path(place) / name
+
+
+def _text(path: Path, raw: bytes) -> str:
+    if len(raw) > FILE_LIMIT:
+        _log.warning("%s is longer than %d bytes; the rest is left out", path, FILE_LIMIT)
+    return raw[:FILE_LIMIT].decode("utf-8", "replace").strip()

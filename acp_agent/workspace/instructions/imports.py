@@ -1,0 +1,64 @@
+"""Files that an instruction file imports by `@path`, as in CLAUDE.md and GEMINI.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+DEPTH = 5  # imports within imports
+
+_IMPORT = re.compile(r"(?:(?<=\s)|^)@((?:[^\s\\]|\\ )+)", re.MULTILINE)
+_CODE_SPAN = re.compile(r"`+[^`\n]*`+")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_PUNCTUATION = ".,;:!?)]}'\"*_"
+
+
+def imported_files(
+    text: str, path: Path, read: Callable[[Path], str | None]
+) -> Iterator[tuple[Path, str]]:
+    """Yield the files that a text imports, each once, before those that they import themselves.
+
+    Args:
+        text: the text of an instruction file.
+        path: the file.
+        read: returns the text of a file, None where it must not or cannot be imported.
+    """
+    yield from _imported(text, path, read, {path}, DEPTH)
+
+
+def _imported(
+    text: str, path: Path, read: Callable[[Path], str | None], seen: set[Path], depth: int
+) -> Iterator[tuple[Path, str]]:
+    if not depth:
+        return
+    for name in _names(text):
+        for spelling in dict.fromkeys((name, name.rstrip(_PUNCTUATION))):
+            target = path.parent / spelling  # an absolute name stands for itself
+            found = read(target) if spelling and target not in seen else None
+            if found is not None:
+                seen.add(target)
+                yield target, found
+                yield from _imported(found, target, read, seen, depth - 1)
+                break
+
+
+def _names(text: str) -> Iterator[str]:
+    for found in _IMPORT.finditer(_CODE_SPAN.sub("", _without_blocks(text))):
+        yield found[1].replace("\\ ", " ")
+
+
+def _without_blocks(text: str) -> str:
+    """A Markdown text without its fenced code blocks."""
+    kept: list[str] = []
+    fence = ""
+    for line in text.splitlines():
+        found = _FENCE.match(line)
+        if fence:
+            if found and found[1].startswith(fence) and not line.strip().strip(fence[0]):
+                fence = ""
+        elif found:
+            fence = found[1]
+        else:
+            kept.append(line)
+    return "\n".join(kept)

@@ -1,0 +1,129 @@
+"""Rules of other agents: Markdown whose front matter says to which files it applies.
+
+The front matter is read line by line, since `globs: **/*.ts`, which Cursor writes, is no YAML.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from functools import cache
+from itertools import islice
+from typing import Literal
+
+from msgspec import Struct
+
+_FENCE = "---"
+_FIELD = re.compile(r"([A-Za-z_-]+)\s*:(.*)")
+_OUTSIDE_BRACES = re.compile(r",(?![^{]*\})")
+_BRACES = re.compile(r"\{([^{}]*)\}")
+_PATTERN_FIELDS = ("globs", "paths", "applyTo")
+_PATTERNS = 100  # of one rule
+_LENGTH = 300  # characters of one pattern
+
+When = Literal["always", "matching", "never"]
+
+
+class Rule(Struct, frozen=True, kw_only=True):
+    """A rule: its text, when it applies, and the patterns of the files that it applies to."""
+
+    text: str
+    when: When
+    patterns: tuple[str, ...] = ()
+
+    def applies_to(self, path: str) -> bool:
+        """Return whether a path, relative to the folder that has the rules, matches a pattern."""
+        return any(matches(pattern, path) for pattern in self.patterns)
+
+
+def parse_rule(content: str, *, otherwise: Literal["always", "never"]) -> Rule:
+    """Return the rule in a file.
+
+    Args:
+        content: the file's text.
+        otherwise: when it applies if the front matter does not say.
+    """
+    fields, text = _front_matter(content)
+    patterns = [
+        pattern
+        for name in _PATTERN_FIELDS
+        for value in fields.get(name, ())
+        for pattern in _split(value)
+    ]
+    always = fields.get("alwaysApply") == ["true"] or fields.get("trigger") == ["always_on"]
+    when: When = otherwise
+    if always or not {"**", "**/*"}.isdisjoint(patterns):
+        when = "always"
+    elif patterns:
+        when = "matching"
+    elif "alwaysApply" in fields or "trigger" in fields:
+        when = "never"  # it is for people to name, or for a model that is shown its description
+    return Rule(text=text, when=when, patterns=tuple(patterns[:_PATTERNS]))
+
+
+def matches(pattern: str, path: str) -> bool:
+    """Return whether a path matches a pattern, with `**` for any number of folders.
+
+    A pattern without a slash matches a name at every depth; one that names a folder, all below it.
+    """
+    parts = tuple(path.split("/"))
+    if len(pattern) > _LENGTH or len(parts) > _LENGTH:
+        return False
+    expanded = islice(_expanded(pattern), _PATTERNS)
+    return any(_matches(tuple(one.split("/")), parts) for one in expanded)
+
+
+def _expanded(pattern: str) -> Iterator[str]:
+    """The patterns that one stands for: without braces, as long as the path that they match."""
+    found = _BRACES.search(pattern)
+    if found is not None:
+        for choice in found[1].split(","):
+            yield from _expanded(pattern[: found.start()] + choice + pattern[found.end() :])
+        return
+    pattern = pattern.removeprefix("./")
+    anchored = "/" in pattern.rstrip("/")
+    pattern = pattern.strip("/")
+    yield pattern if anchored else f"**/{pattern}"
+    yield f"{pattern}/**" if anchored else f"**/{pattern}/**"
+
+
+def _matches(pattern: tuple[str, ...], parts: tuple[str, ...]) -> bool:
+    @cache
+    def match(at: int, part: int) -> bool:
+        if at == len(pattern):
+            return part == len(parts)
+        if pattern[at] == "**":
+            return match(at + 1, part) or (part < len(parts) and match(at, part + 1))
+        return (
+            part < len(parts) and fnmatchcase(parts[part], pattern[at]) and match(at + 1, part + 1)
+        )
+
+    return match(0, 0)
+
+
+def _front_matter(content: str) -> tuple[dict[str, list[str]], str]:
+    """The fields of a file's front matter, each a list of values, and the text below it."""
+    lines = content.removeprefix("\ufeff").splitlines()
+    fields: dict[str, list[str]] = {}
+    if not lines or lines[0].rstrip() != _FENCE:
+        return fields, content.strip()
+    values: list[str] = []
+    for number, line in enumerate(lines[1:], 1):
+        if line.rstrip() == _FENCE:
+            return fields, "\n".join(lines[number + 1 :]).strip()
+        if (found := _FIELD.match(line)) is not None:
+            values = fields[found[1]] = [value] if (value := _bare(found[2])) else []
+        elif line.lstrip().startswith("- ") and (value := _bare(line.lstrip()[2:])):
+            values.append(value)
+    return {}, content.strip()  # it does not end: all of it is text
+
+
+def _bare(value: str) -> str:
+    """A value without what may enclose it, and without a comment behind it."""
+    return value.partition(" #")[0].strip().strip("[]").strip().strip("\"'").strip()
+
+
+def _split(value: str) -> Sequence[str]:
+    pieces = (_bare(piece) for piece in _OUTSIDE_BRACES.split(value))
+    return [piece for piece in pieces if piece]

@@ -1,0 +1,102 @@
+"""Instructions of subfolders reach the model with the first file that it touches there, once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.support.model_server import Call, ModelServer, answer
+from tests.support.open_session import SECRET, Desk
+
+RULES = "[Instructions of the project that hold from here on, from "
+
+
+def scripted(server: ModelServer, *calls: tuple[Call, ...]) -> None:
+    for some in calls:
+        server.add(answer(*some), answer("Done."))
+
+
+def told(server: ModelServer, request: int = -1) -> list[str]:
+    """The instructions in one request that are not in its system prompt."""
+    found = []
+    for message in server.requests[request].json["messages"][1:]:
+        content: Any = message["content"]
+        texts = (
+            [content] if isinstance(content, str) else [part.get("text") for part in content or ()]
+        )
+        found += [text for text in texts if text and text.startswith(RULES)]
+    return found
+
+
+def project(desk: Desk) -> None:
+    for name, text in {
+        "AGENTS.md": "Root rules.",
+        "api/AGENTS.md": f"Use tabs. {SECRET}",
+        "api/a.py": "a = 1\n",
+        "api/b.py": "b = 1\n",
+        "web/CLAUDE.md": "Use React.",
+    }.items():
+        path = desk.folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+
+
+async def reopen(desk: Desk) -> None:
+    session = desk.session.id
+    await desk.manager.close(session, desk.editor)
+    desk._session = await desk.manager.open(session, str(desk.folder), [])
+    desk._session.attach(desk.editor)
+
+
+async def test_they_come_with_the_first_file_read_there_once_and_not_again_after_a_restart(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    project(desk)
+    both = (Call("read", {"path": "api/a.py"}), Call("read", {"path": "api/b.py"}))
+    scripted(model_server, both, both[:1], both[1:])
+    await desk.say("One")
+    (note,) = told(model_server)
+    assert note == f"{RULES}{desk.folder / 'api' / 'AGENTS.md'}:]\n\nUse tabs. [secret]"
+    assert told(model_server, 0) == []
+    await desk.say("Two")
+    await reopen(desk)
+    await desk.say("Three")
+    assert told(model_server) == [note]
+    assert "Root rules." in model_server.requests[-1].json["messages"][0]["content"]
+
+
+async def test_they_come_with_the_first_file_written_there(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    project(desk)
+    scripted(model_server, (Call("write", {"path": "web/new.js", "content": "x\n"}),))
+    await desk.say("One")
+    (note,) = told(model_server)
+    assert note.endswith("/web/CLAUDE.md:]\n\nUse React.")
+
+
+async def test_what_a_compaction_took_away_comes_again_and_what_a_rewind_took_too(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    project(desk)
+    read = (Call("read", {"path": "api/a.py"}),)
+    scripted(model_server, read)
+    await desk.say("One")
+    model_server.add(answer("A summary."))
+    await desk.say("/compact")
+    scripted(model_server, read)
+    await desk.say("Two")
+    assert len(told(model_server)) == 1
+    await desk.say("/rewind 2")
+    scripted(model_server, read)
+    await desk.say("Three")
+    assert len(told(model_server)) == 1
+
+
+async def test_searching_a_folder_and_failing_to_read_a_file_bring_none(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    project(desk)
+    calls = (Call("list", {"path": "api"}), Call("read", {"path": "api/missing.py"}))
+    scripted(model_server, calls)
+    await desk.say("One")
+    assert told(model_server) == []
