@@ -7,7 +7,7 @@ describe("an agent that cannot be used is shown as what it is", () => {
     const { client } = use({ ...badAgent("good"), command: "no-such-agent-anywhere" });
     expect(await client.prompt(message("hello"))).toBe(false);
     expect(client.view.phase).toBe("failed");
-    expect(client.view.problem).toContain("“no-such-agent-anywhere” was not found");
+    expect(client.view.problem).toContain("“no-such-agent-anywhere” not found");
   });
 
   it("tells the exit code and the error output of one that dies at start", async () => {
@@ -20,13 +20,13 @@ describe("an agent that cannot be used is shown as what it is", () => {
   it("tells the version of one that speaks another", async () => {
     const { client } = use(badAgent("version"));
     await client.start();
-    expect(client.view.problem).toContain("speaks version 7 of the protocol; this extension speaks version 1");
+    expect(client.view.problem).toContain("uses version 7 of the protocol; this extension supports version 1");
   });
 
   it("gives up on one that never answers", async () => {
     const { client } = use(badAgent("silent"), { startSeconds: 0.5 });
     await client.start();
-    expect(client.view.problem).toContain("did not answer within 0.5 seconds");
+    expect(client.view.problem).toContain("did not respond within 0.5 seconds");
   });
 
   it("shows what one prints that is not the protocol, and works on", async () => {
@@ -51,19 +51,19 @@ describe("an agent that ends in a turn", () => {
     const { client, told } = use(badAgent(how, fresh("crashed")));
     await client.prompt(message("work"));
     const session = client.active;
-    await until(() => notices(session).includes("conversation goes on"));
+    await until(() => notices(session).includes("You can continue the conversation"));
     expect(told.phases).toContain("restarting");
     expect(session.running).toBe(false);
     await client.prompt(message("and now?"));
     expect(client.active).toBe(session);
     expect(texts(session, "agent")).toContain("I am back.");
-    expect(notices(session)).toContain("conversation goes on");
+    expect(notices(session)).toContain("You can continue the conversation");
   });
 
   it("keeps what was shown where the agent resumes without a replay", async () => {
     const { client } = use(badAgent("resumes", fresh("crashed")));
     await client.prompt(message("work"));
-    await until(() => notices(client.active).includes("conversation goes on"));
+    await until(() => notices(client.active).includes("You can continue the conversation"));
     expect(texts(client.active, "agent")).toBe("half of an ans");
     expect(notices(client.active)).toContain("exit code 9");
   });
@@ -76,7 +76,7 @@ describe("an agent that ends in a turn", () => {
       await until(() => client.view.phase !== "ready");
     }
     await until(() => client.view.phase === "failed");
-    expect(client.view.problem).toContain("5 times, each within a minute");
+    expect(client.view.problem).toContain("5 times, each time within a minute");
   });
 });
 

@@ -36,7 +36,7 @@ describe("the example agent of the SDK", () => {
     void client.prompt(message("again"));
     await until(() => tools(client.active).length === 1 && client.active.running);
     client.kill();
-    await until(() => notices(client.active).includes("cannot take up this conversation: the agent can open no session again"));
+    await until(() => notices(client.active).includes("could not resume this conversation: the agent cannot reopen sessions"));
     expect(await client.newSession()).not.toBeNull();
     expect(client.active.header.options).toEqual([]);
   });

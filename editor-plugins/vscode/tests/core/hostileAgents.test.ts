@@ -14,7 +14,7 @@ describe("an agent that ends", () => {
     await client.prompt(message("one"));
     await until(() => client.view.phase === "restarting");
     await client.prompt(message("two"));
-    expect(notices(client.active)).toContain("conversation goes on");
+    expect(notices(client.active)).toContain("You can continue the conversation");
     expect(texts(client.active, "agent")).toBe("life 2");
   });
 
@@ -88,7 +88,7 @@ describe("an agent that sends what is too much", () => {
   it("in one line is stopped, and the user is told", async () => {
     const { client } = use(hostile("long"), { restartDelay: 60_000 });
     await client.prompt(message("go"));
-    expect(notices(client.active)).toContain("message of more than 64 MB");
+    expect(notices(client.active)).toContain("message larger than 64 MB");
     expect(client.view.phase).toBe("restarting");
   });
 
@@ -141,7 +141,7 @@ describe("an agent that sends what nobody can read", () => {
   it.each(["shape-null", "shape-list", "shape-text", "shape-number", "shape-id"])("for a session (%s) is told to be wrong, and the message comes back", async (how) => {
     const { client } = use(hostile(how));
     expect(await client.prompt(message("hello"))).toBe(false);
-    expect(notices(client.lobby)).toContain("The session could not be opened: the agent's answer has no sessionId");
+    expect(notices(client.lobby)).toContain("Could not open the session: the agent's answer has no sessionId");
   });
 
   it("as its first answer cannot be used, and says so", async () => {
@@ -154,7 +154,7 @@ describe("an agent that sends what nobody can read", () => {
   it("as an answer of a turn ends it with an error", async () => {
     const { client } = use(hostile("malformed"));
     await client.prompt(message("hello"));
-    expect(notices(client.active)).toContain("The agent could not answer: Invalid request");
+    expect(notices(client.active)).toContain("The agent failed to respond: Invalid request");
     expect(client.active.running).toBe(false);
   });
 

@@ -40,7 +40,7 @@ describe("an agent's process", () => {
   });
 
   it("that cannot begin for want of its folder says so, and not that the command is missing", async () => {
-    await expect(AgentProcess.start(shell("true", "/no/such/folder"), say, () => undefined)).rejects.toThrow("folder that the agent is to work in is missing: /no/such/folder");
+    await expect(AgentProcess.start(shell("true", "/no/such/folder"), say, () => undefined)).rejects.toThrow("agent's working folder does not exist: /no/such/folder");
   });
 
   it("has the editor's variables but those that it has for itself, and the user's over them", () => {

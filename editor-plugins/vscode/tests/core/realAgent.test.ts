@@ -93,14 +93,14 @@ describe.skipIf(command === "")("with the real agent", () => {
     expect((await client.store.list(cwd)).map((one) => one.sessionId)).not.toContain(first.id);
   });
 
-  it("a killed agent is started again, and the conversation goes on", async () => {
+  it("a killed agent is started again, and the You can continue the conversation", async () => {
     const { client } = world(["--model", "demo/demo"]);
     const turn = client.prompt(message("$ touch begun; sleep 60"));
     await until(() => tools(client.active).some((item) => item.status === "in_progress"));
     client.kill();
     await turn;
     const session = client.active;
-    await until(() => notices(session).includes("conversation goes on"));
+    await until(() => notices(session).includes("You can continue the conversation"));
     expect(tools(session)[0]?.status).toBe("interrupted");
     await client.prompt(message("read greeting.py"));
     expect(texts(session, "agent")).toContain("def greet");

@@ -47,7 +47,7 @@ describe("the command of an agent", () => {
   });
 
   it.each([
-    [undefined, "No agent “mine” is configured"],
+    [undefined, "No agent named “mine” is configured"],
     ["agent", "{ command, args, env }"],
     [{}, "command:"],
     [{ command: " " }, "command:"],

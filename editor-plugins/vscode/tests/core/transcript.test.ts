@@ -105,7 +105,7 @@ describe("a transcript", () => {
     const { transcript } = made();
     transcript.apply({ sessionUpdate: "agent_message_chunk", content: { type: "image", mimeType: "image/png", data: "AAAA" } });
     transcript.apply({ sessionUpdate: "agent_message_chunk", content: { type: "image", mimeType: "image/svg+xml", data: "AAAA" } });
-    expect(transcript.items).toMatchObject([{ images: [{ mimeType: "image/png" }], text: "An image of a kind that is not shown (image/svg+xml)" }]);
+    expect(transcript.items).toMatchObject([{ images: [{ mimeType: "image/png" }], text: "Image of an unsupported kind (image/svg+xml)" }]);
   });
 
   it("does not let a resource's text end the block it is shown in", () => {

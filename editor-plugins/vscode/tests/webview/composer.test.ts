@@ -93,11 +93,11 @@ describe("the input", () => {
   it("stops the turn with Escape, and says what sending does while it runs", () => {
     const { page, composer, press } = written();
     composer.update(agent, { ...session, running: true });
-    expect(button(composer.element, "Send now, while the agent works")).toBeTruthy();
+    expect(button(composer.element, "Send now to steer the agent")).toBeTruthy();
     press("Escape");
     expect(page.sent).toEqual([{ type: "cancel" }]);
     composer.update({ ...agent, steering: false }, { ...session, running: true });
-    expect(button(composer.element, "Send when the agent is done")).toBeTruthy();
+    expect(button(composer.element, "Send when the agent is idle")).toBeTruthy();
   });
 
   it("keeps the draft while the page is hidden", () => {
@@ -147,11 +147,11 @@ describe("images", () => {
     const told = (): string => composer.element.querySelector("[role=alert]")?.textContent ?? "";
     press("Enter");
     expect(page.sent).toEqual([]);
-    expect(told()).toBe("This agent takes no images.");
+    expect(told()).toBe("This agent does not accept images.");
     button(composer.element, "Remove Image").click();
     expect(paste(input, picture)).toBe(true);
     expect(composer.element.querySelectorAll(".chip")).toHaveLength(0);
-    expect(told()).toBe("This agent takes no images.");
+    expect(told()).toBe("This agent does not accept images.");
   });
 });
 

@@ -86,7 +86,7 @@ describe("a block of code", () => {
     const text = "Do:\n\n```sh\nmake test\n```\n\nor\n\n```sh\nmake check\n```\n";
     const { element } = new MessageView({ kind: "agent", id: "m", text, cut: 0, images: [], attached: [] }, page);
     const buttons = [...element.querySelectorAll<HTMLButtonElement>(".code button")];
-    expect(buttons.map((one) => one.getAttribute("aria-label"))).toEqual(["Copy the code", "Copy the code"]);
+    expect(buttons.map((one) => one.getAttribute("aria-label"))).toEqual(["Copy code", "Copy code"]);
     buttons[1]?.click();
     button(element, "Copy").click();
     expect(page.sent[0]).toEqual({ type: "copy", text: "make check\n" });

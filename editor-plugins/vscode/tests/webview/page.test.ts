@@ -202,7 +202,7 @@ describe("a question", () => {
     const view = itemView(asked, page);
     view.update({ ...asked, elsewhere: { terminal: "login" } });
     expect(view.element.querySelector("[role=alert]")?.textContent).toContain("another address");
-    button(view.element, "Log in in a terminal").click();
+    button(view.element, "Log in from a terminal").click();
     expect(page.sent).toEqual([
       { type: "signIn", methodId: "login" },
       { type: "answer", requestId: 4, action: "decline", content: {} },

@@ -10,7 +10,7 @@ export async function crash(bench, { pid }) {
   await prompt(chat, "Tell me something long.");
   await chat.locator(".message.agent", { hasText: "The first words" }).waitFor();
   process.kill(Number(readFileSync(pid, "utf8")), "SIGKILL");
-  await chat.locator(".notice", { hasText: "the conversation goes on" }).waitFor();
+  await chat.locator(".notice", { hasText: "You can continue the conversation" }).waitFor();
   const kept = (await chat.locator(".message.agent").allTextContents()).join("\n");
   await prompt(chat, "And now?");
   await chat.locator(".message.agent", { hasText: "Back again." }).waitFor();

@@ -48,7 +48,7 @@ async function visited(bench) {
   const chat = await bench.chat();
   await chat.locator(".sign-in button", { hasText: "in the browser" }).click();
   const question = chat.locator(".question");
-  await question.getByRole("button", { name: "Open in the browser" }).click();
+  await question.getByRole("button", { name: "Open in browser" }).click();
   await question.getByRole("alert").waitFor();
   await bench.picture("vscode-login-elsewhere");
   return { chat, question };
@@ -59,7 +59,7 @@ export async function fromPageToTerminal(bench, { key }) {
   bench.page.context().on("page", (other) => opened.push(other.url()));
   const { chat, question } = await visited(bench);
   const told = await question.getByRole("alert").textContent();
-  await question.getByRole("button", { name: "Log in in a terminal" }).click();
+  await question.getByRole("button", { name: "Log in from a terminal" }).click();
   const answer = await giveKey(bench, chat, key);
   return { told, answer, opened, errors: await chat.locator(".notice.error").allTextContents() };
 }
@@ -68,7 +68,7 @@ export async function fromPageToTerminal(bench, { key }) {
 export async function byCopiedAddress(bench, { key }) {
   await bench.page.context().grantPermissions(["clipboard-read", "clipboard-write"], { origin: bench.task.url });
   const { chat, question } = await visited(bench);
-  await question.getByRole("button", { name: "Copy the address" }).click();
+  await question.getByRole("button", { name: "Copy address" }).click();
   const address = await until(async () => {
     const copied = await bench.page.evaluate(() => navigator.clipboard.readText());
     return copied.startsWith("http") && copied;

@@ -43,7 +43,7 @@ export async function page(bench) {
   await question.waitFor();
   const seen = { message: await question.locator(".markdown").textContent(), url: await question.locator(".url").textContent() };
   await bench.picture("vscode-page");
-  await question.getByRole("button", { name: "Open in the browser" }).click();
+  await question.getByRole("button", { name: "Open in browser" }).click();
   await bench.dialog.waitFor();
   seen.dialog = await bench.dialog.textContent();
   await bench.dialog.getByRole("button", { name: "Cancel" }).click();
