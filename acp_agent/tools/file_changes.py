@@ -2,26 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from acp_agent.content import DiffPart, Location
 from acp_agent.errors import MissingFileError, ToolError, WorkspaceError
 from acp_agent.permissions.access import WriteAccess
-from acp_agent.tools.base import Outcome, Prepared, Run
+from acp_agent.tools.base import Outcome, Prepared, Run, Tool, ToolParams, Touches
+from acp_agent.tools.editing.changed_lines import changed_lines
+from acp_agent.tools.editing.replace import Edited, hidden_value_error
 from acp_agent.workspace.checkpoints.base import blob_id
-from acp_agent.workspace.file_io import TextFile
+from acp_agent.workspace.file_io import TextFile, display_path
 from acp_agent.workspace.files import TEXT_LIMIT, WorkspaceFiles
 from acp_agent.workspace.scrub import REPLACEMENT, scrub
+
+
+class FileParams(ToolParams):
+    """Parameters of a tool that changes one file."""
+
+    path: str
+
+
+_Params = TypeVar("_Params", bound=FileParams)
+
+
+class FileTool(Tool[_Params]):
+    """A tool that changes one file."""
+
+    def touches(self, params: _Params) -> Touches:
+        """The file."""
+        return Touches(writes=(str(self.workspace.files.resolve(params.path)),))
+
+    def target(self, asked: str) -> tuple[Path, str]:
+        """The file that a path leads to, and how it is shown.
+
+        Raises:
+            WorkspaceError: it leads to none of this session's files.
+        """
+        path = self.workspace.files.resolve(asked)
+        return path, display_path(path, self.workspace.files.roots[0])
 
 
 class Change(Struct, frozen=True, kw_only=True):
     """A file's text before (None: there is no file) and after.
 
     `asked` is the path as the model wrote it, `path` what it leads to, `opened` that as the editor
-    knows it; `line` is the first one that differs, from 1.
+    knows it. `redo` makes the same edits in another text of the file; None where only the text
+    `before` will do.
     """
 
     asked: str
@@ -29,19 +62,19 @@ class Change(Struct, frozen=True, kw_only=True):
     opened: Path
     shown: str
     before: TextFile | None
-    after: str
-    line: int = 1
+    edited: Edited
+    redo: Callable[[TextFile], Edited] | None = None
 
     @property
     def diff(self) -> DiffPart:
         """The change as the user is shown it."""
         old = self.before.text if self.before is not None else None
-        return DiffPart(path=str(self.opened), old_text=old, new_text=self.after)
+        return DiffPart(path=str(self.opened), old_text=old, new_text=self.edited.text)
 
     @property
     def location(self) -> Location:
         """Where the change begins."""
-        return Location(path=str(self.opened), line=self.line)
+        return Location(path=str(self.opened), line=self.edited.line)
 
 
 def prepare_change(change: Change, *, title: str, run: Run) -> Prepared:
@@ -52,13 +85,6 @@ def prepare_change(change: Change, *, title: str, run: Run) -> Prepared:
         access=WriteAccess(paths=(str(change.path),), asked=(change.asked,)),
         locations=(change.location,),
         content=(change.diff,),
-    )
-
-
-def hidden_value_error() -> ToolError:
-    """Return the error for a text with what stands for a hidden value."""
-    return ToolError(
-        f"the text contains {REPLACEMENT}, which stands for a hidden value", advice="edit around it"
     )
 
 
@@ -81,11 +107,13 @@ def refuse_hidden(change: DiffPart, secrets: Sequence[str]) -> None:
         raise hidden_value_error()
 
 
-async def apply_change(change: Change, files: WorkspaceFiles, done: str) -> Outcome:
+async def apply_change(
+    change: Change, files: WorkspaceFiles, done: Callable[[Edited], str]
+) -> Outcome:
     """Write the change.
 
     Between the diff and this the user was asked, which takes as long as it takes: the path and the
-    text are looked at again.
+    text are looked at again. Where the text changed elsewhere, the same edits are made in it.
 
     Args:
         change: what to write.
@@ -97,32 +125,63 @@ async def apply_change(change: Change, files: WorkspaceFiles, done: str) -> Outc
         WorkspaceError: the file cannot be written.
     """
     async with files.locked(change.path):
-        note = await _make(change, files)
+        change, redone = await _current(change, files)
+        written, note = await _make(change, files)
         wrote = await _on_disk(change.path, files)
-    return Outcome(text=f"{done}{note}", wrote=wrote)
+    before = change.before.text if change.before else ""
+    shown = "" if not change.redo else await asyncio.to_thread(changed_lines, before, written)
+    return Outcome(
+        text=f"{done(change.edited)}{_REDONE if redone else ''}{note}{shown}",
+        wrote=wrote,
+        content=(change.diff,) if redone else None,
+        locations=(change.location,) if redone else None,
+    )
 
 
-async def _make(change: Change, files: WorkspaceFiles) -> str:
+_REDONE = " The file had changed elsewhere meanwhile; that is kept."
+
+
+async def _current(change: Change, files: WorkspaceFiles) -> tuple[Change, bool]:
+    """The change for the file as it is now, and whether that is another one than was shown."""
     if files.resolve(change.asked) != change.path:
         raise ToolError(f"{change.shown} leads to another place by now; nothing was changed")
     now = await _read(change.path, files)
-    before = change.before
-    if (now.digest if now else None) != (before.digest if before else None):
-        raise ToolError(
-            f"{change.shown} changed while this was prepared; nothing was written",
-            advice="read it again",
-        )
+    before, edited = change.before, change.edited
+    if (now.digest if now else None) == (before.digest if before else None):
+        return change, False
+    if now is not None and change.redo is not None and not _puts_hidden(edited):
+        with suppress(ToolError):
+            again = await asyncio.to_thread(change.redo, now)
+            # What was taken out and put in is what the user saw.
+            if again.places == edited.places:
+                return msgspec.structs.replace(change, before=now, edited=again), True
+    raise ToolError(
+        f"{change.shown} changed while this was prepared; nothing was written",
+        advice="read it again",
+    )
+
+
+def _puts_hidden(edited: Edited) -> bool:
+    """Whether more hidden values come in than go out: only allowed in a text without any."""
+    return any(new.count(REPLACEMENT) > old.count(REPLACEMENT) for old, new in edited.places)
+
+
+async def _make(change: Change, files: WorkspaceFiles) -> tuple[str, str]:
+    """Write the text; return what is in the file then, and what the model must know of that."""
+    before, text = change.before, change.edited.text
     newline = before.newline if before else "\n"
     encoding = before.encoding if before else "utf-8"
-    await files.write_text(change.path, change.after, newline=newline, encoding=encoding)
+    seen = before is None or files.was_seen(before)
+    await files.write_text(change.path, text, newline=newline, encoding=encoding)
     try:
         written = await files.read_text(change.path)
     except WorkspaceError:
-        return " It cannot be read back yet: read it before you change it again."
-    if with_final_newline(written.text) != with_final_newline(change.after):
-        return " Its text changed on saving, by a formatter perhaps: read it before the next edit."
-    files.mark_seen(written)
-    return ""
+        return text, " It cannot be read back yet: read it before you change it again."
+    if with_final_newline(written.text) != with_final_newline(text):
+        return written.text, " Its text changed on saving, by a formatter perhaps."
+    if seen:  # an edit of a file that was not read shows but a part of it
+        files.mark_seen(written)
+    return text, ""
 
 
 async def _on_disk(path: Path, files: WorkspaceFiles) -> tuple[tuple[str, str], ...]:
@@ -146,3 +205,9 @@ async def _read(path: Path, files: WorkspaceFiles) -> TextFile | None:
 def with_final_newline(text: str) -> str:
     """`text` with LF line endings and one at its end, which editors add on saving."""
     return text.replace("\r\n", "\n").removesuffix("\n") + "\n"
+
+
+def count_lines(text: str) -> str:
+    """How many lines a text has, in words."""
+    count = text.count("\n") + (not text.endswith("\n") and text != "")
+    return f"{count} line{'' if count == 1 else 's'}"

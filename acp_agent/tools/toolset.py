@@ -225,7 +225,7 @@ def _explain(tool: AnyTool, error: ValidationError) -> ToolError:
     mistakes = [_describe(tool, detail) for detail in details[:_ERRORS_SHOWN]]
     if len(details) > _ERRORS_SHOWN:
         mistakes.append(f"and {len(details) - _ERRORS_SHOWN} more")
-    return _wrong_arguments(tool, mistakes, tool.params.model_fields)
+    return _wrong_arguments(tool, mistakes, parameters_schema(tool.params)["properties"])
 
 
 def _describe(tool: AnyTool, detail: ErrorDetails) -> str:

@@ -10,27 +10,26 @@ from pydantic import Field
 from acp_agent.content import JsonObject
 from acp_agent.errors import MissingFileError
 from acp_agent.events import ToolKind
-from acp_agent.tools.base import (
-    Outcome,
-    Prepared,
-    Progress,
-    Tool,
-    ToolParams,
-    Touches,
-    path_argument,
+from acp_agent.tools.base import Outcome, Prepared, Progress, path_argument
+from acp_agent.tools.editing.replace import Edited
+from acp_agent.tools.file_changes import (
+    Change,
+    FileParams,
+    FileTool,
+    apply_change,
+    count_lines,
+    prepare_change,
 )
-from acp_agent.tools.file_changes import Change, apply_change, prepare_change
-from acp_agent.workspace.file_io import BYTE_ORDER_MARK, display_path, with_lf, with_newline
+from acp_agent.workspace.file_io import BYTE_ORDER_MARK, with_lf, with_newline
 
 
-class WriteParams(ToolParams):
+class WriteParams(FileParams):
     """What to write."""
 
-    path: str
     content: Annotated[str, Field(description="The whole text.")]
 
 
-class WriteTool(Tool[WriteParams]):
+class WriteTool(FileTool[WriteParams]):
     """Writes a file of the session's folders."""
 
     name: ClassVar[str] = "write"
@@ -42,15 +41,10 @@ class WriteTool(Tool[WriteParams]):
         """For instance "Write src/a.py"."""
         return f"Write {path_argument(self, arguments) or 'a file'}"
 
-    def touches(self, params: WriteParams) -> Touches:
-        """The file."""
-        return Touches(writes=(str(self.workspace.files.resolve(params.path)),))
-
     async def prepare(self, params: WriteParams) -> Prepared:
         """Compare with the file as it is; replacing one demands that the model has seen it."""
         files = self.workspace.files
-        path = files.resolve(params.path)
-        shown = display_path(path, files.roots[0])
+        path, shown = self.target(params.path)
         try:
             before = await files.check_unchanged(path)
         except MissingFileError:
@@ -63,17 +57,14 @@ class WriteTool(Tool[WriteParams]):
             opened=files.editor_path(path),
             shown=shown,
             before=before,
-            after=with_newline(text, before.newline) if before else text,
-            line=line,
+            edited=Edited(with_newline(text, before.newline) if before else text, line, ()),
         )
+        done = f"{shown} {'replaced' if before else 'created'}, {count_lines(text)}."
 
         async def run(_: Progress) -> Outcome:
-            done = "replaced" if before else "created"
-            return await apply_change(change, files, f"{shown} {done}, {_count_lines(text)}.")
+            return await apply_change(change, files, lambda _: done)
 
-        return prepare_change(
-            change, title=f"Write {shown}" if before else f"Create {shown}", run=run
-        )
+        return prepare_change(change, title=f"{'Write' if before else 'Create'} {shown}", run=run)
 
 
 def _first_difference(old: str, new: str) -> int:
@@ -82,8 +73,3 @@ def _first_difference(old: str, new: str) -> int:
     pairs = zip(old_lines, new_lines, strict=False)
     same = min(len(old_lines), len(new_lines))
     return next((number for number, (a, b) in enumerate(pairs, 1) if a != b), same)
-
-
-def _count_lines(text: str) -> str:
-    count = text.count("\n") + (not text.endswith("\n") and text != "")
-    return f"{count} line{'' if count == 1 else 's'}"

@@ -191,6 +191,10 @@ class WorkspaceFiles:
         """Remember that the model has seen the file as it is."""
         self._seen[file.path] = file.digest
 
+    def was_seen(self, file: TextFile) -> bool:
+        """Whether the model has seen the file as it is."""
+        return self._seen.get(file.path) == file.digest
+
     def locked(self, path: Path) -> asyncio.Lock:
         """Return the lock of a file that is about to be changed; copies of these files share it."""
         lock = self._locks.get(path)

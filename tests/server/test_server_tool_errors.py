@@ -21,11 +21,11 @@ LONG = "".join(f"needle {number}\n" for number in range(500))
 # Calls, and what only the model is sent because of them.
 CALLS: list[tuple[str, dict[str, Any] | str, str]] = [
     ("edit", {"path": "seen.py", "old": "no such text", "new": "x"}, "nearest text begins in line"),
-    ("edit", {"path": "seen.py", "old": "", "new": "x"}, "use `write` for a whole file"),
+    ("edit", {"path": "seen.py", "old": "", "new": "x"}, "or use `write` for the whole file"),
     ("edit", {"path": "seen.py", "old": "one", "new": "x"}, "until it is unique, or set `all`"),
     ("edit", {"path": "seen.py", "old": "[secret]", "new": "x"}, "edit around it"),
     ("edit", {"path": "seen.py", "text": "x"}, "its parameters are path, old, new, all"),
-    ("edit", {"path": "unseen.py", "old": "a", "new": "b"}, "read it first"),
+    ("write", {"path": "unseen.py", "content": "b"}, "read it first"),
     ("reed", {}, "did you mean 'read'?"),
     ("read", '{"path": ', "write them again as one JSON object"),
     ("read", "[]", "write them again as one JSON object"),

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from acp_agent.content import DiffPart, Location
 from acp_agent.errors import MissingFileError, ToolError, WorkspaceError
-from acp_agent.tools.edit import replace_text
+from acp_agent.tools.editing.replace import Edit, apply_edits
 from acp_agent.workspace.file_io import text_file
 from tests.support.editor_buffers import FakeEditor
 from tests.support.tool_calls import RecordedProgress, ToolUser
@@ -52,7 +52,11 @@ async def test_an_edit_shows_its_diff_first_and_is_made_when_it_runs(user: ToolU
     assert path.read_text() == CODE
     outcome = await prepared.run(RecordedProgress())
     assert path.read_text() == after
-    assert outcome.text == "shapes.py edited: 1 replacement in line 4."
+    assert outcome.text == (
+        "shapes.py edited: 1 replacement in line 4.\nIt is now:\n"
+        '2\t    if width < 0:\n3\t        raise ValueError("width")\n'
+        "4\t    return abs(width * height)\n5\t\n6\t"
+    )
 
 
 async def test_several_edits_of_one_file_need_no_reading_in_between(user: ToolUser) -> None:
@@ -72,32 +76,80 @@ async def test_a_text_that_is_there_twice_is_refused_with_the_lines(user: ToolUs
 async def test_all_replaces_every_occurrence(user: ToolUser) -> None:
     outcome = await user.call("edit", path="shapes.py", old="height", new="h", all=True)
     assert (user.folder / "shapes.py").read_text() == CODE.replace("height", "h")
-    assert outcome.text == "shapes.py edited: 4 replacements, the first in line 1."
+    assert outcome.text.startswith("shapes.py edited: 4 replacements, the first in line 1.")
 
 
-async def test_an_edit_refuses_when_the_file_was_not_read(user: ToolUser) -> None:
-    (user.folder / "other").write_text("x")
+async def test_an_edit_needs_no_reading_but_replacing_the_whole_file_does(user: ToolUser) -> None:
+    path = user.folder / "other"
+    path.write_text("x = 1\ny = 2\n")
+    await user.call("edit", path="other", old="x = 1", new="x = 3")
+    assert path.read_text() == "x = 3\ny = 2\n"
     with pytest.raises(WorkspaceError, match="other has not been read yet"):
-        await user.prepare("edit", path="other", old="x", new="y")
+        await user.prepare("write", path="other", content="")
     with pytest.raises(MissingFileError, match=r"did you mean shapes.py"):
         await user.prepare("edit", path="shape.py", old="x", new="y")
 
 
-async def test_an_edit_refuses_when_the_file_changed_since_it_was_read(user: ToolUser) -> None:
-    (user.folder / "shapes.py").write_text(CODE + "# mine\n")
+async def test_a_change_elsewhere_does_not_stop_an_edit_but_the_replacing_of_the_file(
+    user: ToolUser,
+) -> None:
+    path = user.folder / "shapes.py"
+    path.write_text(CODE + "# mine\n")
+    await user.call("edit", path="shapes.py", old="def area", new="def x")
+    assert path.read_text() == CODE.replace("def area", "def x") + "# mine\n"
     with pytest.raises(WorkspaceError, match=r"shapes.py changed since it was read; read it again"):
-        await user.prepare("edit", path="shapes.py", old="def area", new="def x")
+        await user.prepare("write", path="shapes.py", content="")
 
 
-async def test_an_edit_refuses_when_the_file_changed_while_the_user_was_asked(
+async def test_an_edit_is_made_in_what_the_user_changed_elsewhere_while_asked(
     user: ToolUser,
 ) -> None:
     path = user.folder / "shapes.py"
     prepared = await user.prepare("edit", path="shapes.py", old="def area", new="def x")
-    path.write_text(CODE + "# mine\n")
+    path.write_text("# mine\n" + CODE)
+    outcome = await prepared.run(RecordedProgress())
+    after = "# mine\n" + CODE.replace("def area", "def x")
+    assert path.read_text() == after
+    assert "1 replacement in line 2. The file had changed elsewhere meanwhile" in outcome.text
+    shown = DiffPart(path=str(path), old_text="# mine\n" + CODE, new_text=after)
+    assert outcome.content == (shown,)
+
+
+@pytest.mark.parametrize("now", [CODE + "def area\n", CODE.replace("def area", "def are")])
+async def test_an_edit_is_refused_when_its_place_changed_while_the_user_was_asked(
+    user: ToolUser, now: str
+) -> None:
+    path = user.folder / "shapes.py"
+    prepared = await user.prepare("edit", path="shapes.py", old="def area", new="def x")
+    path.write_text(now)
     with pytest.raises(ToolError, match="changed while this was prepared; nothing was written"):
         await prepared.run(RecordedProgress())
-    assert path.read_text() == CODE + "# mine\n"
+    assert path.read_text() == now
+
+
+async def test_several_edits_of_one_call_are_all_made_or_none(user: ToolUser) -> None:
+    path = user.folder / "shapes.py"
+    first = {"old": "def area", "new": "def surface"}
+    outcome = await user.call(
+        "edit", path="shapes.py", edits=[first, {"old": "def surface(width", "new": "def s(w"}]
+    )
+    assert path.read_text() == CODE.replace("def area(width", "def s(w")
+    assert "2 replacements, the first in line 1." in outcome.text
+    message = await refusal(
+        user, path="shapes.py", edits=[{"old": "volume", "new": "v"}, {"old": "nope", "new": ""}]
+    )
+    assert "edit 2 of 2: the text to replace is not in shapes.py; none was made" in message
+
+
+async def test_an_empty_old_text_makes_a_new_file_or_fills_an_empty_one(user: ToolUser) -> None:
+    prepared = await user.prepare("edit", path="src/new.py", old="", new="x = 1\n")
+    assert prepared.title == "Create src/new.py"
+    outcome = await prepared.run(RecordedProgress())
+    assert outcome.text == "src/new.py created, 1 line."
+    (user.folder / "empty").touch()
+    await user.call("edit", path="empty", old="", new="text")
+    assert (user.folder / "empty").read_text() == "text"
+    assert "is empty, but shapes.py is not" in await refusal(user, path="shapes.py", old="", new="")
 
 
 async def test_an_edit_is_made_of_unsaved_text_and_given_to_the_editor(tmp_path: Path) -> None:
@@ -142,15 +194,9 @@ async def test_one_wrong_character_in_a_long_line_is_told_where_it_is(user: Tool
     assert "nearest text begins in line 2" in message
 
 
-async def test_line_numbers_copied_from_read_are_named_as_the_mistake(user: ToolUser) -> None:
-    message = await refusal(user, path="shapes.py", old="1\tdef area(width, height):", new="x")
-    assert "leave out the line numbers" in message
-
-
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("", "x", "the text to replace is empty; give it in `old`"),
         ("def area", "def area", "are the same"),
         ("zzz qqq @@@", "x", "nor is anything like it: read the file again"),
         ("\n\n\n\n\n", "x", "only white space"),
@@ -205,9 +251,9 @@ def test_only_what_was_asked_for_changes_whatever_line_endings_a_file_has(
     plain = file.text.replace("\r\n", "\n")
     if old not in plain:
         return
-    result = replace_text(file, old, "NEW", every=True, shown="f")
+    result = apply_edits(file, [Edit(old, "NEW", every=True)], "f")
     assert result.text.replace("\r\n", "\n") == plain.replace(old, "NEW")
-    assert result.count == plain.count(old)
+    assert len(result.places) == plain.count(old)
     # What stands between two replacements keeps its own line endings.
     rest = file.text
     for part in result.text.split("NEW"):

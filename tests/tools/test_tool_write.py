@@ -112,7 +112,7 @@ async def test_the_model_is_told_when_saving_changed_the_text(tmp_path: Path) ->
     outcome = await user.call("write", path="a", content="text\n")
     assert "Its text changed on saving" in outcome.text
     with pytest.raises(WorkspaceError, match="read it first"):
-        await user.call("edit", path="a", old="TEXT", new="x")
+        await user.call("write", path="a", content="x")
 
 
 async def test_a_last_newline_that_the_editor_adds_on_saving_is_no_change(tmp_path: Path) -> None:

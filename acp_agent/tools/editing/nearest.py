@@ -1,0 +1,97 @@
+"""The text in a file that is nearest to one that is not in it, for a model to correct itself."""
+
+from __future__ import annotations
+
+import difflib
+import heapq
+from collections import Counter
+
+_LINES_COMPARED = 20_000
+_LINE_COMPARED = 300  # characters
+_LINE_SKIMMED = 120  # characters, of each line of the file
+_CANDIDATES = 50
+_LIKENESS = 0.6  # between 0 and 1; below it two lines are no more alike than any two
+_LINES_SHOWN = 15
+_LINE_SHOWN = 200  # characters
+
+
+def explain_absence(text: str, wanted: str) -> str:
+    """Say why `wanted` may not be in `text` and, where something is near it, what and where.
+
+    Both have LF line endings. The work is bounded (the first 20,000 lines are compared) and takes
+    up to some seconds for the largest files: call it in a thread.
+    """
+    wanted_lines = wanted.strip("\n").split("\n")
+    if not wanted.strip():
+        return "it is only white space: add text around it"
+    lines = text.split("\n")[:_LINES_COMPARED]
+    start = _same_but_for_white_space(lines, wanted_lines)
+    if start is not None:
+        found = lines[start : start + len(wanted_lines)]
+        return f"white space differs; {_quote(found, start)}"
+    start = _nearest(lines, wanted_lines)
+    if start is None:
+        return "nor is anything like it: read the file again"
+    return _quote(lines[start : start + len(wanted_lines)], start)
+
+
+def _quote(lines: list[str], start: int) -> str:
+    rows = [f"{start + 1 + at}\t{line[:_LINE_SHOWN]}" for at, line in enumerate(lines)]
+    more = f"\n[{len(rows) - _LINES_SHOWN} more lines]" if len(rows) > _LINES_SHOWN else ""
+    return (
+        f"the nearest text begins in line {start + 1} (number, tab, text):\n"
+        + "\n".join(rows[:_LINES_SHOWN])
+        + more
+    )
+
+
+def _same_but_for_white_space(lines: list[str], wanted: list[str]) -> int | None:
+    """The index where the wanted lines begin when all white space is left out of account."""
+    keys = ["".join(line.split()) for line in lines]
+    wanted_keys = ["".join(line.split()) for line in wanted]
+    count = len(wanted_keys)
+    for at in range(len(keys) - count + 1):
+        if keys[at] == wanted_keys[0] and keys[at : at + count] == wanted_keys:
+            return at
+    if count == 1:
+        return next((at for at, key in enumerate(keys) if wanted_keys[0] in key), None)
+    return None
+
+
+def _nearest(lines: list[str], wanted: list[str]) -> int | None:
+    """The index where text that looks like the wanted lines begins."""
+    stripped = [line.strip()[:_LINE_COMPARED] for line in lines]
+    targets = [line.strip()[:_LINE_COMPARED] for line in wanted]
+    # Lines that say something and that the file has: the rarest of them anchors the comparison.
+    common = {target for target in targets if any(c.isalnum() for c in target)} & set(stripped)
+    if common:
+        times = Counter(stripped)
+        anchor = min(common, key=lambda line: (times[line], -len(line), line))
+        return max(0, stripped.index(anchor) - targets.index(anchor))
+    longest = max(targets, key=len)
+    close = _closest(longest, _candidates(stripped, longest))
+    return None if close is None else max(0, stripped.index(close) - targets.index(longest))
+
+
+def _closest(wanted: str, lines: list[str]) -> str | None:
+    """The line most like the wanted one, None where none is much like it."""
+    # Not get_close_matches: it takes the frequent characters of long lines for junk.
+    matcher = difflib.SequenceMatcher(autojunk=False)
+    matcher.set_seq2(wanted)
+    best, closest = _LIKENESS, None
+    for line in lines:
+        matcher.set_seq1(line)
+        if matcher.quick_ratio() > best and (likeness := matcher.ratio()) > best:
+            best, closest = likeness, line
+    return closest
+
+
+def _candidates(lines: list[str], wanted: str) -> list[str]:
+    """The few lines that share most with the wanted one; comparing all in full takes too long."""
+    parts = _trigrams(wanted)
+    shared = {line: len(parts & _trigrams(line)) for line in dict.fromkeys(lines)}
+    return heapq.nlargest(_CANDIDATES, shared, key=shared.__getitem__)
+
+
+def _trigrams(line: str) -> set[str]:
+    return {line[at : at + 3] for at in range(min(len(line), _LINE_SKIMMED) - 2)}

@@ -1,0 +1,187 @@
+"""Replace texts in a file, one after the other, without touching a byte around them."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct
+
+from acp_agent.errors import ToolError
+from acp_agent.tools.editing.nearest import explain_absence
+from acp_agent.workspace.file_io import TextFile, with_lf
+from acp_agent.workspace.scrub import REPLACEMENT
+
+_LINES_NAMED = 10
+
+
+class Edit(Struct, frozen=True):
+    """One replacement: `old` by `new`, at its only place or, with `every`, at each."""
+
+    old: str
+    new: str
+    every: bool = False
+
+
+class Span(Struct, frozen=True):
+    """A part of a text with LF line endings, and what takes its place."""
+
+    start: int
+    end: int
+    new: str
+
+
+class Edited(Struct, frozen=True):
+    """A file's text after its edits.
+
+    `line` is where the first edit begins, from 1. `places` are the lines that were changed, each
+    place as it was and as it became, in order. `notes` say what was normalised to find them.
+    """
+
+    text: str
+    line: int
+    places: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...] = ()
+
+
+def apply_edits(file: TextFile, edits: Sequence[Edit], shown: str) -> Edited:
+    """Make all edits, each in the result of the one before.
+
+    What is put in gets the line endings of what it replaces, so a file that mixes them keeps all
+    others. The work is bounded and takes up to some seconds for the largest files: call it in a
+    thread.
+
+    Raises:
+        ToolError: one of them cannot be made; the message says which, where there are several.
+    """
+    done: list[Edited] = []
+    for number, edit in enumerate(edits, 1):
+        try:
+            done.append(_apply(file, edit, shown))
+        except ToolError as error:
+            if len(edits) == 1:
+                raise
+            raise ToolError(
+                f"edit {number} of {len(edits)}: {error.shown}; none was made", advice=error.advice
+            ) from error
+        file = msgspec.structs.replace(file, text=done[-1].text)
+    return Edited(
+        text=file.text,
+        line=done[0].line,
+        places=tuple(place for one in done for place in one.places),
+        notes=tuple(dict.fromkeys(note for one in done for note in one.notes)),
+    )
+
+
+def _apply(file: TextFile, edit: Edit, shown: str) -> Edited:
+    old, new = with_lf(edit.old), with_lf(edit.new)
+    text = with_lf(file.text)
+    if not old:
+        return _fill(file, new, shown)
+    if old == new:
+        raise ToolError(
+            "`old` and `new` are the same; nothing would change",
+            advice="leave the edit out, or give the new text in `new`",
+        )
+    spans = [Span(place, place + len(old), new) for place in _occurrences(text, old)]
+    if not spans and REPLACEMENT in old:
+        raise hidden_value_error()
+    if not spans:
+        raise ToolError(f"the text to replace is not in {shown}", advice=explain_absence(text, old))
+    if len(spans) > 1 and not edit.every:
+        raise _several(text, spans, shown)
+    return Edited(
+        text=_splice(file, text, spans),
+        line=text.count("\n", 0, spans[0].start) + 1,
+        places=tuple(_lines_of(text, span) for span in spans),
+    )
+
+
+def _lines_of(text: str, span: Span) -> tuple[str, str]:
+    """The whole lines that a span is in, before and after."""
+    start = text.rfind("\n", 0, span.start) + 1
+    end = text.find("\n", span.end)
+    end = len(text) if end < 0 else end
+    return text[start:end], text[start : span.start] + span.new + text[span.end : end]
+
+
+def hidden_value_error() -> ToolError:
+    """Return the error for a text with what stands for a hidden value."""
+    return ToolError(
+        f"the text contains {REPLACEMENT}, which stands for a hidden value", advice="edit around it"
+    )
+
+
+def _fill(file: TextFile, new: str, shown: str) -> Edited:
+    """The text of a file that was missing or empty."""
+    if file.text.strip():
+        raise ToolError(
+            f"`old` is empty, but {shown} is not",
+            advice="give the text to replace in `old`, or use `write` for the whole file",
+        )
+    if not new:
+        raise ToolError("`old` and `new` are empty; nothing would change")
+    return Edited(text=new, line=1, places=((file.text, new),))
+
+
+def _several(text: str, spans: Sequence[Span], shown: str) -> ToolError:
+    lines = [text.count("\n", 0, span.start) + 1 for span in spans[:_LINES_NAMED]]
+    named = ", ".join(str(line) for line in lines)
+    more = " and more" if len(spans) > _LINES_NAMED else ""
+    return ToolError(
+        f"the text to replace is in {shown} {len(spans)} times (lines {named}{more})",
+        advice="add lines around it in `old` until it is unique, or set `all`",
+    )
+
+
+def _occurrences(text: str, part: str) -> list[int]:
+    places = []
+    at = text.find(part)
+    while at >= 0:
+        places.append(at)
+        at = text.find(part, at + len(part))
+    return places
+
+
+def _splice(file: TextFile, text: str, spans: Sequence[Span]) -> str:
+    """The file's text with each span replaced; `text` is the same with LF line endings."""
+    # Where in `text` a line feed stood for CRLF, to find each place again in the file's own text.
+    crlf: list[int] = []
+    at = file.text.find("\r\n")
+    while at >= 0:
+        crlf.append(at - len(crlf))
+        at = file.text.find("\r\n", at + 2)
+    pieces = []
+    done = 0
+    for span in spans:
+        kept, end, new = _without_common_ends(text, span)
+        start = kept + bisect.bisect_left(crlf, kept)
+        line_end = text.find("\n", kept)
+        is_crlf = _has(crlf, line_end) if line_end >= 0 else file.newline == "\r\n"
+        pieces.append(file.text[done:start])
+        pieces.append(new.replace("\n", "\r\n") if is_crlf else new)
+        done = end + bisect.bisect_left(crlf, end)
+    pieces.append(file.text[done:])
+    return "".join(pieces)
+
+
+def _without_common_ends(text: str, span: Span) -> tuple[int, int, str]:
+    """The span without the lines at its ends that stay: they keep their own line endings."""
+    old, new = text[span.start : span.end], span.new
+    before = 0
+    while (end := old.find("\n", before) + 1) and new.startswith(old[before:end], before):
+        before = end
+    old, new = old[before:], new[before:]
+    after = 0
+    while (begin := old.rfind("\n", 0, len(old) - after)) >= 0:
+        if not new.endswith(old[begin:]):
+            break
+        after = len(old) - begin
+    return span.start + before, span.end - after, new[: len(new) - after]
+
+
+def _has(items: list[int], item: int) -> bool:
+    """Whether a sorted list has an item."""
+    at = bisect.bisect_left(items, item)
+    return at < len(items) and items[at] == item
