@@ -26,7 +26,7 @@ local function in_terminal(client, method, done)
       if code == 0 and vim.api.nvim_buf_is_valid(buf) then
         vim.api.nvim_buf_delete(buf, { force = true })
       end
-      done(code ~= 0 and ("the login ended with exit code %d"):format(code) or nil)
+      done(code ~= 0 and ("the login exited with code %d"):format(code) or nil)
     end,
   }
   local started, job
@@ -37,7 +37,7 @@ local function in_terminal(client, method, done)
     started, job = pcall(vim.fn.termopen, command, options)
   end
   if not started or job <= 0 then
-    return done("the login could not be started")
+    return done("could not start the login")
   end
   vim.cmd.startinsert()
 end
@@ -50,7 +50,7 @@ local function by_method(client, method, done)
   if kind == "terminal" then
     return in_terminal(client, method, done)
   elseif kind ~= "agent" then
-    return done("this way of logging in is not known here")
+    return done("this login method is not supported")
   end
   -- No deadline: the user may be asked for something meanwhile.
   client:request("authenticate", { methodId = json.string(method, "id") }, function(error)

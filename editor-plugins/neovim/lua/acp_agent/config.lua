@@ -100,10 +100,10 @@ local POSITIONS = { right = true, left = true, bottom = true, tab = true }
 --- Rules beyond the types of the defaults.
 local CHECKS = {
   ["chat.position"] = function(value)
-    return POSITIONS[value], "has to be right, left, bottom or tab"
+    return POSITIONS[value], "must be right, left, bottom or tab"
   end,
   ["while_running"] = function(value)
-    return value == "steer" or value == "queue", "has to be steer or queue"
+    return value == "steer" or value == "queue", "must be steer or queue"
   end,
 }
 for _, name in ipairs({
@@ -117,7 +117,7 @@ for _, name in ipairs({
   "timeouts.cancel",
 }) do
   CHECKS[name] = function(value)
-    return value > 0, "has to be more than 0"
+    return value > 0, "must be greater than 0"
   end
 end
 
@@ -159,7 +159,7 @@ local function checked_agent(name, agent, problems)
     problems[#problems + 1] = path .. text
   end
   if type(agent) ~= "table" then
-    problem(" has to be a table with a command")
+    problem(" must be a table with a command")
     return nil
   end
   for key in pairs(agent) do
@@ -176,7 +176,7 @@ local function checked_agent(name, agent, problems)
     good = good and type(word) == "string"
   end
   if not good then
-    problem(".command has to be a list of strings: the program and its arguments")
+    problem(".command must be a list of strings: the program and its arguments")
     return nil
   end
   local env = {}
@@ -184,12 +184,12 @@ local function checked_agent(name, agent, problems)
     if type(variable) == "string" and (type(value) == "string" or type(value) == "number") then
       env[variable] = tostring(value)
     else
-      problem((".env.%s has to be a string"):format(tostring(variable)))
+      problem((".env.%s must be a string"):format(tostring(variable)))
     end
   end
   local servers = agent.mcp_servers
   if servers ~= nil and not (type(servers) == "table" and vim.islist(servers)) then
-    problem(".mcp_servers has to be a list")
+    problem(".mcp_servers must be a list")
     servers = nil
   end
   return { command = command, env = env, mcp_servers = servers or {} }
@@ -212,7 +212,7 @@ local function merged(defaults, given, path, problems)
       end
       if type(value) ~= "table" then
         result.agents = vim.deepcopy(defaults.agents)
-        problems[#problems + 1] = "agents has to be a table of agents by name"
+        problems[#problems + 1] = "agents must be a table of agents by name"
       end
     elseif default == nil then
       local meant = nearest(tostring(key), defaults)
@@ -222,16 +222,16 @@ local function merged(defaults, given, path, problems)
       if type(value) == "table" then
         result[key] = merged(default, value, name .. ".", problems)
       else
-        problems[#problems + 1] = ("%s has to be a table, not a %s"):format(name, type(value))
+        problems[#problems + 1] = ("%s must be a table, not a %s"):format(name, type(value))
       end
     elseif vim.startswith(name, "keys.") then
       if type(value) == "string" or value == false then
         result[key] = value
       else
-        problems[#problems + 1] = name .. " has to be a key, or false for none"
+        problems[#problems + 1] = name .. " must be a key, or false for none"
       end
     elseif type(value) ~= type(default) then
-      problems[#problems + 1] = ("%s has to be a %s, not a %s"):format(name, type(default), type(value))
+      problems[#problems + 1] = ("%s must be a %s, not a %s"):format(name, type(default), type(value))
     else
       local check = CHECKS[name]
       local good, rule = true, nil
@@ -261,13 +261,13 @@ M.current = vim.deepcopy(M.defaults)
 function M.set(given)
   local problems = {}
   if given ~= nil and type(given) ~= "table" then
-    given, problems = {}, { "setup() takes a table" }
+    given, problems = {}, { "setup() expects a table" }
   end
   local config = merged(M.defaults, given or {}, "", problems)
   if not config.agents[config.agent] then
     local names = vim.tbl_keys(config.agents)
     table.sort(names)
-    problems[#problems + 1] = ("agent names %s, which is not among agents: %s"):format(
+    problems[#problems + 1] = ("agent is %s, which is not one of agents: %s"):format(
       config.agent,
       table.concat(names, ", ")
     )

@@ -33,7 +33,7 @@ end
 ---@return string? problem
 function M.file(path)
   if path == "" then
-    return nil, "this buffer is no file"
+    return nil, "this buffer is not a file"
   end
   local absolute = vim.fs.normalize(vim.fn.fnamemodify(path, ":p"), { expand_env = false })
   local stat = vim.uv.fs_stat(absolute)

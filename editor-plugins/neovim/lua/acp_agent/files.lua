@@ -182,7 +182,7 @@ local function write_disk(path, text)
   end
   local folder = vim.fs.dirname(path)
   if not pcall(vim.fn.mkdir, folder, "p") then
-    return problem("refused", "the folder cannot be made: " .. folder)
+    return problem("refused", "cannot create the folder: " .. folder)
   end
   local temporary = ("%s/.%s.%d~"):format(folder, vim.fs.basename(path):sub(1, 200), uv.hrtime())
   local mode = stat and bit.band(stat.mode, 511) or 420

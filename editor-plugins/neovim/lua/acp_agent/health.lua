@@ -13,7 +13,7 @@ local function check_agent(name, agent)
   local program = agent.command[1]
   if vim.fn.executable(program) ~= 1 then
     return vim.health.error(("%s: there is no program %s"):format(name, program), {
-      "install it, or give its full path in setup({ agents = … })",
+      "install it, or set its full path in setup({ agents = … })",
       "for acp-agent: pipx install acp-agent-server",
     })
   end
@@ -38,12 +38,12 @@ local function check_agent(name, agent)
         offered[#offered + 1] = what
       end
     end
-    local all = #offered > 0 and table.concat(offered, ", ") or "no kept conversations"
+    local all = #offered > 0 and table.concat(offered, ", ") or "no saved conversations"
     vim.health.info("it offers: " .. all)
   end
   local started = require("acp_agent.client").running[name]
   if started and not running then
-    started:finish("the check is over", true)
+    started:finish("check finished", true)
   end
 end
 
@@ -53,11 +53,11 @@ function M.check()
   if vim.fn.has("nvim-0.10") == 1 then
     vim.health.ok("Neovim " .. tostring(vim.version()))
   else
-    vim.health.error("Neovim 0.10 or newer is needed; this is " .. tostring(vim.version()))
+    vim.health.error("Neovim 0.10 or newer is required; this is " .. tostring(vim.version()))
     return
   end
   if #config.problems == 0 then
-    vim.health.ok("the settings are right")
+    vim.health.ok("settings are valid")
   end
   for _, problem in ipairs(config.problems) do
     vim.health.error("setup(): " .. problem)
@@ -65,7 +65,7 @@ function M.check()
   if pcall(vim.treesitter.language.inspect, "markdown") then
     vim.health.ok("the chat is highlighted by treesitter")
   else
-    vim.health.warn("there is no treesitter parser for Markdown; the chat is highlighted by syntax rules")
+    vim.health.warn("no treesitter parser for Markdown; the chat uses syntax rules")
   end
   vim.health.start("acp-agent: agents")
   local names = vim.tbl_keys(config.current.agents)

@@ -77,7 +77,7 @@ function Peer:request(method, params, answer, deadline)
         local seconds = ("%g"):format(deadline / 1000)
         self:settle(id, {
           code = M.LOCAL,
-          message = ("the agent did not answer %s within %s seconds"):format(method, seconds),
+          message = ("the agent did not respond to %s within %s seconds"):format(method, seconds),
         })
       end
     end, deadline)
@@ -200,7 +200,7 @@ function Peer:receive(line)
   if not ok then
     self.handlers.garbage(line, "it is not JSON")
   elseif type(message) ~= "table" or vim.islist(message) or not self:dispatch(message) then
-    self.handlers.garbage(line, "it is no message of JSON-RPC")
+    self.handlers.garbage(line, "not a JSON-RPC message")
   end
 end
 

@@ -150,7 +150,7 @@ local function choose_mode(session)
     if item then
       session.client:request("session/set_mode", { sessionId = session.id, modeId = item.id }, function(error)
         if error then
-          return ui.notify("the mode was not set: " .. error.message, "error")
+          return ui.notify("could not set the mode: " .. error.message, "error")
         end
         session.modes.current = item.id
         session.on_change("state")

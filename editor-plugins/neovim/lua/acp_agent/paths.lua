@@ -50,16 +50,16 @@ end
 ---@return acp_agent.FileProblem? problem
 function M.resolve(path, roots)
   if type(path) ~= "string" or path:sub(1, 1) ~= "/" then
-    return nil, M.problem("refused", "the path has to be absolute: " .. tostring(path))
+    return nil, M.problem("refused", "the path must be absolute: " .. tostring(path))
   elseif #path > M.LIMIT then
-    return nil, M.problem("refused", ("a path of %d bytes is longer than paths are"):format(#path))
+    return nil, M.problem("refused", ("the path is too long (%d bytes)"):format(#path))
   end
   if path:find("%z") or utf8.first_invalid(path) then
-    return nil, M.problem("refused", "the path has a character that paths do not have")
+    return nil, M.problem("refused", "the path contains an invalid character")
   end
   for part in path:gmatch("[^/]+") do
     if part == ".." then
-      return nil, M.problem("outside", "the path must not go up with ..: " .. path)
+      return nil, M.problem("outside", "the path must not contain ..: " .. path)
     end
   end
   local found = M.real(path)

@@ -39,7 +39,7 @@ function M.new(session, params, respond)
   local call = json.table(params, "toolCall")
   local id = json.string(call, "toolCallId")
   if not id then
-    return nil, "toolCall.toolCallId has to be a string"
+    return nil, "toolCall.toolCallId must be a string"
   end
   local options = {}
   for _, option in ipairs(json.objects(params, "options") or {}) do
@@ -50,7 +50,7 @@ function M.new(session, params, respond)
     end
   end
   if #options == 0 then
-    return nil, "options has none that can be chosen"
+    return nil, "options contains none that can be chosen"
   end
   local update = vim.tbl_extend("force", {}, call --[[@as table]])
   update.sessionUpdate = "tool_call_update"

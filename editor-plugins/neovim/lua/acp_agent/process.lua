@@ -88,9 +88,9 @@ function M.start(options)
     if reason:find("ENOENT") then
       local cwd = options.cwd
       if cwd and not uv.fs_stat(cwd) then
-        return nil, ("the folder %s is not there"):format(cwd)
+        return nil, ("folder not found: %s"):format(cwd)
       end
-      return nil, ("there is no program %s; install it, or give its full path"):format(program)
+      return nil, ("program not found: %s; install it, or set its full path"):format(program)
     elseif reason:find("EACCES") then
       return nil, ("%s may not be executed"):format(program)
     end

@@ -32,7 +32,7 @@ end
 local function terminal(method)
   return function(self, params, respond)
     if not config.current.terminals then
-      return respond(nil, { code = jsonrpc.METHOD_NOT_FOUND, message = "terminals are turned off" })
+      return respond(nil, { code = jsonrpc.METHOD_NOT_FOUND, message = "terminals are disabled" })
     end
     if session_of(self, params, respond) then
       self.terminals[method](self.terminals, params, respond)

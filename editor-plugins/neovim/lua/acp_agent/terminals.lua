@@ -85,7 +85,7 @@ end
 function Terminals:create(params, respond)
   local command = json.string(params, "command")
   if not command or command == "" then
-    return respond(nil, { code = jsonrpc.INVALID_PARAMS, message = "command has to be a string" })
+    return respond(nil, { code = jsonrpc.INVALID_PARAMS, message = "command must be a string" })
   end
   local open = 0
   for _, other in pairs(self.all) do
@@ -99,7 +99,7 @@ function Terminals:create(params, respond)
   end
   local cwd = json.string(params, "cwd")
   if cwd and (cwd:sub(1, 1) ~= "/" or not uv.fs_stat(cwd)) then
-    return respond(nil, { code = jsonrpc.INVALID_PARAMS, message = "cwd is no folder: " .. cwd })
+    return respond(nil, { code = jsonrpc.INVALID_PARAMS, message = "cwd is not a directory: " .. cwd })
   end
   local env = {}
   for _, one in ipairs(json.objects(params, "env") or {}) do

@@ -24,36 +24,36 @@ end
 
 it("an agent that is missing is named, with what to do", function()
   local problem = problem_of({ "/no/such/agent" })
-  t.has(problem, "there is no program /no/such/agent; install it")
+  t.has(problem, "program not found: /no/such/agent; install it")
   t.same(require("acp_agent.client").running.strange, nil)
 end)
 
 it("an agent that dies at start is told with its last words, inert", function()
   local problem = problem_of(t.agent("dies"))
-  t.has(problem, "ended with exit code 3: warming up / no key is configured␛[31m")
+  t.has(problem, "exited with code 3: warming up / no key is configured␛[31m")
 end)
 
 it("an agent of another version is told and ended", function()
-  t.has(problem_of(t.agent("version")), "speaks version 2 of the protocol; this plugin speaks version 1")
+  t.has(problem_of(t.agent("version")), "uses version 2 of the protocol; this plugin supports version 1")
 end)
 
 it("an agent whose answer is no answer is told", function()
-  t.has(problem_of(t.agent("wrong")), "speaks version ?")
+  t.has(problem_of(t.agent("wrong")), "uses version ?")
 end)
 
 it("an agent that never answers is given up after the deadline, and ended", function()
   local problem = problem_of(t.agent("silent"), { timeouts = { initialize = 200 } })
-  t.has(problem, "did not answer initialize within 0.2 seconds")
+  t.has(problem, "did not respond to initialize within 0.2 seconds")
 end)
 
 it("lines that are no messages are told, and what follows them is read", function()
   local session = t.session("garbage")
   t.turn(session, "garbage")
   local text = t.text(session)
-  t.has(text, "a line that cannot be read (it is not JSON): this is no JSON")
-  t.has(text, "goes on sending lines that cannot be read")
+  t.has(text, "an invalid line (it is not JSON): this is no JSON")
+  t.has(text, "keeps sending invalid lines")
   t.has(text, "still here")
-  t.same(#t.told + select(2, text:gsub("cannot be read", "")), 4)
+  t.same(#t.told + select(2, text:gsub("invalid line", "")), 4)
   assert(not text:find("\27", 1, true))
 end)
 
@@ -64,7 +64,7 @@ it("a line that is too long is left out, told, and what follows it is read", fun
   lines.LINE_LIMIT = 100000
   t.turn(session, "long 250000")
   lines.LINE_LIMIT = limit
-  t.has(t.text(session), "a message of 250000 bytes is too long and was left out")
+  t.has(t.text(session), "skipped a message that is too long (250000 bytes)")
   t.has(t.text(session), "after it")
 end)
 
@@ -84,10 +84,10 @@ it("an agent that dies in a turn is told with its last words, and started again 
   t.wait(function()
     return session.problem
   end, "its end")
-  t.has(session.problem, "ended with exit code 9: something broke")
+  t.has(session.problem, "exited with code 9: something broke")
   t.has(t.text(session), "last words")
   t.same(session.turn, nil)
-  t.has(session:submit("x", {}), "ended with exit code 9")
+  t.has(session:submit("x", {}), "exited with code 9")
   local revived
   require("acp_agent.sessions").revive(session, function(problem, one)
     revived = problem or one

@@ -29,7 +29,7 @@ it("older modes are chosen where there are no options", function()
   t.answers = { "Mode A" }
   require("acp_agent.options").choose(session, "mode")
   t.wait(function()
-    return (t.told[1] or ""):find("the mode was not set: method not found")
+    return (t.told[1] or ""):find("could not set the mode: method not found")
   end)
 end)
 
@@ -41,7 +41,7 @@ it("kept conversations of all pages are listed, loaded with what was said, resum
   local function done(problem, one)
     opened = problem or one
   end
-  t.answers = { "An older one", "Open, with what was said" }
+  t.answers = { "An older one", "Open with its messages" }
   kept.pick(client, done)
   t.wait(function()
     return opened

@@ -19,22 +19,22 @@ end)
 it("a wrong value is told and its default holds, and the others count", function()
   local problems = config.set({ chat = { width = "wide", height = 0.5, position = "up" }, terminals = 1 })
   t.same(problems, {
-    "chat.position has to be right, left, bottom or tab",
-    "chat.width has to be a number, not a string",
-    "terminals has to be a boolean, not a number",
+    "chat.position must be right, left, bottom or tab",
+    "chat.width must be a number, not a string",
+    "terminals must be a boolean, not a number",
   })
   t.same({ config.current.chat.width, config.current.chat.height }, { 0.4, 0.5 })
 end)
 
-it("several agents can be named, and the default has to be one of them", function()
+it("several agents can be named, and the default must be one of them", function()
   t.same(config.set({ agents = { other = { command = "other --acp" } }, agent = "other" }), {})
   t.same(config.current.agents.other.command, { "other --acp" })
   t.same(config.current.agents["acp-agent"].command, { "acp-agent" })
-  t.same(config.set({ agent = "nobody" }), { "agent names nobody, which is not among agents: acp-agent" })
+  t.same(config.set({ agent = "nobody" }), { "agent is nobody, which is not one of agents: acp-agent" })
   t.same(config.set({ agents = { x = { command = {} } } }), {
-    "agents.x.command has to be a list of strings: the program and its arguments",
+    "agents.x.command must be a list of strings: the program and its arguments",
   })
-  t.same(config.set("text"), { "setup() takes a table" })
+  t.same(config.set("text"), { "setup() expects a table" })
 end)
 
 it("keys can be changed and turned off", function()
@@ -42,7 +42,7 @@ it("keys can be changed and turned off", function()
   t.same({ config.current.keys.chat.allow, config.current.keys.chat.reject }, { "<leader>y", false })
   t.same(
     config.set({ keys = { chat = { allow = 3 } } }),
-    { "keys.chat.allow has to be a key, or false for none" }
+    { "keys.chat.allow must be a key, or false for none" }
   )
 end)
 

@@ -81,5 +81,5 @@ it("a folder that is not there, and a program that may not be run, are named", f
     return select(2, process.start({ command = { command }, cwd = cwd, on_exit = error }))
   end
   t.has(problem(folder .. "/plain"), "may not be executed")
-  t.has(problem("sh", folder .. "/none"), "the folder " .. folder .. "/none is not there")
+  t.has(problem("sh", folder .. "/none"), "folder not found: " .. folder .. "/none")
 end)

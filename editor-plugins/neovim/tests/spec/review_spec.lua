@@ -176,7 +176,7 @@ it("a hunk that changed since is not taken back, and that is told", function()
   review.of_edit(session, ask.diffs)
   vim.api.nvim_feedkeys("R", "x", false)
   t.has(t.read(path), "newer\n")
-  t.has(t.text(session), "not taken back: " .. path .. " changed since the diff was made")
+  t.has(t.text(session), "not undone: " .. path .. " changed since the diff was made")
 end)
 
 it("several files are reviewed one after the other, new ones as well", function()

@@ -23,7 +23,7 @@ it("the editor's files: unsaved text is read and written, the rest of the disk i
   t.turn(session, ('call fs/read_text_file {"path": "%s/none"}'):format(folder))
   t.has(t.text(session), '"code": -32002')
   t.turn(session, ('call fs/write_text_file {"path": "%s"}'):format(path))
-  t.has(t.text(session), "content has to be a string")
+  t.has(t.text(session), "content must be a string")
 end)
 
 it("what the user typed since the agent read is not lost", function()
@@ -131,7 +131,7 @@ it("a terminal that is missing, or a program, is an error and nothing more", fun
   t.turn(session, 'call terminal/create {"command": "/no/such/program"}')
   t.has(t.text(session), "/no/such/program did not start")
   t.turn(session, 'call terminal/create {"command": "true", "cwd": "/no/such/folder"}')
-  t.has(t.text(session), "cwd is no folder")
+  t.has(t.text(session), "cwd is not a directory")
 end)
 
 require("acp_agent.client").stop_all()

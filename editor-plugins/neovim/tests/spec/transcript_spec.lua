@@ -172,7 +172,7 @@ it("null clears a compaction's error, and absent leaves it", function()
   end
   update({ status = "failed", error = { message = "why" } })
   t.has(update({ status = "failed" }), "why")
-  t.same(update({ status = "completed", error = vim.NIL }), "    ⇣ The conversation was summed up")
+  t.same(update({ status = "completed", error = vim.NIL }), "    ⇣ The conversation was summarized")
 end)
 
 it("what the user said is not shown twice where the agent says it back", function()

@@ -96,7 +96,7 @@ it("an agent that is called as the plugin is not named twice in a message", func
   t.told = {}
   require("acp_agent").setup({ agents = { ["acp-agent"] = { command = { "/no/such/agent" } } } })
   require("acp_agent").run("new")
-  t.has(t.told[1], "acp-agent: there is no program")
+  t.has(t.told[1], "acp-agent: program not found")
   t.same(select(2, t.told[1]:gsub("acp%-agent:", "")), 1)
 end)
 

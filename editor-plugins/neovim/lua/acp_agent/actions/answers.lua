@@ -14,16 +14,16 @@ end
 ---@type table<string, acp_agent.Action>
 local M = {}
 
-M.allow = { desc = "allow what is asked, once", run = answer("allow") }
+M.allow = { desc = "allow the request once", run = answer("allow") }
 
-M.allow_always = { desc = "allow what is asked, always", run = answer("allow_always") }
+M.allow_always = { desc = "allow this kind of request always", run = answer("allow_always") }
 
-M.reject = { desc = "reject what is asked", run = answer("reject") }
+M.reject = { desc = "reject the request", run = answer("reject") }
 
-M.reject_always = { desc = "reject what is asked, always", run = answer("reject_always") }
+M.reject_always = { desc = "reject this kind of request always", run = answer("reject_always") }
 
 M.answer = {
-  desc = "choose an answer to what is asked",
+  desc = "choose an answer to the request",
   run = function()
     if require("acp_agent.attention").answer() then
       return
@@ -35,7 +35,7 @@ M.answer = {
 }
 
 M.review = {
-  desc = "review the diff that is asked about or under the cursor, hunk by hunk",
+  desc = "review the requested diff, or the one under the cursor, hunk by hunk",
   run = function()
     local chat = target.chat()
     local entry = chat and chat:under_cursor()
@@ -46,7 +46,7 @@ M.review = {
     elseif made and chat then
       return require("acp_agent.review").of_edit(chat.session, made.diffs)
     end
-    ui.notify("there is no diff here", "warning")
+    ui.notify("no diff here", "warning")
   end,
 }
 
@@ -69,7 +69,7 @@ M.reject_hunk = {
 }
 
 M.accept_all = {
-  desc = "accept all hunks that are open",
+  desc = "accept all open hunks",
   run = function()
     target.with_review(function(review)
       review:decide_all(true)
@@ -78,7 +78,7 @@ M.accept_all = {
 }
 
 M.reject_all = {
-  desc = "reject all hunks that are open",
+  desc = "reject all open hunks",
   run = function()
     target.with_review(function(review)
       review:decide_all(false)
@@ -96,7 +96,7 @@ M.next_hunk = {
 }
 
 M.previous_hunk = {
-  desc = "go to the hunk before",
+  desc = "go to the previous hunk",
   run = function()
     target.with_review(function(review)
       review:move(-1)
@@ -105,7 +105,7 @@ M.previous_hunk = {
 }
 
 M.close_review = {
-  desc = "leave the review; what is asked stays open",
+  desc = "leave the review; the request stays open",
   run = function()
     target.with_review(function(review)
       review:close()

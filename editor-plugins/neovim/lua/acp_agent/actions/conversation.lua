@@ -25,7 +25,7 @@ end
 local M = {}
 
 M.open_chat = {
-  desc = "show the chat, opening a conversation where there is none",
+  desc = "show the chat; opens a conversation if there is none",
   run = function(arguments)
     local name = arguments and arguments[1]
     local session = target.session()
@@ -49,7 +49,7 @@ M.toggle = {
 }
 
 M.new = {
-  desc = "open a new conversation, with the agent that is named",
+  desc = "open a new conversation, optionally with the named agent",
   run = function(arguments)
     target.new(arguments and arguments[1])
   end,
@@ -73,7 +73,7 @@ M.agent = {
 }
 
 M.close = {
-  desc = "hide the chat; the conversation goes on",
+  desc = "hide the chat; the conversation continues",
   run = function()
     target.with_session(function(_, chat)
       chat:close()
@@ -82,7 +82,7 @@ M.close = {
 }
 
 M.finish = {
-  desc = "close the conversation; the agent keeps it",
+  desc = "close the conversation; it can be opened again",
   run = function()
     target.with_session(function(session, chat)
       chat:delete()
@@ -94,7 +94,7 @@ M.finish = {
 }
 
 M.sessions = {
-  desc = "choose a conversation that the agent keeps",
+  desc = "choose a saved conversation",
   run = function(arguments)
     target.with_client(function(client)
       require("acp_agent.sessions.kept").pick(client, target.show)
@@ -102,13 +102,13 @@ M.sessions = {
   end,
 }
 
-M.load = { desc = "open a kept conversation, with what was said", run = with_kept("load") }
+M.load = { desc = "open a saved conversation with its messages", run = with_kept("load") }
 
-M.resume = { desc = "go on with a kept conversation, without what was said", run = with_kept("resume") }
+M.resume = { desc = "continue a saved conversation without showing its messages", run = with_kept("resume") }
 
-M.archive = { desc = "archive a kept conversation, or take it out", run = with_kept("archive") }
+M.archive = { desc = "archive or unarchive a saved conversation", run = with_kept("archive") }
 
-M.delete = { desc = "delete a kept conversation", run = with_kept("delete") }
+M.delete = { desc = "delete a saved conversation", run = with_kept("delete") }
 
 M.fork = {
   desc = "fork this conversation",
@@ -138,7 +138,7 @@ M.rename = {
 }
 
 M.restart = {
-  desc = "start the agent again and go on with its conversations",
+  desc = "restart the agent and resume its conversations",
   run = function()
     target.with_session(function(session, chat)
       local all = vim.tbl_values(session.client.sessions)
@@ -148,7 +148,7 @@ M.restart = {
       session.client:finish("it was restarted", true)
       for _, one in ipairs(all) do
         require("acp_agent.sessions").revive(one, function(problem)
-          one:notice(problem or "the agent runs again", problem and "error" or "info")
+          one:notice(problem or "the agent is running again", problem and "error" or "info")
           if one == session and not problem then
             chat:open()
           end
@@ -168,7 +168,7 @@ M.stop = {
 }
 
 M.login = {
-  desc = "log in, by one of the agent's ways",
+  desc = "log in with one of the agent's login methods",
   run = function()
     target.with_client(function(client)
       require("acp_agent.auth").login(client)

@@ -22,14 +22,14 @@ M.open = {
 }
 
 M.details = {
-  desc = "show all of the tool call under the cursor",
+  desc = "show the full tool call under the cursor",
   run = function()
     local chat = target.chat()
     local entry = chat and chat:under_cursor()
     if entry and entry.kind == "tool" then
       return require("acp_agent.navigate").details(entry --[[@as acp_agent.ToolEntry]])
     end
-    ui.notify("there is no tool call here", "warning")
+    ui.notify("no tool call here", "warning")
   end,
 }
 
@@ -43,7 +43,7 @@ M.next_entry = {
 }
 
 M.previous_entry = {
-  desc = "go to the entry before",
+  desc = "go to the previous entry",
   run = function()
     target.with_session(function(_, chat)
       chat:move(-1)
@@ -70,7 +70,7 @@ M.model = {
 }
 
 M.thought_level = {
-  desc = "choose how much the model thinks",
+  desc = "choose the thought level",
   run = function()
     target.with_session(function(session)
       require("acp_agent.options").choose(session, "thought_level")
@@ -79,7 +79,7 @@ M.thought_level = {
 }
 
 M.options = {
-  desc = "choose among all options of the conversation",
+  desc = "choose any option of the conversation",
   run = function()
     target.with_session(function(session)
       require("acp_agent.options").choose(session)
@@ -112,7 +112,7 @@ M.help = {
     -- The tags of the help are not made; many who put a plugin in place by hand never do.
     local text = vim.api.nvim_get_runtime_file("doc/acp-agent.txt", false)[1]
     if not text then
-      return ui.notify("the help is not there: the folder of the plugin has no doc/acp-agent.txt", "error")
+      return ui.notify("help not found: the plugin folder has no doc/acp-agent.txt", "error")
     end
     vim.cmd("keepalt silent help")
     vim.cmd("keepalt silent view " .. vim.fn.fnameescape(text))

@@ -35,7 +35,7 @@ M.prompt = {
 }
 
 M.send = {
-  desc = "send what is written in the prompt, or the words given",
+  desc = "send the prompt buffer, or the given text",
   run = function(arguments)
     target.with_session(function(session, chat)
       if arguments and #arguments > 0 then
@@ -49,7 +49,7 @@ M.send = {
 }
 
 M.queue = {
-  desc = "send what is written when the turn is over",
+  desc = "send the prompt buffer when the turn ends",
   run = function()
     target.with_session(function(_, chat)
       chat.prompt:send(true)
@@ -58,7 +58,7 @@ M.queue = {
 }
 
 M.previous_prompt = {
-  desc = "show the prompt before",
+  desc = "show the previous prompt",
   run = function()
     target.with_session(function(_, chat)
       chat.prompt:recall(-1)
@@ -67,7 +67,7 @@ M.previous_prompt = {
 }
 
 M.next_prompt = {
-  desc = "show the prompt after",
+  desc = "show the next prompt",
   run = function()
     target.with_session(function(_, chat)
       chat.prompt:recall(1)
@@ -76,7 +76,7 @@ M.next_prompt = {
 }
 
 M.cancel = {
-  desc = "end the turn that runs",
+  desc = "cancel the running turn",
   run = function()
     target.with_session(function(session)
       session:cancel()
@@ -85,7 +85,7 @@ M.cancel = {
 }
 
 M.add = {
-  desc = "take the lines of the range, this file, or the files named along with the next prompt",
+  desc = "attach the range, this file or the named files to the next prompt",
   run = function(arguments, range)
     local context, items = require("acp_agent.context"), {}
     local given = arguments or {}
@@ -107,11 +107,11 @@ M.add = {
 }
 
 M.context = {
-  desc = "see what goes with the next prompt, and take something out",
+  desc = "list the attachments of the next prompt, and remove some",
   run = function()
     target.with_session(function(session, chat)
       if #session.context == 0 then
-        return ui.notify("nothing goes with the next prompt; :AcpAgent add adds files and lines")
+        return ui.notify("the next prompt has no attachments; :AcpAgent add adds files and lines")
       end
       local items = {}
       for index, item in ipairs(session.context) do

@@ -71,7 +71,7 @@ end
 function M.with_ask(use)
   local ask = M.ask()
   if not ask then
-    return ui.notify("nothing is asked")
+    return ui.notify("there is no open request")
   end
   use(ask)
 end
@@ -89,7 +89,7 @@ end
 ---@type acp_agent.Opened
 function M.show(problem, session)
   if not session then
-    return ui.notify(problem or "it could not be opened", "error")
+    return ui.notify(problem or "could not open it", "error")
   end
   require("acp_agent.chat").get(session):open()
 end

@@ -68,7 +68,7 @@ function M.get(name, ready)
   end
   local settings = config.current.agents[name]
   if not settings then
-    return ready(("no agent is called %s; setup() names them in agents"):format(name))
+    return ready(("no agent named %s; list agents in setup()"):format(name))
   end
   local client = new(name, settings)
   M.running[name] = client
@@ -135,7 +135,7 @@ function Client:start()
       self.peer:receive(line)
     end,
     on_too_long = function(bytes)
-      self:tell(("a message of %d bytes is too long and was left out"):format(bytes), "warning")
+      self:tell(("skipped a message that is too long (%d bytes)"):format(bytes), "warning")
     end,
     on_exit = function(code, signal)
       self:exited(code, signal)
@@ -162,12 +162,12 @@ function Client:initialized(error, result)
     return
   end
   if error then
-    return self:finish("it could not be started: " .. inert.line(error.message))
+    return self:finish("could not be started: " .. inert.line(error.message))
   end
   local version = json.number(result, "protocolVersion")
   if version ~= M.VERSION then
     return self:finish(
-      ("it speaks version %s of the protocol; this plugin speaks version %d"):format(
+      ("it uses version %s of the protocol; this plugin supports version %d"):format(
         inert.line(tostring(type(result) == "table" and result.protocolVersion or "?"), 40),
         M.VERSION
       )
@@ -215,8 +215,8 @@ end
 ---@param code integer
 ---@param signal integer
 function Client:exited(code, signal)
-  local how = signal ~= 0 and ("was ended by signal %d"):format(signal)
-    or ("ended with exit code %d"):format(code)
+  local how = signal ~= 0 and ("was killed by signal %d"):format(signal)
+    or ("exited with code %d"):format(code)
   self:finish(("it %s%s"):format(how, self:last_words()))
 end
 

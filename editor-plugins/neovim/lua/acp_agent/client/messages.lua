@@ -28,9 +28,9 @@ function Client:got_garbage(line, reason)
   self.garbage = self.garbage + 1
   if self.garbage <= 3 then
     local shown = inert.line(vim.trim(line:sub(1, 400)), 100)
-    self:tell(("the agent sent a line that cannot be read (%s): %s"):format(reason, shown), "warning")
+    self:tell(("the agent sent an invalid line (%s): %s"):format(reason, shown), "warning")
   elseif self.garbage == 4 then
-    self:tell("the agent goes on sending lines that cannot be read", "warning")
+    self:tell("the agent keeps sending invalid lines", "warning")
   end
 end
 

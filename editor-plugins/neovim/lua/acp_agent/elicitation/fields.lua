@@ -85,9 +85,9 @@ function M.read(field, text)
   if field.kind == "number" or field.kind == "integer" then
     local value = tonumber(vim.trim(text))
     if not value or value ~= value or math.abs(value) == math.huge then
-      return nil, "a number is needed"
+      return nil, "enter a number"
     elseif field.kind == "integer" and value % 1 ~= 0 then
-      return nil, "a whole number is needed"
+      return nil, "enter a whole number"
     end
     local least, most = json.number(schema, "minimum"), json.number(schema, "maximum")
     if least and value < least then

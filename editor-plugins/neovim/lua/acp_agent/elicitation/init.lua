@@ -138,14 +138,14 @@ end
 local function ask_page(who, params, finish)
   local url = json.string(params, "url") or ""
   local message = json.string(params, "message") or ""
-  -- Shown whole: what is opened has to be what was read.
+  -- Shown whole: what is opened must be what was read.
   if not url:match("^https?://[%w%-._~:/?#%[%]@!$&'()*+,;=%%]+$") or #url > 2000 then
     ui.notify(("%s wants to open an address that is none: %s"):format(who, url), "warning")
     return finish({ action = "decline" })
   end
   local choices = {
     { label = "Open " .. url, open = true },
-    { label = "Copy the address", copy = true },
+    { label = "Copy address", copy = true },
     { label = "Decline" },
   }
   ui.select(choices, ("%s asks: %s"):format(who, message), function(choice)

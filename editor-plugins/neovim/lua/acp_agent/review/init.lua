@@ -55,7 +55,7 @@ function M.of_ask(ask, unasked)
   end
   ask.on_dismiss = function()
     ask.review:close()
-    ui.notify("the agent took its question back")
+    ui.notify("the agent withdrew its request")
   end
   return ask.review
 end
@@ -183,7 +183,7 @@ function Review:finish()
   end
   local ask = self.ask --[[@as acp_agent.Ask]]
   if ask.done then
-    return ui.notify("the agent does not wait for this answer any more", "warning")
+    return ui.notify("the agent no longer waits for this answer", "warning")
   end
   if verdict == "none" then
     return ask:choose_kind("reject_once")
@@ -192,7 +192,7 @@ function Review:finish()
   if verdict == "all" then
     return ask:choose_kind("allow_once")
   elseif not allow then
-    ui.notify("the agent offers no “allow once”, so no part can be accepted: choose for all", "warning")
+    ui.notify("the agent offers no “allow once”, so parts cannot be accepted: choose for all of it", "warning")
     return ask:select()
   end
   ask.accepted = self.decided
@@ -211,7 +211,7 @@ function Review:take_back(verdict)
     local problem = why and why.message
       or outcome.take_back(path --[[@as string]], file.old, file.new, self.decided[index])
     if problem then
-      self.session:notice("not taken back: " .. problem, "warning")
+      self.session:notice("not undone: " .. problem, "warning")
     end
   end
   outcome.tell(self.session, self.files, self.decided)

@@ -70,7 +70,7 @@ function M.wanted(session, path, content)
   end
   local text = diff.take_back(edit.old, edit.new, wanted, edit.accepted)
   if not text then
-    return nil, "the user rejected parts of this edit, which cannot be told apart in " .. path
+    return nil, "the user rejected parts of this edit, which cannot be located in " .. path
   end
   edit.applied = true
   return mark .. text

@@ -38,7 +38,7 @@ end
 ---@param respond acp_agent.Respond
 function Session:read_file(params, respond)
   if not config.current.files.read then
-    return respond(nil, { code = jsonrpc.METHOD_NOT_FOUND, message = "reading is turned off" })
+    return respond(nil, { code = jsonrpc.METHOD_NOT_FOUND, message = "reading is disabled" })
   end
   local path, problem = paths.resolve(params.path, self.roots)
   if not path then
@@ -63,11 +63,11 @@ end
 ---@param respond acp_agent.Respond
 function Session:write_file(params, respond)
   if not config.current.files.write then
-    return respond(nil, { code = jsonrpc.METHOD_NOT_FOUND, message = "writing is turned off" })
+    return respond(nil, { code = jsonrpc.METHOD_NOT_FOUND, message = "writing is disabled" })
   end
   local content = json.string(params, "content")
   if not content then
-    return respond(nil, { code = jsonrpc.INVALID_PARAMS, message = "content has to be a string" })
+    return respond(nil, { code = jsonrpc.INVALID_PARAMS, message = "content must be a string" })
   end
   local path, problem = paths.resolve(params.path, self.roots)
   if not path then

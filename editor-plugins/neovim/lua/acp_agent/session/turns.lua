@@ -32,10 +32,10 @@ function Session:submit(text, blocks, queue)
   if not self.turn then
     self:start_turn({ text = text, blocks = blocks, entry = self.transcript:said(text) })
   elseif queue or config.current.while_running == "queue" or not self.client:steers() then
-    local entry = self.transcript:said(text, "waits for the end of the turn")
+    local entry = self.transcript:said(text, "queued until the turn ends")
     table.insert(self.queue, { text = text, blocks = blocks, entry = entry })
   else
-    local entry = self.transcript:said(text, "is being told")
+    local entry = self.transcript:said(text, "is being sent")
     self:steer({ text = text, blocks = blocks, entry = entry })
   end
   self.on_change("transcript")
@@ -59,7 +59,7 @@ function Session:steer(said)
         self:start_turn(said)
       end
     elseif error and self.turn then
-      self.transcript:note(said.entry, "waits for the end of the turn")
+      self.transcript:note(said.entry, "queued until the turn ends")
       table.insert(self.queue, said)
     else
       self.transcript:note(said.entry, nil)
@@ -85,9 +85,9 @@ end
 
 local STOPS = {
   cancelled = { "cancelled", "info" },
-  max_tokens = { "the answer reached the model's limit of length", "warning" },
-  max_turn_requests = { "the turn reached its limit of requests; say “go on” to go on", "warning" },
-  refusal = { "the model refused; the agent forgets this prompt and what came of it", "warning" },
+  max_tokens = { "the answer reached the model's output limit", "warning" },
+  max_turn_requests = { "the turn reached its limit of requests; send “continue” to continue", "warning" },
+  refusal = { "the model refused; the agent drops this prompt and its results", "warning" },
 }
 
 ---@private
@@ -155,7 +155,7 @@ function Session:cancel()
   turn.cancelled = true
   vim.defer_fn(function()
     if self.turn == turn then
-      self:notice("the agent does not end the turn; “:AcpAgent restart” starts it anew", "error")
+      self:notice("the agent does not end the turn; “:AcpAgent restart” restarts it", "error")
       self:turn_ended(nil, { stopReason = "cancelled" })
     end
   end, config.current.timeouts.cancel)

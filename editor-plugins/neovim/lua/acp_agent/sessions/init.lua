@@ -5,7 +5,7 @@ local json = require("acp_agent.json")
 local jsonrpc = require("acp_agent.jsonrpc")
 
 local M = {
-  DEADLINE = 600000, -- milliseconds until one has to be open: a long one takes a while to be told
+  DEADLINE = 600000, -- milliseconds until one must be open: a long one takes a while to be told
 }
 
 ---@alias acp_agent.Opened fun(problem: string?, session: acp_agent.Session?)

@@ -62,11 +62,11 @@ function M.actions(client)
       actions[#actions + 1] = { label = label, action = action }
     end
   end
-  offer("load", "Open, with what was said", "load")
-  offer("resume", "Go on, without what was said", "resume")
+  offer("load", "Open with its messages", "load")
+  offer("resume", "Continue without showing its messages", "resume")
   offer("fork", "Fork", "fork")
   offer("title", "Rename", "rename")
-  offer("archive", "Archive, or take out of the archive", "archive")
+  offer("archive", "Archive or unarchive", "archive")
   offer("delete", "Delete", "delete")
   return actions
 end
@@ -120,7 +120,7 @@ end
 local function archive(client, info)
   local method = info.archived and "session/unarchive" or "session/archive"
   client:request(method, { sessionId = info.id }, function(error)
-    local what = info.archived and "taken out of the archive" or "archived"
+    local what = info.archived and "unarchived" or "archived"
     ui.notify(error and error.message or what, error and "error" or "info")
   end)
 end

@@ -179,10 +179,10 @@ end
 ---@return acp_agent.StyledLine[]
 function M.compaction_lines(entry)
   local words = {
-    in_progress = "Summing the conversation up …",
-    completed = "The conversation was summed up",
-    failed = "The conversation could not be summed up",
-    cancelled = "Summing up was cancelled",
+    in_progress = "Summarizing the conversation …",
+    completed = "The conversation was summarized",
+    failed = "The conversation could not be summarized",
+    cancelled = "The summary was cancelled",
   }
   local text = words[entry.status] or ("Summing up: " .. inert.line(entry.status))
   if entry.problem then

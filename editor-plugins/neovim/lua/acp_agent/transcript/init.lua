@@ -189,7 +189,7 @@ function Transcript:is_dirty()
   return next(self.dirty) ~= nil
 end
 
---- Gives what brings a buffer up to date, in the order in which it has to be done.
+--- Gives what brings a buffer up to date, in the order in which it must be done.
 ---
 --- A buffer starts with no line at all; one of Neovim has an empty line instead, at its end.
 ---@param emit fun(operation: acp_agent.Operation)
