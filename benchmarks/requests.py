@@ -12,6 +12,8 @@ from benchmarks.table import Row, row
 from tests.support.model_server import Call, ModelServer, answer, model_server_in_thread
 
 TURNS = 10
+APIS = ("openai", "openai_responses", "anthropic", "gemini")
+LARGEST = 12.0  # KB of the first request of a session in an empty project
 
 
 def rows() -> list[Row]:
@@ -28,9 +30,28 @@ def rows() -> list[Row]:
         for before, after in itertools.pairwise(bodies)
     ]
     return [
-        row("first request: system prompt and tools", "KB", [_fixed(bodies[0]) / 1e3], plus=12),
+        *(
+            row(f"first request in an empty project, {api}", "KB", [first(api) / 1e3], plus=LARGEST)
+            for api in APIS
+        ),
         row("prefix lost from request to request", "%", [100.0 - share for share in shares]),
     ]
+
+
+def first(api: str) -> int:
+    """Bytes of the first request over an API, with all tools and the prompt "hello"."""
+    with (
+        model_server_in_thread() as server,
+        tempfile.TemporaryDirectory() as home,
+        tempfile.TemporaryDirectory() as cwd,
+    ):
+        server.otherwise = answer("Hello.")
+        config = f'[providers.mine]\napi = "{api}"\nbase_url = "{server.url}/v1"\n'
+        (Path(home) / "config.toml").write_text(config)
+        with Agent("--model", "mine/some-model", home=home) as agent:
+            agent.initialize()
+            agent.answer(agent.prompt(agent.new_session(cwd), "hello"))
+        return len(server.requests[0].body)
 
 
 def _script(server: ModelServer) -> None:
@@ -58,12 +79,6 @@ def _messages(body: bytes) -> bytes:
     request = json.loads(body)
     kept = json.dumps([request["tools"], request["messages"]], separators=(",", ":"))
     return kept[:-2].encode()
-
-
-def _fixed(body: bytes) -> int:
-    """Bytes of the tools and the system prompt, which every session begins with."""
-    request = json.loads(body)
-    return len(json.dumps([request["tools"], request["messages"][:1]], separators=(",", ":")))
 
 
 def _common(one: bytes, other: bytes) -> int:

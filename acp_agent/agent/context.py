@@ -63,6 +63,7 @@ class Context:
         refused: for each model the lowest estimate that was too much for it.
         turn: the number of turns begun.
         pictures: those that no model described, by the id of their message or call.
+        was_repeated: whether a prompt was repeated.
     """
 
     def __init__(self) -> None:
@@ -71,6 +72,7 @@ class Context:
         self.refused: dict[str, int] = {}
         self.turn = 0
         self.pictures: dict[str, tuple[ImageBlock, ...]] = {}
+        self.was_repeated = False
         self._view = ContextView()
         self._branches = Branches()
         self._system_tokens = 0
@@ -181,6 +183,7 @@ class Context:
         self._append_ready()
 
     def _on_repeated_prompt(self, event: PromptRepeated) -> None:
+        self.was_repeated = True
         self._input.add_repeated(event)
         self._append_ready()
 

@@ -1,7 +1,4 @@
-"""Ends the repetition of a prompt.
-
-It is offered all the time: tools that come and go would cost the provider's cache each time.
-"""
+"""Ends the repetition of a prompt. Offered from the first repetition of a session on."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ FILES_SHOWN = 200
 class GlobParams(ToolParams):
     """What to find."""
 
-    pattern: Annotated[str, Field(min_length=1, description="As in .gitignore: src/**/*.py")]
+    pattern: Annotated[str, Field(min_length=1)]
     path: Annotated[str, Field(description="Folder to search.")] = "."
 
 

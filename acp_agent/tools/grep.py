@@ -42,13 +42,13 @@ Note = tuple[str, str]  # what happened, and what the model is to do about it
 class GrepParams(ToolParams):
     """What to search for."""
 
-    pattern: Annotated[str, Field(min_length=1, description="Regular expression.")]
+    pattern: Annotated[str, Field(min_length=1)]
     path: Annotated[str, Field(description="File or folder.")] = "."
     glob: Annotated[str | None, Field(description="Only files like *.py")] = None
     ignore_case: bool = False
     context: Annotated[int, Field(ge=0, le=20, description="Lines around each match.")] = 0
     mode: Annotated[
-        Literal["lines", "files"], Field(description="files: names with numbers of matches.")
+        Literal["lines", "files"], Field(description="files: names and numbers of matches.")
     ] = "lines"
 
 

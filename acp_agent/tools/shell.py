@@ -28,13 +28,9 @@ MAX_TIMEOUT = 600.0  # seconds
 class ShellParams(ToolParams):
     """The shell tool's parameters."""
 
-    command: Annotated[str, Field(min_length=1, description="The command line.")]
-    timeout: Annotated[
-        float | None, Field(gt=0, le=MAX_TIMEOUT, description="Seconds until it is ended.")
-    ] = None
-    background: Annotated[
-        bool, Field(description="Return at once; it goes on until it ends or is stopped.")
-    ] = False
+    command: Annotated[str, Field(min_length=1)]
+    timeout: Annotated[float | None, Field(gt=0, le=MAX_TIMEOUT, description="Seconds.")] = None
+    background: bool = False
     description: Annotated[
         str | None, Field(max_length=200, description="What it is for, in a few words.")
     ] = None

@@ -17,7 +17,6 @@ from acp_agent.tools.ask_user import AskUserTool
 from acp_agent.tools.background import BackgroundTool
 from acp_agent.tools.base import AnyTool, SchemaArguments, SchemaTool
 from acp_agent.tools.edit import EditTool
-from acp_agent.tools.finish_loop import FinishLoopTool
 from acp_agent.tools.glob import GlobTool
 from acp_agent.tools.grep import GrepTool
 from acp_agent.tools.list_folder import ListTool
@@ -30,6 +29,7 @@ from acp_agent.tools.write import WriteTool
 from acp_agent.workspace.workspace import Workspace
 
 _ERRORS_SHOWN = 5
+_IMPLIED = frozenset({"title", "default", "additionalProperties"})  # of a schema
 
 
 class Toolset:
@@ -135,14 +135,12 @@ def core_tools(
     workspace: Workspace,
     *,
     command_timeout: float = 60.0,
-    finish_loop: Callable[[], bool] = lambda: False,
 ) -> Toolset:
     """The tools that every session has, for its workspace.
 
     Args:
         workspace: what they may touch.
         command_timeout: how long a command may run where its call says nothing.
-        finish_loop: ends the repetition of a prompt; whether one is repeated.
     """
     return Toolset(
         (
@@ -157,7 +155,6 @@ def core_tools(
             WebFetchTool(workspace),
             TodoTool(workspace),
             AskUserTool(workspace),
-            FinishLoopTool(workspace, finish_loop),
         )
     )
 
@@ -180,12 +177,27 @@ def parameters_schema(params: type[BaseModel]) -> JsonObject:
     """A tool's parameters as the JSON Schema of an object.
 
     Without titles, defaults and definitions: each `$ref` is replaced by what it names, as not all
-    providers follow references, and an optional value is described by its type alone.
+    providers follow references, and an optional value is described by its type alone. That there
+    are no other parameters goes without saying, and a description is given once.
     """
     schema = params.model_json_schema()
     definitions = cast("JsonObject", schema.pop("$defs", {}))
     schema.pop("description", None)  # the class's docstring; the tool has a description of its own
-    return _lean_object(schema, definitions)
+    lean = _lean_object(schema, definitions)
+    _drop_repeated(lean["properties"], set())
+    return lean
+
+
+def _drop_repeated(properties: JsonObject, known: set[tuple[str, str]]) -> None:
+    """Leave out descriptions that a parameter of the same name has had before."""
+    for name, schema in properties.items():
+        described = (name, schema.get("description", ""))
+        if described in known:
+            del schema["description"]
+        elif described[1]:
+            known.add(described)
+        for inner in (schema, schema.get("items", {})):
+            _drop_repeated(inner.get("properties", {}), known)
 
 
 def _lean_object(schema: JsonObject, definitions: JsonObject) -> JsonObject:
@@ -196,7 +208,7 @@ def _lean_object(schema: JsonObject, definitions: JsonObject) -> JsonObject:
 
 
 def _lean(schema: JsonObject, definitions: JsonObject) -> JsonObject:
-    kept = {key: value for key, value in schema.items() if key not in ("title", "default")}
+    kept = {key: value for key, value in schema.items() if key not in _IMPLIED}
     reference = kept.pop("$ref", None)
     if isinstance(reference, str):
         named = dict(definitions[reference.rpartition("/")[2]])

@@ -26,7 +26,7 @@ _TITLE_LIMIT = 120
 class WebFetchParams(ToolParams):
     """The web_fetch tool's parameters."""
 
-    url: Annotated[str, Field(min_length=1, description="The page's http or https address.")]
+    url: Annotated[str, Field(min_length=1)]
 
 
 class WebFetchTool(Tool[WebFetchParams]):

@@ -51,7 +51,6 @@ CALLS: list[tuple[str, dict[str, Any] | str, str]] = [
     ("web_fetch", {"url": "ftp://example.test/x"}, "give it with http:// or https://"),
     ("web_fetch", {"url": "http://0x7f.1/"}, "write it as four decimal numbers"),
     ("ask_user", {"question": "What is your password?"}, "ask in other words"),
-    ("finish_loop", {}, "answer the user instead"),
 ]  # fmt: skip
 
 

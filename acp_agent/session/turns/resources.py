@@ -109,10 +109,10 @@ class LazyTools:
             config=services.config,
             secrets=services.secrets.values,
             background=self.background,
-            finish_loop=self._finish_loop,
         )
 
-    def _finish_loop(self) -> bool:
+    def finish_loop(self) -> bool:
+        """End the repetition of a prompt; return whether one is repeated."""
         if self.repetition is None:
             return False
         self.repetition.finished = True
@@ -212,11 +212,20 @@ class SessionResources:
                 )
             ]
 
+        def finish_loop() -> Sequence[AnyTool]:
+            from acp_agent.tools.finish_loop import FinishLoopTool  # noqa: PLC0415 - rarely needed
+
+            return [FinishLoopTool(tools.workspace, self._tools.finish_loop)]
+
         tools.added = [
             AddedTools(lambda: definitions.found, delegation),
             # Where the model is not sent all of the session, the provider's cache is lost anyway.
             AddedTools(lambda: core.context.is_shortened, search),
             AddedTools(lambda: core.services.config.checkpoints.rewind_tool, rewind),
+            # Kept after a loop, for the provider's cache.
+            AddedTools(
+                lambda: self._tools.repetition is not None or core.context.was_repeated, finish_loop
+            ),
         ]
 
     async def wait_for_extensions(self) -> None:

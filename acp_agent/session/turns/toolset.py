@@ -38,7 +38,6 @@ def build_tools(
     config: Config,
     secrets: Callable[[], Sequence[str]],
     background: BackgroundCommands,
-    finish_loop: Callable[[], bool],
 ) -> WorkspaceTools:
     """Build a session's workspace and the tools over it.
 
@@ -53,7 +52,6 @@ def build_tools(
         config: the limits, and which variables hold keys.
         secrets: returns the values that must not be stored.
         background: the commands that run in the background.
-        finish_loop: ends the repetition of a prompt; returns whether one is repeated.
     """
     key_variables = [one.api_key_env for one in config.providers.values() if one.api_key_env]
     workspace = Workspace(
@@ -75,7 +73,6 @@ def build_tools(
         toolset=core_tools(
             workspace,
             command_timeout=config.limits.command_timeout,
-            finish_loop=finish_loop,
         ),
     )
 
