@@ -192,7 +192,10 @@ function Review:finish()
   if verdict == "all" then
     return ask:choose_kind("allow_once")
   elseif not allow then
-    ui.notify("the agent offers no “allow once”, so parts cannot be accepted: choose for all of it", "warning")
+    ui.notify(
+      "the agent offers no “allow once”, so parts cannot be accepted: choose for all of it",
+      "warning"
+    )
     return ask:select()
   end
   ask.accepted = self.decided
