@@ -90,6 +90,7 @@ class _Written(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     body: list[str] = []
     body_never: list[str] = []
     requests: int | None = None
+    fails: bool = False
     mode: Literal["ask", "full"] = "full"
     decision: Literal["allow", "reject"] = "allow"
     asked: int | None = None
@@ -111,13 +112,14 @@ class Case(Struct, frozen=True, kw_only=True):
         unchanged: the folder if no call changes anything: with what was written meanwhile.
         after: the folder as it is to be.
         refused: nothing is to be changed, and the model is to be told why.
-        failed: how many calls are to fail.
+        failed: how many calls are to fail; -1: any number.
         says: what the model must read after its answers, in results and in messages.
         never: what it must not read there.
         hint: what the model must read if a call was refused that should have been run.
         shown: what the user must see of the answers.
         body: what the last request must contain.
         requests: how many requests the model is to get after the first read.
+        fails: whether the prompt may end with an error.
         asked: how often the user is to be asked.
     """
 
@@ -141,6 +143,7 @@ class Case(Struct, frozen=True, kw_only=True):
     body: tuple[str, ...]
     body_never: tuple[str, ...]
     requests: int | None
+    fails: bool
     mode: str
     decision: str
     asked: int | None
@@ -217,6 +220,7 @@ def _case(topic: str, texts: Mapping[str, str], one: _Written) -> Case:
         body=tuple(one.body),
         body_never=tuple(one.body_never),
         requests=one.requests,
+        fails=one.fails,
         mode=one.mode,
         decision=one.decision,
         asked=one.asked if one.asked is not None else 0 if one.mode == "full" else None,

@@ -120,8 +120,11 @@ def _update(session: Session, update: Json) -> None:
     match update["sessionUpdate"]:
         case "agent_message_chunk":
             session.text += update["content"].get("text", "")
+            return
         case "tool_call" | "tool_call_update":
             before = session.calls.get(update["toolCallId"], "pending")
             session.calls[update["toolCallId"]] = update.get("status") or before
         case _:
             pass
+    if session.text and not session.text.endswith("\n"):
+        session.text += "\n"  # an editor begins a new paragraph after anything else

@@ -41,6 +41,11 @@ class Happened(Struct, frozen=True, kw_only=True):
         """How many calls failed."""
         return sum(status == "failed" for status in self.calls)
 
+    @property
+    def completed(self) -> int:
+        """How many calls were reported as done."""
+        return sum(status == "completed" for status in self.calls)
+
 
 class Judgement(Struct, frozen=True, kw_only=True):
     """The grade of a case, with the reasons if it is not the best."""
@@ -70,15 +75,26 @@ def _grade(case: Case, happened: Happened) -> tuple[Grade, list[str]]:
             return "wrong", wrong
         if happened.failed > case.failed:
             return _refused(case, happened, wrong)
-        if "completed" in happened.calls:
+        if happened.completed >= max(1, _calls(case)):
             return "wrong", ["a call was reported as done, yet its change is lost", *wrong]
         return "poor", wrong
-    if happened.failed > case.failed:
+    if happened.failed > case.failed >= 0:
         return _refused(case, happened, ["a call failed"])
     if happened.failed < case.failed:
-        return "wrong", [f"only {happened.failed} of {case.failed} calls failed"]
+        # A call that is not run and not answered is no harm, but the model does not learn of it.
+        grade: Grade = "wrong" if happened.completed > _calls(case) - case.failed else "poor"
+        return grade, [f"only {happened.failed} of {case.failed} calls failed"]
     missing = [*_missing(case, happened)]
     return ("poor", missing) if missing else ("best", [])
+
+
+def _calls(case: Case) -> int:
+    """How many calls the model makes, those that it writes as text included."""
+    steps = [step for answer in case.answers for step in answer.steps]
+    texts = [step.text or "" for step in steps]
+    marks = ('"arguments"', '"parameters"', "<function=")
+    written = [text for text in texts if any(mark in text for mark in marks)]
+    return sum(step.tool is not None for step in steps) + len(written)
 
 
 def _refused(case: Case, happened: Happened, reasons: list[str]) -> tuple[Grade, list[str]]:
@@ -119,7 +135,7 @@ def _missing(case: Case, happened: Happened) -> Iterable[str]:
         yield f"{len(happened.bodies)} requests instead of {case.requests}"
     if case.asked is not None and happened.asked != case.asked:
         yield f"the user was asked {happened.asked} times instead of {case.asked}"
-    if happened.error:
+    if happened.error and not case.fails:
         yield f"the prompt failed: {happened.error}"
 
 
