@@ -102,7 +102,8 @@ class EditTool(FileTool[EditParams]):
                 return f"{shown} created, {count_lines(edited.text)}."
             count = len(edited.places)
             times = f"{count} replacements, the first" if count > 1 else "1 replacement"
-            return f"{shown} edited: {times} in line {edited.line}."
+            notes = f" Normalised: {', '.join(edited.notes)}." if edited.notes else ""
+            return f"{shown} edited: {times} in line {edited.line}.{notes}"
 
         async def run(_: Progress) -> Outcome:
             return await apply_change(change, files, done)

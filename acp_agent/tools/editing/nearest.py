@@ -5,6 +5,9 @@ from __future__ import annotations
 import difflib
 import heapq
 from collections import Counter
+from collections.abc import Sequence
+
+from acp_agent.tools.editing.folding import fold
 
 _LINES_COMPARED = 20_000
 _LINE_COMPARED = 300  # characters
@@ -13,6 +16,9 @@ _CANDIDATES = 50
 _LIKENESS = 0.6  # between 0 and 1; below it two lines are no more alike than any two
 _LINES_SHOWN = 15
 _LINE_SHOWN = 200  # characters
+_LONG = 3  # lines, from which on the first one that differs is named
+_NEAR = 8  # lines above or below that may tell two places apart
+_PLACES = 4
 
 
 def explain_absence(text: str, wanted: str) -> str:
@@ -32,7 +38,27 @@ def explain_absence(text: str, wanted: str) -> str:
     start = _nearest(lines, wanted_lines)
     if start is None:
         return "nor is anything like it: read the file again"
-    return _quote(lines[start : start + len(wanted_lines)], start)
+    found = lines[start : start + len(wanted_lines)]
+    return _quote(found, start) + _first_difference(found, wanted_lines, start)
+
+
+def quote_lines(text: str, first: int, wanted: str) -> str:
+    """The lines of a text from index `first` on, as many as `wanted` has, with their numbers."""
+    lines = text.split("\n")[first : first + wanted.strip("\n").count("\n") + 1]
+    return _quote(lines, first)
+
+
+def lines_that_differ(lines: list[str], numbers: Sequence[int]) -> str:
+    """What stands near some lines, given by their numbers from 1, that tells them apart."""
+    for distance in (*range(1, _NEAR), *range(-1, -_NEAR, -1)):
+        near = [number - distance for number in numbers[:_PLACES]]
+        if not all(0 < number <= len(lines) for number in near):
+            continue
+        texts = [lines[number - 1].strip()[:_LINE_SHOWN] for number in near]
+        if all(texts) and len(set(texts)) == len(texts):
+            rows = [f"{number}\t{lines[number - 1][:_LINE_SHOWN]}" for number in near]
+            return "; what differs near them (number, tab, text):\n" + "\n".join(rows)
+    return ""
 
 
 def _quote(lines: list[str], start: int) -> str:
@@ -43,6 +69,21 @@ def _quote(lines: list[str], start: int) -> str:
         + "\n".join(rows[:_LINES_SHOWN])
         + more
     )
+
+
+def _first_difference(found: list[str], wanted: list[str], start: int) -> str:
+    """The first line that differs in more than form, where there are several."""
+    if len(wanted) < _LONG:
+        return ""
+    for index, line in enumerate(wanted):
+        here = found[index] if index < len(found) else ""
+        if fold(line) != fold(here):
+            return (
+                f"\nThe first difference is in line {start + index + 1}:\n"
+                f"the file has {here.strip()[:_LINE_SHOWN]!r}\n"
+                f"`old` has    {line.strip()[:_LINE_SHOWN]!r}"
+            )
+    return ""
 
 
 def _same_but_for_white_space(lines: list[str], wanted: list[str]) -> int | None:

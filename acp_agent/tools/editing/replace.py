@@ -9,7 +9,15 @@ import msgspec
 from msgspec import Struct
 
 from acp_agent.errors import ToolError
-from acp_agent.tools.editing.nearest import explain_absence
+from acp_agent.tools.editing.adapt import adapt
+from acp_agent.tools.editing.matching import FoldedText, Match, Wanted
+from acp_agent.tools.editing.nearest import explain_absence, lines_that_differ, quote_lines
+from acp_agent.tools.editing.readings import (
+    begins_in_indentation,
+    is_only_form,
+    readings,
+    with_line_end,
+)
 from acp_agent.workspace.file_io import TextFile, with_lf
 from acp_agent.workspace.scrub import REPLACEMENT
 
@@ -84,18 +92,59 @@ def _apply(file: TextFile, edit: Edit, shown: str) -> Edited:
             "`old` and `new` are the same; nothing would change",
             advice="leave the edit out, or give the new text in `new`",
         )
-    spans = [Span(place, place + len(old), new) for place in _occurrences(text, old)]
-    if not spans and REPLACEMENT in old:
-        raise hidden_value_error()
-    if not spans:
-        raise ToolError(f"the text to replace is not in {shown}", advice=explain_absence(text, old))
-    if len(spans) > 1 and not edit.every:
-        raise _several(text, spans, shown)
+    spans, notes = _spans(text, old, new, every=edit.every, shown=shown)
     return Edited(
         text=_splice(file, text, spans),
         line=text.count("\n", 0, spans[0].start) + 1,
         places=tuple(_lines_of(text, span) for span in spans),
+        notes=notes,
     )
+
+
+def _spans(
+    text: str, old: str, new: str, *, every: bool, shown: str
+) -> tuple[list[Span], tuple[str, ...]]:
+    """Where the text changes and to what, and what was normalised to find that.
+
+    Raises:
+        ToolError: there is no such place, or more than one.
+    """
+    exact = _occurrences(text, old)
+    if exact and not begins_in_indentation(text, exact[0], old, new):
+        if len(exact) > 1 and not every:
+            raise _several(text, exact, shown)
+        whole = with_line_end(old, new)
+        if whole != new and all(text[:at].endswith(("\n", "")[at == 0]) for at in exact):
+            return [Span(at, at + len(old), whole) for at in exact], ("the last line end of `new`",)
+        return [Span(at, at + len(old), new) for at in exact], ()
+    if REPLACEMENT in old:
+        raise hidden_value_error()
+    folded = FoldedText(text)
+    for wanted in readings(old, new):
+        matches = folded.find(wanted)
+        if not matches:
+            continue
+        if len(matches) > 1 and not every:
+            raise _several(text, [match.start for match in matches], shown)
+        if is_only_form(wanted):
+            raise ToolError(
+                f"`old` is not in {shown} as it is, and `new` differs from it only in form",
+                advice=f"give `old` exactly; {quote_lines(text, matches[0].first, old)}",
+            )
+        spans = [_adapted(folded, match, wanted) for match in matches]
+        spans = [span for span in spans if text[span.start : span.end] != span.new]
+        if not spans:
+            raise ToolError(f"{shown} has the new text already; nothing would change")
+        return spans, (*wanted.notes, *matches[0].notes)
+    raise ToolError(f"the text to replace is not in {shown}", advice=explain_absence(text, old))
+
+
+def _adapted(folded: FoldedText, match: Match, wanted: Wanted) -> Span:
+    if wanted.new or not wanted.ends_line:
+        return Span(match.start, match.end, adapt(match, wanted.new))
+    # Whole lines go, with the end of the last one.
+    end = folded.text.find("\n", match.end) + 1
+    return Span(folded.line_start(match.first), end or len(folded.text), "")
 
 
 def _lines_of(text: str, span: Span) -> tuple[str, str]:
@@ -125,13 +174,14 @@ def _fill(file: TextFile, new: str, shown: str) -> Edited:
     return Edited(text=new, line=1, places=((file.text, new),))
 
 
-def _several(text: str, spans: Sequence[Span], shown: str) -> ToolError:
-    lines = [text.count("\n", 0, span.start) + 1 for span in spans[:_LINES_NAMED]]
-    named = ", ".join(str(line) for line in lines)
-    more = " and more" if len(spans) > _LINES_NAMED else ""
+def _several(text: str, places: Sequence[int], shown: str) -> ToolError:
+    numbers = [text.count("\n", 0, place) + 1 for place in places[:_LINES_NAMED]]
+    named = ", ".join(str(number) for number in numbers)
+    more = " and more" if len(places) > _LINES_NAMED else ""
     return ToolError(
-        f"the text to replace is in {shown} {len(spans)} times (lines {named}{more})",
-        advice="add lines around it in `old` until it is unique, or set `all`",
+        f"the text to replace is in {shown} {len(places)} times (lines {named}{more})",
+        advice="add lines around it in `old` until it is unique, or set `all`"
+        + lines_that_differ(text.split("\n"), numbers),
     )
 
 

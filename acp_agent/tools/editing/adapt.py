@@ -1,0 +1,189 @@
+"""Put the new text of an edit into the form that the file has where it goes."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+
+from acp_agent.errors import ToolError
+from acp_agent.tools.editing.folding import Line, Unit, is_entity, parse
+from acp_agent.tools.editing.matching import Match
+
+_ALIKE = 0.5  # between 0 and 1; below it two lines are not one that was changed
+_PAIRED = 200  # lines of a block that are compared with each other
+_IN_WORDS = ("word", "digit")
+_CLOSING = {"\u201c": "\u201d", "\u2018": "\u2019"}
+_OPENING = {after: before for before, after in _CLOSING.items()}
+_ESCAPED = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
+
+
+class UnclearError(ToolError):
+    """The place is clear, but not what the new text is to be there."""
+
+
+def adapt(match: Match, new: str) -> str:
+    """`new` in the form of the file.
+
+    A line that `old` and `new` share stays as the file has it, and so does each word of a changed
+    line that they share. The rest gets the indentation of the file, and the quotation marks,
+    dashes and entities that the file has where `old` had others.
+
+    Raises:
+        UnclearError: the indentation of a new line cannot be told.
+    """
+    lines = [parse(line) for line in new.split("\n")]
+    style = _Style(match)
+    sources = dict(_sources(match.old, lines))
+    result = []
+    for index, line in enumerate(lines):
+        source = sources.get(index)
+        is_end = index == len(lines) - 1
+        if source is None:
+            body = "".join(style.apply(line.units, range(len(line.units))))
+            result.append(_indent(match, line, index) + body + line.trailing)
+            continue
+        old, file = match.old[source], match.file[source]
+        if index == 0 and match.inside:
+            indent = "" if line.indent == old.indent else line.indent
+        elif line.indent == old.indent:
+            indent = file.indent
+        else:
+            indent = _indent(match, line, index)
+        trailing = file.trailing if line.trailing == old.trailing else line.trailing
+        if is_end and (line.trailing == old.trailing or source == len(match.old) - 1):
+            trailing = ""  # it is after the place, and stays
+        result.append(indent + _body(old, file, line, style) + trailing)
+    return "\n".join(result)
+
+
+def _indent(match: Match, line: Line, index: int) -> str:
+    if not line.units or (index == 0 and match.inside) or match.indentation is None:
+        return line.indent
+    known = match.indentation.convert(line.indent)
+    lone = len([one for one in match.old if one.units]) == 1 and not match.old[0].indent
+    if known is None or (lone and index and len(line.indent) >= len(match.file[0].indent) > 0):
+        raise UnclearError(
+            "the indentation of `old` is another than the file's, and that of `new` is unclear",
+            advice="write both with the indentation of the file",
+        )
+    return known
+
+
+def _sources(old: Sequence[Line], new: Sequence[Line]) -> Iterator[tuple[int, int]]:
+    """For lines of `new`, by index, the line of `old` that they are, or were made of."""
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    for tag, old_start, old_end, new_start, new_end in matcher.get_opcodes():
+        same_length = old_end - old_start == new_end - new_start
+        if tag in ("equal", "replace") and same_length:
+            yield from zip(range(new_start, new_end), range(old_start, old_end), strict=True)
+        elif tag == "replace" and new_end - new_start <= _PAIRED:
+            yield from _pairs(old, new, range(old_start, old_end), range(new_start, new_end))
+
+
+def _pairs(
+    old: Sequence[Line], new: Sequence[Line], some: range, others: range
+) -> Iterator[tuple[int, int]]:
+    """The likest lines of two blocks, in order."""
+    start = some.start
+    for index in others:
+        best, found = _ALIKE, None
+        for source in range(start, some.stop):
+            matcher = difflib.SequenceMatcher(None, old[source].form, new[index].form)
+            if matcher.quick_ratio() > best and (likeness := matcher.ratio()) > best:
+                best, found = likeness, source
+        if found is not None:
+            yield index, found
+            start = found + 1
+
+
+def _body(old: Line, file: Line, new: Line, style: _Style) -> str:
+    """A changed line: what it shares with `old` as the file has it, the rest in its style."""
+    old_words, new_words = _words(old.units), _words(new.units)
+    matcher = difflib.SequenceMatcher(
+        None,
+        [_raw(old.units[start:end]) for start, end in old_words],
+        [_raw(new.units[start:end]) for start, end in new_words],
+        autojunk=False,
+    )
+    pieces: list[str] = []
+    for tag, old_start, old_end, new_start, new_end in matcher.get_opcodes():
+        if tag == "equal":
+            start, end = old_words[old_start][0], old_words[old_end - 1][1]
+            pieces.append(_raw(file.units[start:end]))
+        elif new_end > new_start:
+            places = range(new_words[new_start][0], new_words[new_end - 1][1])
+            pieces.extend(style.apply(new.units, places))
+    return "".join(pieces)
+
+
+def _words(units: Sequence[Unit]) -> list[tuple[int, int]]:
+    """Where the words of a line begin and end; all else is a word of its own."""
+    words: list[tuple[int, int]] = []
+    for index, unit in enumerate(units):
+        is_word = _kind(unit) in _IN_WORDS
+        if is_word and words and _kind(units[index - 1]) in _IN_WORDS:
+            words[-1] = (words[-1][0], index + 1)
+        else:
+            words.append((index, index + 1))
+    return words
+
+
+def _raw(units: Sequence[Unit]) -> str:
+    return "".join(unit.raw for unit in units)
+
+
+def _kind(unit: Unit | None) -> str:
+    if unit is None or unit.form == " " or unit.form in "([{":
+        return "edge"
+    if unit.form[0].isdigit():
+        return "digit"
+    return "word" if unit.form[0].isalpha() or unit.form == "_" else "other"
+
+
+def _around(units: Sequence[Unit], index: int) -> tuple[str, str]:
+    before = units[index - 1] if index else None
+    after = units[index + 1] if index + 1 < len(units) else None
+    return _kind(before), _kind(after)
+
+
+class _Style:
+    """How the file writes what the lines of a match write in another way."""
+
+    def __init__(self, match: Match) -> None:
+        self._by_place: dict[tuple[str, str, str], set[str]] = {}
+        self._by_char: dict[str, set[str]] = {}
+        entities: set[bool] = set()
+        for old, file in zip(match.old, match.file, strict=True):
+            for index, (unit, other) in enumerate(zip(old.units, file.units, strict=True)):
+                if unit.form not in "'\"-<>&":
+                    continue
+                place = (unit.raw, *_around(old.units, index))
+                self._by_place.setdefault(place, set()).add(other.raw)
+                self._by_char.setdefault(unit.raw, set()).add(other.raw)
+                if is_entity(unit.raw):
+                    entities.add(is_entity(other.raw))
+        self._unescape = entities == {False}
+        escaped = [is_entity(form) for char in _ESCAPED for form in self._by_char.get(char, ())]
+        self._escape = bool(escaped) and all(escaped)
+
+    def apply(self, units: Sequence[Unit], places: range) -> Iterator[str]:
+        """The units of a new line at some places, as the file would write them."""
+        for index in places:
+            yield self._form(units[index], *_around(units, index))
+
+    def _form(self, unit: Unit, before: str, after: str) -> str:
+        forms = self._by_place.get((unit.raw, before, after), set())
+        if len(forms) == 1:
+            return next(iter(forms))
+        if self._unescape and is_entity(unit.raw):
+            return unit.form
+        if self._escape and unit.raw in _ESCAPED:
+            return _ESCAPED[unit.raw]
+        known = self._by_char.get(unit.raw, set())
+        if forms or not known or unit.raw in known:
+            return unit.raw
+        if all(form in _CLOSING or form in _OPENING for form in known):
+            char = next(iter(known))
+            opening = char if char in _CLOSING else _OPENING[char]
+            return opening if before == "edge" else _CLOSING[opening]
+        return unit.raw

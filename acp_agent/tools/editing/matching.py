@@ -1,0 +1,290 @@
+"""Find the place in a text that an edit means where its `old` is not there to the letter.
+
+All matches with the same words are found at once, each with the kinds of differences it has; those
+with the least are what is meant. The words, and the order of indentations, are always the same.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from acp_agent.tools.editing.folding import Line, difference, fold, parse
+from acp_agent.tools.editing.indentation import Indentation
+
+_MOST = 1_000  # places that are looked at
+_LEVELS = {
+    "line ends": 1,
+    "spaces": 1,
+    "unicode": 1,
+    "quotes": 2,
+    "dashes": 2,
+    "entities": 2,
+    "tabs": 3,
+    "indentation": 3,
+}
+_NAMES = {
+    "line ends": "white space at line ends",
+    "spaces": "kinds of spaces",
+    "unicode": "Unicode forms",
+    "quotes": "quotation marks",
+    "dashes": "dashes",
+    "entities": "HTML entities",
+    "tabs": "tabs or spaces within lines",
+    "indentation": "indentation",
+}
+STRICT = 2  # the highest level at which the indentation is the same
+
+
+class Wanted(Struct, frozen=True, kw_only=True):
+    """What to look for, and what for.
+
+    `notes` say how it was read. It begins or ends whole lines where that is set. `level` is the
+    highest at which a match counts, `line` the only line (from 1) where one does.
+    """
+
+    old: str
+    new: str
+    notes: tuple[str, ...] = ()
+    starts_line: bool = False
+    ends_line: bool = False
+    level: int = 3
+    line: int | None = None
+
+
+class Match(Struct, frozen=True, kw_only=True):
+    """A place with the same words.
+
+    `first` is the index of its first line, `start` and `end` are its place in the text. The lines
+    of `old` and of the text are those it covers, each in parts; the first and the last may be parts
+    of lines. `inside` is set where it begins within a line, or after its indentation.
+    """
+
+    first: int
+    start: int
+    end: int
+    old: tuple[Line, ...]
+    file: tuple[Line, ...]
+    inside: bool
+    kinds: frozenset[str]
+    indentation: Indentation | None = None
+
+    @property
+    def level(self) -> int:
+        """How much it differs; 0 is not at all."""
+        return max((_LEVELS[kind] for kind in self.kinds), default=0)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What differs, in words."""
+        return tuple(_NAMES[kind] for kind in _NAMES if kind in self.kinds)
+
+
+class FoldedText:
+    """A text in which words are looked for. Both text and what is looked for have LF line ends.
+
+    Making it takes time in proportion to the text.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.lines = text.split("\n")
+        folded = [fold(line) for line in self.lines]
+        self._folded = "\n".join(folded)
+        self._starts = _starts(folded)  # of each line in the folded text
+        self._raw_starts = _starts(self.lines)
+        self.indents = [_indent(line) for line in self.lines if line.strip()]
+
+    def line_start(self, index: int) -> int:
+        """Where a line begins."""
+        return self._raw_starts[index]
+
+    def find(self, wanted: Wanted) -> list[Match]:
+        """The places with the fewest kinds of differences."""
+        old = [parse(line) for line in wanted.old.split("\n")]
+        key = "\n".join(line.form for line in old)
+        if not re.search(r"\w", key):
+            return []  # brackets alone are everywhere
+        texts = [_indent(line) for line in (wanted.old + "\n" + wanted.new).split("\n") if line]
+        found: list[Match] = []
+        at = self._folded.find(key)
+        while at >= 0 and len(found) < _MOST:
+            match = self._match(wanted, old, at, len(key), texts)
+            if match is not None and match.level <= wanted.level:
+                found.append(match)
+            at = self._folded.find(key, at + (len(key) if match else 1))
+        least = min((match.level for match in found), default=0)
+        return [match for match in found if match.level == least]
+
+    def _match(
+        self, wanted: Wanted, old: list[Line], at: int, length: int, texts: Sequence[str]
+    ) -> Match | None:
+        """The place at `at` of the folded text; None where more than the form differs."""
+        first = bisect.bisect_right(self._starts, at) - 1
+        if wanted.line not in {None, first + 1}:
+            return None
+        file = [parse(line) for line in self.lines[first : first + len(old)]]
+        if len(file) < len(old):
+            return None
+        whole = list(file)
+        cut = _cut(file, at - self._starts[first], len(old[-1].form), old, length)
+        if cut is None:
+            return None
+        skipped, left = cut
+        if (skipped and wanted.starts_line) or (left and wanted.ends_line):
+            return None
+        try:
+            kinds = _kinds(old, file, last_is_part=left)
+        except ValueError:
+            return None
+        inside, indentation = bool(skipped), None
+        pairs = [
+            (one.indent, two.indent)
+            for one, two in zip(old, file, strict=True)
+            if one.units and two.units
+        ]
+        if inside:
+            pairs = pairs[1:]
+        elif pairs and old[0].units and not old[0].indent and not wanted.starts_line:
+            # It may begin after the indentation of its first line.
+            inside = all(one == two for one, two in pairs[1:]) and bool(pairs[0][1])
+            inside = inside and (len(pairs) > 1 or "\n" not in wanted.new)
+            pairs = pairs[1:] if inside else pairs
+        if any(one != two for one, two in pairs):
+            known: dict[str, str] = {}
+            if any(known.setdefault(one, two) != two for one, two in pairs):
+                return None
+            try:
+                indentation = Indentation(known, texts, self.indents)
+            except ValueError:
+                return None
+            kinds.add("indentation")
+        if skipped and kinds & {"indentation"}:
+            return None
+        start, end = self._ends(first, old, whole, skipped, left, inside=inside)
+        return Match(
+            first=first,
+            start=start,
+            end=end,
+            old=tuple(old),
+            file=tuple(file),
+            inside=inside,
+            kinds=frozenset(kinds),
+            indentation=indentation,
+        )
+
+    def _ends(
+        self,
+        first: int,
+        old: Sequence[Line],
+        whole: Sequence[Line],
+        skipped: int,
+        left: int,
+        *,
+        inside: bool,
+    ) -> tuple[int, int]:
+        """Where in the text a match begins and ends, its lines being `whole` there."""
+        start = self._raw_starts[first]
+        if skipped or inside:
+            start += len(whole[0].indent) + _length(whole[0], 0, skipped)
+        elif not old[0].units and len(old) > 1 and not old[0].trailing:
+            start += len(self.lines[first])  # it begins with the end of this line
+        last = first + len(old) - 1
+        end = self._raw_starts[last]
+        if old[-1].units:
+            line = whole[-1]
+            end += len(line.indent) + _length(line, 0, len(line.units) - left)
+        return start, end
+
+
+def _cut(
+    file: list[Line], column: int, last_length: int, old: Sequence[Line], length: int
+) -> tuple[int, int] | None:
+    """Cut what is not covered off the first and the last line.
+
+    Returns:
+        How many units were cut off at the beginning and at the end; None where a word would be.
+    """
+    skipped = 0
+    if column and old[0].units:
+        skipped = _boundary(file[0], column)
+        if skipped < 0 or not _between_words(file[0], skipped):
+            return None
+        if old[0].indent and file[0].units[skipped - 1].form != " ":
+            return None
+    elif column and column != len(file[0].form):
+        return None
+    if not old[-1].units and len(old) > 1:
+        file[-1] = Line("", (), "")
+        left = 0
+    else:
+        end = column + length if len(old) == 1 else last_length
+        kept = _boundary(file[-1], end)
+        left = len(file[-1].units) - kept
+        if kept < 0 or (left and not _between_words(file[-1], kept)):
+            return None
+        if left and old[-1].trailing and file[-1].units[kept].form != " ":
+            return None
+        if left:
+            file[-1] = Line(file[-1].indent, file[-1].units[:kept], "")
+    if column and old[0].units:
+        file[0] = Line("", file[0].units[skipped:], file[0].trailing)
+    elif column:
+        file[0] = Line("", (), "")  # its end alone
+    return skipped, left
+
+
+def _boundary(line: Line, column: int) -> int:
+    """How many units of a line have this length in the folded text; -1 where it is within one."""
+    count = length = 0
+    for unit in line.units:
+        if length >= column:
+            break
+        length += len(unit.form)
+        count += 1
+    return count if length == column else -1
+
+
+def _between_words(line: Line, index: int) -> bool:
+    if not 0 < index < len(line.units):
+        return True
+    before, after = line.units[index - 1].form, line.units[index].form
+    return not (_is_word(before[-1:]) and _is_word(after[:1]))
+
+
+def _is_word(char: str) -> bool:
+    return char.isalnum() or char == "_"
+
+
+def _kinds(old: Sequence[Line], file: Sequence[Line], *, last_is_part: int) -> set[str]:
+    kinds: set[str] = set()
+    for index, (one, two) in enumerate(zip(old, file, strict=True)):
+        if len(one.units) != len(two.units):
+            raise ValueError
+        for unit, other in zip(one.units, two.units, strict=True):
+            kind = difference(unit, other)
+            if kind is not None:
+                kinds.add(kind)
+        is_last = index == len(old) - 1
+        if one.trailing != two.trailing and (not is_last or (one.trailing and not last_is_part)):
+            kinds.add("line ends")
+    return kinds
+
+
+def _length(line: Line, start: int, end: int) -> int:
+    return sum(len(unit.raw) for unit in line.units[start:end])
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _starts(lines: Sequence[str]) -> list[int]:
+    starts, at = [], 0
+    for line in lines:
+        starts.append(at)
+        at += len(line) + 1
+    return starts

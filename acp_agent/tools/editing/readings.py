@@ -1,0 +1,249 @@
+"""What a call may have meant by its texts: without line numbers, markers and escapes around them.
+
+A reading takes from `old` what no file has, and the same from `new`. It is used only where the rest
+of `old` is in the file, in one place. Where `new` could be read in two ways, there is no reading.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import msgspec
+
+from acp_agent.tools.editing.folding import fold
+from acp_agent.tools.editing.matching import STRICT, Wanted
+
+_FENCE = re.compile(
+    r"\s*(?P<fence>```+|~~~+)[^\n`]*\n(?P<text>.*?)\n?[ \t]*(?P=fence)\s*", re.DOTALL
+)
+# The number of a line as this and other agents show it, the signs after it, and its text.
+_NUMBERS = tuple(
+    re.compile(rf"[ ]*L?(\d+){sign}(.*)", re.DOTALL)
+    for sign in (r"\t", "\u2192", r"[ ]?\|[ ]", r"[ ]?\|", r":[ ]", ":")
+)
+_SURE_NUMBERS = 2  # of these patterns; the others may be what a line says
+_QUOTE_ESCAPE = re.compile(r"\\([\"'`$])")
+_ESCAPE = re.compile(r"\\([\"'`$\\nrt])")
+_LINE_ESCAPE = re.compile(r"(?<!\\)\\(r?n|n|t)")
+_CHARS = {"n": "\n", "r": "\r", "t": "\t"}
+_STRING = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'")
+_MOST = 24  # readings of one call
+
+Reader = Callable[[Wanted], "Wanted | None"]
+
+
+def readings(old: str, new: str) -> list[Wanted]:
+    """All readings of an edit whose texts have LF line endings, the plainest first."""
+    found = [Wanted(old=old, new=with_line_end(old, new))]
+    for read in _READERS:
+        for one in list(found):
+            other = read(one)
+            if other is not None and len(found) < _MOST:
+                found.append(other)
+    return sorted(found, key=lambda one: len(one.notes))
+
+
+def with_line_end(old: str, new: str) -> str:
+    """`new` with the line end that it lacks where `old` is whole lines."""
+    is_meant = new in {"", old[:-1]} or new[-1:].isspace() or not old.strip()
+    return f"{new}\n" if old.endswith("\n") and not is_meant else new
+
+
+def begins_in_indentation(text: str, at: int, old: str, new: str) -> bool:
+    """Whether a line of `old` with too little indentation is to become several lines.
+
+    To the letter, only the first of them would get the rest of the indentation.
+    """
+    line_start = text.rfind("\n", 0, at) + 1
+    if old[:1] not in (" ", "\t") or at == line_start or text[line_start:at].strip():
+        return False
+    if "\n" in old.strip("\n") or "\n" not in new.strip("\n"):
+        return False
+    shallow = len(old) - len(old.lstrip())
+    depths = [len(line) - len(line.lstrip()) for line in new.split("\n")[1:] if line.strip()]
+    # Lines as deep as the file's line were written with it in sight.
+    return min(depths) < at - line_start + shallow or any(
+        depth - shallow in (2, 4, 8) for depth in depths
+    )
+
+
+def is_only_form(wanted: Wanted) -> bool:
+    """Whether `new` has the same words as `old`, and differs in what is folded alone."""
+    return _words(wanted.old) == _words(wanted.new)
+
+
+def _words(text: str) -> list[str]:
+    return [form for form in map(fold, text.split("\n")) if form]
+
+
+def _replace(wanted: Wanted, note: str, old: str, new: str, **flags: bool | int | None) -> Wanted:
+    notes = (*wanted.notes, note)
+    return msgspec.structs.replace(wanted, old=old, new=new, notes=notes, **flags)
+
+
+def _without_fence(wanted: Wanted) -> Wanted | None:
+    old, new = _FENCE.fullmatch(wanted.old), _FENCE.fullmatch(wanted.new)
+    if old is None:
+        return None
+    text = new["text"] if new else wanted.new.removesuffix("\n")
+    return _replace(wanted, "a code fence", old["text"], text, starts_line=True, ends_line=True)
+
+
+def _without_numbers(wanted: Wanted) -> Wanted | None:
+    end = "\n" if wanted.old.endswith("\n") else ""
+    text = wanted.old.removesuffix("\n")
+    for index, pattern in enumerate(_NUMBERS):
+        is_sure = index < _SURE_NUMBERS
+        old = _strip_numbers(text, pattern, every=True)
+        if old is None:
+            continue
+        new = _strip_numbers(wanted.new, pattern, every=not is_sure)
+        if new is None:
+            if any(pattern.fullmatch(line) for line in wanted.new.split("\n")):
+                continue
+            new = wanted.new
+        first = pattern.match(text)
+        return _replace(
+            wanted,
+            "line numbers",
+            old + end,
+            new,
+            starts_line=True,
+            ends_line=True,
+            line=int(first[1]) if first and not is_sure and "\n" not in text else None,
+        )
+    return None
+
+
+def _strip_numbers(text: str, pattern: re.Pattern[str], *, every: bool) -> str | None:
+    """The lines without their numbers; None where those do not ascend or, with `every`, lack."""
+    last, result, numbered = -1, [], 0
+    for line in text.split("\n"):
+        found = pattern.fullmatch(line) or pattern.fullmatch(f"{line} ")
+        if found is None:
+            if line.strip() and every:
+                return None
+            result.append(line)
+            continue
+        number = int(found[1])
+        if number < last or (every and number == last):
+            return None
+        last = number
+        numbered += 1
+        result.append(found[2])
+    return "\n".join(result) if numbered else None
+
+
+def _without_markers(wanted: Wanted) -> Wanted | None:
+    old_lines, new_lines = wanted.old.split("\n"), wanted.new.split("\n")
+    old_signs, new_signs = _signs(old_lines), _signs(new_lines)
+    if old_signs is None or new_signs is None:
+        return None
+    is_diff = (
+        old_signs <= {"-", " "}
+        and new_signs <= {"+", " "}
+        and bool("-" in old_signs or "+" in new_signs)
+    )
+    if not (is_diff or old_signs == new_signs == {"+"}):
+        return None
+    old, new = ("\n".join(line[1:] for line in lines) for lines in (old_lines, new_lines))
+    return _replace(
+        wanted, "diff markers", old, new, starts_line=True, ends_line=True, level=STRICT
+    )
+
+
+def _signs(lines: list[str]) -> set[str] | None:
+    """The signs that the lines begin with, None where one begins with another."""
+    signs = {line[0] for line in lines if line}
+    return signs if signs <= {"+", "-", " "} else None
+
+
+def _unescaped_quotes(wanted: Wanted) -> Wanted | None:
+    return _unescaped(wanted, _QUOTE_ESCAPE)
+
+
+def _unescaped_all(wanted: Wanted) -> Wanted | None:
+    return _unescaped(wanted, _ESCAPE)
+
+
+def _unescaped(wanted: Wanted, escape: re.Pattern[str]) -> Wanted | None:
+    """Both texts as a JSON decoder that was asked once more would give them."""
+    if "escapes" in " ".join(wanted.notes) or not escape.search(wanted.old):
+        return None
+    old, new = (escape.sub(_char, text) for text in (wanted.old, wanted.new))
+    if escape is _ESCAPE:
+        if old == _QUOTE_ESCAPE.sub(_char, wanted.old) and not _LINE_ESCAPE.search(wanted.new):
+            return None  # the same as with quotes alone
+        # A line feed in a string would break it: perhaps only `old` was escaped too much.
+        if _has_broken_string(wanted.new) or (
+            "\n" in wanted.new and _LINE_ESCAPE.search(wanted.new)
+        ):
+            return None
+    elif _is_unclear(wanted.new):
+        return None
+    return _replace(wanted, "escapes", old, new)
+
+
+def _has_broken_string(text: str) -> bool:
+    plain = _QUOTE_ESCAPE.sub(lambda found: found[1], text)
+    return any(_LINE_ESCAPE.search(found.group()) for found in _STRING.finditer(plain))
+
+
+def _is_unclear(new: str) -> bool:
+    r"""Whether `new` has quotes with and without escapes, or \n that may be a line end."""
+    plain = _QUOTE_ESCAPE.sub("", new)
+    if any(f"\\{quote}" in new and quote in plain for quote in "\"'"):
+        return True
+    unescaped = _QUOTE_ESCAPE.sub(_char, new)
+    return bool(_LINE_ESCAPE.search(_STRING.sub("", unescaped)))
+
+
+def _char(found: re.Match[str]) -> str:
+    return _CHARS.get(found[1], found[1])
+
+
+def _without_blank_lines(wanted: Wanted) -> Wanted | None:
+    """Without blank lines around, and without the last line end: the file may end before it."""
+    old = wanted.old.strip("\n")
+    lines = old.split("\n")
+    while len(lines) > 1 and not lines[0].strip():
+        del lines[0]
+    while len(lines) > 1 and not lines[-1].strip():
+        del lines[-1]
+    core = "\n".join(lines)
+    if core == wanted.old or not core.strip():
+        return None
+    at = wanted.old.index(core)
+    before, after = wanted.old[:at].count("\n"), wanted.old[at + len(core) :].count("\n")
+    new = _strip_blank(wanted.new, before, after)
+    return _replace(
+        wanted,
+        "blank lines around it" if before or after > 1 else "the last line end",
+        core,
+        new,
+        starts_line=wanted.starts_line or bool(before),
+        ends_line=wanted.ends_line or bool(after),
+    )
+
+
+def _strip_blank(text: str, before: int, after: int) -> str:
+    """A text without as many blank lines at its ends, as far as it has them."""
+    lines = text.split("\n")
+    while before and len(lines) > 1 and not lines[0].strip():
+        del lines[0]
+        before -= 1
+    while after and len(lines) > 1 and not lines[-1].strip():
+        del lines[-1]
+        after -= 1
+    return "\n".join(lines)
+
+
+_READERS: tuple[Reader, ...] = (
+    _without_fence,
+    _without_numbers,
+    _without_markers,
+    _unescaped_quotes,
+    _unescaped_all,
+    _without_blank_lines,
+)
