@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import msgspec
+from msgspec import Struct
 
 from acp_agent.content import ContentBlock, ResourceBlock, ResourceLinkBlock
-from acp_agent.errors import WorkspaceError
+from acp_agent.errors import MissingFileError, WorkspaceError
+from acp_agent.workspace.file_io import display_name, file_kind
+from acp_agent.workspace.folder_listing import list_folder
 from acp_agent.workspace.scrub import scrub
 from acp_agent.workspace.workspace import Workspace
 
 FILE_LIMIT = 50_000  # characters of one linked file
 TOTAL_LIMIT = 200_000  # characters of all linked files of one prompt
+_ENTRIES = 100  # of one linked folder
+_LINES = 200  # of one selection
+_LINE_LIMIT = 300  # characters of one line of a selection
+_READABLE = frozenset({".gif", ".ipynb", ".jpeg", ".jpg", ".pdf", ".png", ".webp"})  # by `read`
+_PLACE = re.compile(r"L?(\d{1,9})(?:[-:]L?(\d{1,9}))?")
+
+
+class _Target(Struct, frozen=True):
+    """The path that a link names, and the first and the last line of a selection in it."""
+
+    path: str
+    lines: tuple[int, int] | None = None
 
 
 async def linked_files(
@@ -21,8 +38,9 @@ async def linked_files(
 ) -> list[str]:
     """Return the text of each linked file inside the session's directories, with its path.
 
-    For a file that cannot be read there is the reason instead, for one that is too long the advice
-    to read it. Other links reach the model by name only.
+    For a folder there is what it contains, for lines that the link names, these with their numbers
+    as well. For a file that cannot be read there is the reason instead, for one that is too long
+    the advice to read it. Other links reach the model by name only.
 
     Args:
         content: the prompt.
@@ -32,9 +50,10 @@ async def linked_files(
     found: list[str] = []
     remaining = TOTAL_LIMIT
     for block in content:
-        path = _file_path(block)
-        if path is None:
+        target = _target(block)
+        if target is None:
             continue
+        path = target.path
         if remaining <= 0:
             found.append(
                 f"[The linked file {path} was not attached: "
@@ -42,9 +61,16 @@ async def linked_files(
             )
             continue
         try:
-            file = await workspace.files.read_text(workspace.files.resolve(path))
+            real = workspace.files.resolve(path)
+            if file_kind(real) == "folder":
+                found.append(await _folder(real))
+                continue
+            file = await workspace.files.read_text(real)
         except WorkspaceError as error:
-            found.append(f"[The linked file {path} was not attached: {scrub(str(error), secrets)}]")
+            why = str(error)
+            if Path(path).suffix.lower() in _READABLE and not isinstance(error, MissingFileError):
+                why = "it is no plain text; look at it with `read`"
+            found.append(f"[The linked file {path} was not attached: {scrub(why, secrets)}]")
             continue
         workspace.files.mark_seen(file)
         clean = scrub(file.text, secrets)
@@ -53,7 +79,29 @@ async def linked_files(
         more = len(clean) - len(text)
         rest = f"\n[{more} more characters; read the file for the rest]" if more else ""
         found.append(f'<file path="{file.path}">\n{text}{rest}\n</file>')
+        if target.lines is not None:
+            found.append(_selection(file.path, clean, *target.lines))
+            remaining -= len(found[-1])
     return found
+
+
+async def _folder(path: Path) -> str:
+    """Return what a linked folder contains."""
+    listing = await list_folder(path, depth=1, limit=_ENTRIES)
+    names = [
+        f"{display_name(one.name)}/" if one.files is not None else display_name(one.name)
+        for one in listing.entries
+    ]
+    more = ["[more: use `list`]"] if listing.more else [] if names else ["(empty)"]
+    return "\n".join([f'<folder path="{path}">', *names, *more, "</folder>"])
+
+
+def _selection(path: str, text: str, first: int, last: int) -> str:
+    """Return the lines that the user points to, numbered as `read` numbers them."""
+    lines = text.split("\n")[first - 1 : min(last, first - 1 + _LINES)]
+    rows = [f"{number}\t{line[:_LINE_LIMIT]}" for number, line in enumerate(lines, first)]
+    where = f"line {first}" if first == last else f"lines {first} to {last}"
+    return "\n".join([f"[The user points to {where} of {path}:]", *rows])
 
 
 def without_secrets(
@@ -70,7 +118,8 @@ def _clean_resource(block: ContentBlock, secrets: Sequence[str]) -> ContentBlock
     return msgspec.structs.replace(block, resource=body)
 
 
-def _file_path(block: ContentBlock) -> str | None:
+def _target(block: ContentBlock) -> _Target | None:
+    """Return the file that a block links to; None where it links to something else."""
     if not isinstance(block, ResourceLinkBlock):
         return None
     try:
@@ -79,4 +128,8 @@ def _file_path(block: ContentBlock) -> str | None:
         return None
     if url.scheme != "file" or url.netloc not in {"", "localhost"}:
         return None
-    return unquote(url.path)
+    place = _PLACE.match(url.fragment or url.query.removeprefix("line="))
+    if place is None or int(place[1]) < 1:
+        return _Target(unquote(url.path))
+    first = int(place[1])
+    return _Target(unquote(url.path), (first, max(first, int(place[2] or first))))

@@ -39,15 +39,18 @@ class Refusal(NamedTuple):
 
 
 DISMISSED = Refusal(
-    "The user dismissed the question without an answer, so the call did not run.",
+    "The user dismissed the question without an answer, so the call did not run. Go on without "
+    "it, or ask what they want.",
     "You dismissed the question without an answer, so the call did not run.",
 )
 UNASKED = Refusal(
-    "The editor could not ask the user for permission, so the call did not run.",
+    "The editor could not ask the user for permission, so the call did not run. Go on with what "
+    "needs no permission, and tell the user.",
     "The editor could not ask you for permission, so the call did not run.",
 )
 UNCLEAR = Refusal(
-    "The editor's answer to the question made no sense, so the call did not run.",
+    "The editor's answer to the question made no sense, so the call did not run. Go on with what "
+    "needs no permission, and tell the user.",
     "The editor's answer to the question made no sense, so the call did not run.",
 )
 REJECTED = Refusal(

@@ -219,7 +219,8 @@ def user_part(block: ContentBlock) -> UserText | UserImage:
                 return UserText(f"[Attached: {block.resource.uri}, binary, {kind}]")
             return UserText(f'<resource uri="{block.resource.uri}">\n{body}\n</resource>')
         case ResourceLinkBlock():
-            return UserText(f"[Link: {block.title or block.name}, {block.uri}]")
+            more = f", {block.description}" if block.description else ""
+            return UserText(f"[Link: {block.title or block.name}, {block.uri}{more}]")
         case _:
             return UserText("[Audio, which this agent cannot hear]")
 

@@ -38,6 +38,11 @@ class AskOption(ToolParams):
     label: Annotated[str, Field(min_length=1)]
     description: str = ""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _from_label(cls, data: object) -> object:
+        return {"label": data} if isinstance(data, str) else data
+
 
 class AskedQuestion(ToolParams):
     """A question."""

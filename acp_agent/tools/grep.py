@@ -25,7 +25,7 @@ from acp_agent.tools.base import (
     text_argument,
 )
 from acp_agent.tools.glob import relative_pattern
-from acp_agent.tools.quoting import code_block, code_span, shorten
+from acp_agent.tools.quoting import code_block, code_span, first_line, shorten
 from acp_agent.workspace.file_io import display_path, file_kind
 from acp_agent.workspace.search import FoundLines, count_lines, find_lines
 
@@ -35,6 +35,7 @@ LOCATIONS_SHOWN = 10
 REFUSED_NAMED = 20  # files that the editor refused, with its reasons
 LINE_WIDTH = 400  # characters
 SHOWN_LIMIT = 10_000  # characters that the user is shown
+NARROWER = "narrow the search by `path` or `glob`, or list files only with mode `files`"
 
 Note = tuple[str, str]  # what happened, and what the model is to do about it
 
@@ -117,12 +118,12 @@ class GrepTool(Tool[GrepParams]):
         found = structs.replace(found, lines=kept)
         notes = self._left_out(refused)
         if found.more:
-            notes.append((f"more than {LINES_SHOWN} lines", "narrow the search"))
+            notes.append((f"more than {LINES_SHOWN} lines", NARROWER))
         if found.left_out:
             notes.append((f"{found.left_out} matches in enormous lines are left out", ""))
         rows = self._grouped(found, folder)
         locations = self._locations(found, folder)
-        return _outcome(rows, notes, timed_out=found.timed_out, locations=locations)
+        return _outcome(rows, notes, params=params, timed_out=found.timed_out, locations=locations)
 
     def _grouped(self, found: FoundLines, folder: Path) -> list[str]:
         rows: list[str] = []
@@ -169,8 +170,10 @@ class GrepTool(Tool[GrepParams]):
         ]
         notes = self._left_out(refused)
         if found.more:
-            notes.append((f"more than {FILES_SHOWN} files", "narrow the search"))
-        return _outcome(rows, notes, timed_out=found.timed_out)
+            notes.append(
+                (f"more than {FILES_SHOWN} files", "narrow the search by `path` or `glob`")
+            )
+        return _outcome(rows, notes, params=params, timed_out=found.timed_out)
 
     async def _refused(self, paths: Iterable[Path]) -> dict[Path, str]:
         """The files among these that the editor does not let the agent read, with the reasons."""
@@ -187,18 +190,29 @@ class GrepTool(Tool[GrepParams]):
         return notes
 
 
+def _widen(params: GrepParams) -> str:
+    """What the model may not have thought of where nothing matches, the most likely alone."""
+    if "\\|" in params.pattern:
+        return "`\\|` is a literal bar here: write `a|b` for alternatives"
+    if params.glob is not None:
+        return f"only files like {first_line(params.glob, 60)} were searched, and no ignored ones"
+    where = "" if params.ignore_case else "case counts, unless you set `ignore_case`; "
+    return f"{where}ignored files and binary files were not searched"
+
+
 def _outcome(
     rows: list[str],
     notes: list[Note],
     *,
+    params: GrepParams,
     timed_out: bool,
     locations: tuple[Location, ...] = (),
 ) -> Outcome:
     if timed_out:
         notes.append(("the search took too long and is incomplete", "name a smaller folder"))
     happened = [f"[{what}]" for what, _ in notes]
-    body = "\n".join(rows) or "Nothing matches."
-    shown = code_block(shorten(body, SHOWN_LIMIT), "") if rows else body
+    body = "\n".join(rows) or f"Nothing matches; {_widen(params)}."
+    shown = code_block(shorten(body, SHOWN_LIMIT), "") if rows else "Nothing matches."
     return Outcome(
         text="\n".join(
             [body, *(f"[{what}: {todo}]" if todo else f"[{what}]" for what, todo in notes)]

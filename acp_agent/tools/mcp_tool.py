@@ -189,7 +189,8 @@ async def call_server(
             return await request()
     except TimeoutError:
         raise ToolError(
-            f"the MCP server {name!r} did not answer within {seconds:g} s; the call was cancelled"
+            f"the MCP server {name!r} did not answer within {seconds:g} s; the call was cancelled",
+            advice="it may have taken effect: check before you call it again",
         ) from None
     except MCPError as error:
         if again and await client.visit(error):

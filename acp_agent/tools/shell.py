@@ -23,6 +23,7 @@ TITLE_LIMIT = 120  # characters of the command in the title
 SHOWN_LIMIT = 10_000  # characters of output in what the call shows at its end
 TERMINAL_BYTES = 50_000  # of output that an editor's terminal keeps
 MAX_TIMEOUT = 600.0  # seconds
+_AFTER_TIMEOUT = "; give a larger `timeout`, or set `background` for what does not end by itself"
 
 
 class ShellParams(ToolParams):
@@ -161,8 +162,9 @@ def _outcome(result: CommandResult, timeout: float, *, in_terminal: bool) -> Out
     how = ending(result, timeout)
     output = result.output.rstrip("\n")
     shown = f"{code_block(shorten(output, SHOWN_LIMIT), 'console')}\n{how}" if output else how
+    todo = _AFTER_TIMEOUT if result.timed_out else ""
     return Outcome(
-        text=f"{output}\n[{how}]" if output else f"[no output; {how}]",
+        text=f"{output}\n[{how}{todo}]" if output else f"[no output; {how}{todo}]",
         failed=result.timed_out or result.exit_code != 0,
         content=None if in_terminal else (text_part(shown),),
         raw_output={

@@ -181,7 +181,9 @@ class PageReader:
             found = [str(literal)] if literal else await self._resolve(host, port)
         except OSError as error:
             reason = explain_descriptor_limit(error) or error.strerror or "no name server answers"
-            raise WorkspaceError(f"the name {host} cannot be resolved: {reason}") from None
+            raise WorkspaceError(
+                f"the name {host} cannot be resolved: {reason}", advice="check the address"
+            ) from None
         for address in found:
             self._check_public(host, address, port)
         return found
@@ -232,7 +234,10 @@ async def _read(response: httpx2.Response, url: httpx2.URL, limit: int) -> Page:
     """The response's text; at most `BODY_LIMIT` bytes are unpacked and at most `limit` kept."""
     media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not _is_text(media_type):
-        raise WorkspaceError(f"{_shown(str(url))} is {media_type}, which cannot be read as text")
+        raise WorkspaceError(
+            f"{_shown(str(url))} is {media_type}, which cannot be read as text",
+            advice="save it with `curl` in `shell` if you need it",
+        )
     body = bytearray()
     async for piece in response.aiter_bytes():
         body += piece
@@ -344,5 +349,6 @@ def check_public(host: str, address: str) -> None:
     if not public:
         found = "" if host == address else f" ({address})"
         raise WorkspaceError(
-            f"{host}{found} is a private or reserved address: only the public network is reached"
+            f"{host}{found} is a private or reserved address: only the public network is reached",
+            advice="use `curl` in `shell` for a server of your own",
         )

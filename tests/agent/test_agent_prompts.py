@@ -151,6 +151,37 @@ async def test_a_linked_file_that_cannot_be_read_is_named_with_the_reason(
 
 
 @pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        ("#L3-4", "lines 3 to 4 of {}:]\n3\tthree\n4\tfour"),
+        ("#L3:4", "lines 3 to 4 of {}:]\n3\tthree\n4\tfour"),
+        ("#L2", "line 2 of {}:]\n2\ttwo"),
+        ("?line=2", "line 2 of {}:]\n2\ttwo"),
+        ("#L4-L99", "lines 4 to 99 of {}:]\n4\tfour"),
+    ],
+)
+async def test_lines_that_a_link_names_are_told_with_their_numbers(
+    tools: ToolUser, place: str, told: str
+) -> None:
+    path = tools.folder / "a.py"
+    path.write_text("one\ntwo\nthree\nfour")
+    block = ResourceLinkBlock(uri=path.as_uri() + place, name="a.py")
+    file, lines = await linked_files([block], tools.workspace, secrets=[])
+    assert "one\ntwo" in file
+    assert lines == f"[The user points to {told.format(path)}"
+
+
+async def test_a_linked_folder_is_listed_and_a_linked_picture_is_for_read(tools: ToolUser) -> None:
+    (tools.folder / "sub").mkdir()
+    (tools.folder / "sub" / "a.py").write_text("")
+    (tools.folder / "b.png").write_bytes(b"\x89PNG\0")
+    links = [link(tools.folder / "sub"), link(tools.folder / "b.png")]
+    folder, picture = await linked_files(links, tools.workspace, secrets=[])
+    assert folder == f'<folder path="{tools.folder / "sub"}">\na.py\n</folder>'
+    assert "look at it with `read`" in picture
+
+
+@pytest.mark.parametrize(
     "uri",
     ["https://example.com/a.py", "file://elsewhere/a.py", "http://[broken", "zed:///agent/x", ""],
 )

@@ -68,7 +68,7 @@ async def test_reading_on_as_told_gives_every_line_of_a_long_file_once(user: Too
 async def test_a_very_long_line_is_cut_and_says_so(user: ToolUser) -> None:
     (user.folder / "min.js").write_text("y" * 2_500 + "\nshort\n")
     outcome = await user.call("read", path="min.js")
-    assert outcome.text == f"1\t{'y' * 2_000} [… 500 more characters]\n2\tshort\n"
+    assert outcome.text == f"1\t{'y' * 2_000} [… 500 more characters of this line]\n2\tshort\n"
 
 
 async def test_a_line_that_just_fits_is_not_called_cut(user: ToolUser) -> None:

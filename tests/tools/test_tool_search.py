@@ -126,7 +126,7 @@ async def test_grep_can_ignore_case_and_count_by_file(user: ToolUser) -> None:
 async def test_grep_with_a_glob_still_leaves_out_what_is_ignored(user: ToolUser) -> None:
     for mode in ("lines", "files"):
         outcome = await user.call("grep", pattern="greet", glob="*.log", mode=mode)
-        assert outcome.text == "Nothing matches."
+        assert outcome.text.startswith("Nothing matches; ")
         outcome = await user.call("grep", pattern="greet", glob="src/*.py", mode=mode)
         assert "src/a.py" in outcome.text
         assert "b.py" not in outcome.text
@@ -220,7 +220,7 @@ async def test_a_result_is_bounded_in_lines_and_in_their_length(user: ToolUser) 
     (user.folder / "many.txt").write_text("match me\n" * 10_000)
     text = (await user.call("grep", pattern="match me")).text
     assert text.count("match me") == 400
-    assert text.endswith("[more than 400 lines: narrow the search]")
+    assert text.splitlines()[-1].startswith("[more than 400 lines: narrow the search")
     assert len(text) < RESULT_LIMIT
 
 
