@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-import msgspec
 from msgspec import Struct
 
 from acp_agent.errors import ToolError
@@ -109,11 +108,13 @@ def call_title(toolset: Toolset, name: str, arguments: str) -> tuple[str, ToolKi
         tool = toolset.get(name)
     except ToolError:
         return name or "Unnamed tool", "other"
+    from acp_agent.tools.argument_json import read_arguments  # noqa: PLC0415 - prompts only
+
     try:
-        decoded: object = msgspec.json.decode(arguments)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        decoded = None
-    return tool.title(decoded if isinstance(decoded, dict) else {}), tool.kind
+        decoded = read_arguments(arguments)
+    except ValueError:
+        decoded = {}
+    return tool.title(decoded), tool.kind
 
 
 def cancelled_ends(calls: Iterable[CallId]) -> list[ToolEnded]:

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import structs
 
 from acp_agent.content import ImageBlock, JsonObject
+from acp_agent.tools.argument_json import read_arguments
 from acp_agent.tools.images import image_type
 
 NO_PICTURE = "[A picture stood here; this model cannot see pictures.]"
@@ -94,20 +95,17 @@ _UNREADABLE_ERRORS = (msgspec.DecodeError, UnicodeError, RecursionError)
 
 
 def as_object(text: str) -> str:
-    """`text` where it is a JSON object, else an object that holds it.
+    """`text` where it is a JSON object, else what is read as one, else an object that holds it.
 
     A model may write arguments that are no JSON. Providers refuse a history with such text, some
     of them only later in the session; wrapped, the model still sees what it wrote.
     """
-    if not text.strip():
-        return "{}"
-    try:
-        value = msgspec.json.decode(text)
-    except _UNREADABLE_ERRORS:
-        value = None
-    if isinstance(value, dict):
+    if is_object(text):
         return text
-    return msgspec.json.encode({_UNREADABLE: text}).decode()
+    try:
+        return msgspec.json.encode(read_arguments(text)).decode()
+    except ValueError:
+        return msgspec.json.encode({_UNREADABLE: text}).decode()
 
 
 def as_name(name: str) -> str:

@@ -7,12 +7,12 @@ import difflib
 from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
-import msgspec
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from acp_agent.content import JsonObject
 from acp_agent.errors import ToolError
+from acp_agent.tools.argument_json import NotAnObjectError, read_arguments
 from acp_agent.tools.ask_user import AskUserTool
 from acp_agent.tools.background import BackgroundTool
 from acp_agent.tools.base import AnyTool, SchemaArguments, SchemaTool
@@ -107,18 +107,18 @@ class Toolset:
             ToolError: they are wrong; the message tells the model how.
         """
         try:
-            decoded: object = msgspec.json.decode(arguments) if arguments.strip() else {}
-        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+            decoded = read_arguments(arguments)
+        except NotAnObjectError as error:
+            raise ToolError(
+                f"the arguments of {tool.name} must be a JSON object, not {_kind(error.value)}",
+                advice="write them again as one JSON object",
+                shown=f"the model called {tool.name} with wrong arguments",
+            ) from error
+        except ValueError as error:
             raise ToolError(
                 f"the arguments of {tool.name} are not valid JSON ({error})",
                 advice="write them again as one JSON object",
             ) from error
-        if not isinstance(decoded, dict):
-            raise ToolError(
-                f"the arguments of {tool.name} must be a JSON object, not {_kind(decoded)}",
-                advice="write them again as one JSON object",
-                shown=f"the model called {tool.name} with wrong arguments",
-            )
         if isinstance(tool, SchemaTool):
             mistakes = tool.mistakes(decoded)
             if mistakes:

@@ -128,7 +128,7 @@ def test_an_unknown_tool_is_answered_with_those_there_are(user: ToolUser) -> Non
         user.tools.get("xyzzy")
 
 
-@pytest.mark.parametrize("text", ["{", '{"path": "a",}', '{"path": "\\ud800"}', "[" * 100_000])
+@pytest.mark.parametrize("text", ["{", '{"path": "a"', '{"path": "\\ud800"}', "[" * 100_000])
 def test_arguments_that_are_not_json_are_refused(user: ToolUser, text: str) -> None:
     assert "are not valid JSON" in refusal(user, "read", text)
 
