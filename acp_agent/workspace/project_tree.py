@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
+import time
 from collections.abc import Iterable, Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from acp_agent.errors import WorkspaceError
@@ -14,25 +15,34 @@ from acp_agent.workspace.search import list_files
 
 LINES = 40
 CHARACTERS = 1_500
-_FILES = 20_000  # names that are looked at
-_SECONDS = 0.15
+_FILES = 60_000  # names that are looked at
+_SECONDS = 0.12
+_INCOMPLETE = "… (incomplete: the project is large)"
 _NAME = 60  # characters of a name
 _IN_FOLDER = 8  # entries that are shown of a folder on the next level
-# Named by nobody who lists a project for others; hidden files are left out as well.
-_SECRETS = ("*.key", "*.kdbx", "*.p12", "*.pem", "*.pfx", "*credential*", "*secret*", "id_*")
+# Hidden, or named like a key or a list of secrets.
+_LEFT_OUT = re.compile(
+    r"\..*|.*\.(key|kdbx|p12|pem|pfx)|.*(credential|secret).*|id_(rsa|dsa|ecdsa|ed25519).*",
+    re.IGNORECASE,
+)
 _MARKUP = re.compile(r"[`<>\"]")  # what could end the place that a name is quoted in
 
 
-async def project_tree(folder: Path) -> str:
-    """Return the files below a folder that are not ignored, hidden or secret; "" if there are none.
+async def project_tree(folder: Path) -> str | None:
+    """Return the files below a folder that are not ignored, hidden or secret; None: not known.
 
     Takes a fraction of a second, and leaves out what is not found in that time.
     """
     try:
+        began = time.monotonic()
         names = await list_files(folder, limit=_FILES, timeout=_SECONDS, partial=True)
+        late = time.monotonic() - began >= _SECONDS
     except WorkspaceError:  # a listing is a convenience
-        return ""
-    return draw_tree(map(os.fsdecode, names), complete=len(names) < _FILES)
+        return None
+    complete = not late and len(names) <= _FILES
+    if not names and not complete:
+        return None
+    return await asyncio.to_thread(draw_tree, map(os.fsdecode, names), complete=complete)
 
 
 def safe_name(name: str, limit: int = _NAME) -> str:
@@ -55,28 +65,29 @@ def draw_tree(names: Iterable[str], *, complete: bool = True) -> str:
 
     Args:
         names: the files.
-        complete: whether those are all; else folders are shown without the number of files.
+        complete: whether those are all; else folders are shown without the number of files, and
+            the tree says that more may be missing.
     """
     top = _Folder()
     for name in names:
         parts = name.split("/")
-        if not any(map(_is_left_out, parts)):
+        if not any(map(_LEFT_OUT.fullmatch, parts)):
             _add(top, parts)
-    blocks = [[line] for line in _lines(top, LINES, "", complete)]
-    order = sorted(top.folders)[: len(blocks)]
-    left = LINES - len(blocks)
-    room = CHARACTERS - sum(len(line) + 1 for (line,) in blocks)
+    blocks = [[line] for line in _lines(top, LINES - 1, "", complete)]
+    cut = len(top.folders) + len(top.files) > len(blocks)
+    order = sorted(top.folders)[: len(blocks) - cut]
+    left = LINES - 1 - len(blocks)
+    room = CHARACTERS - len(_INCOMPLETE) - sum(len(line) + 1 for (line,) in blocks)
     for name in sorted(order, key=lambda one: -top.folders[one].count):
         lines = _lines(top.folders[name], _IN_FOLDER, "  ", complete)
         size = sum(len(line) + 1 for line in lines)
         if len(lines) <= left and size <= room:
             blocks[order.index(name)] += lines
             left, room = left - len(lines), room - size
-    return "\n".join(line for block in blocks for line in block)[:CHARACTERS]
-
-
-def _is_left_out(name: str) -> bool:
-    return name.startswith(".") or any(fnmatchcase(name.lower(), one) for one in _SECRETS)
+    lines = [line for block in blocks for line in block]
+    if lines and not complete:
+        lines.append(_INCOMPLETE)
+    return "\n".join(lines)[:CHARACTERS]
 
 
 def _add(folder: _Folder, parts: Sequence[str]) -> None:
