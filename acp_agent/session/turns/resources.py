@@ -258,6 +258,8 @@ class SessionResources:
             await asyncio.sleep(WARM_UP_SECONDS)
             self._core.state.catch_up()
             await self._tools.get()
+            if self._core.state.system_prompt_is_due:
+                self.environment.start()
             await self.driver(self._core.settings.model)
         finally:
             start_up.is_over()
