@@ -51,8 +51,12 @@ def _lines(change: Callable[[str], str]) -> Callable[[str], str]:
 
 def _dedent(text: str) -> str:
     """Without the indentation that all lines share."""
+    return _lines(lambda line: line[_margin(text) :])(text)
+
+
+def _margin(text: str) -> int:
     widths = [len(line) - len(line.lstrip(" \t")) for line in text.split("\n") if line.strip()]
-    return _lines(lambda line: line[min(widths, default=0) :])(text)
+    return min(widths, default=0)
 
 
 def _leading(wanted: str, other: str) -> Callable[[str], str]:
@@ -136,25 +140,30 @@ def trials(seed: int, count: int) -> Iterator[Trial]:
         for _ in range(_TRIES):
             path = chance.choice(files)
             text = texts.setdefault(path, path.read_text("utf-8", "replace").replace("\r", ""))
+            unit = "    " if path.suffix == ".py" else "  "
             if chance.random() < 0.1:  # few of these files are indented with tabs
-                text = _leading("    ", "\t")(text)
-            trial = _trial(chance, path, text, slip)
+                text, unit = _leading(unit, "\t")(text), "\t"
+            trial = _trial(chance, path, text, unit, slip)
             if trial is not None:
                 made += 1
                 yield trial
                 break
 
 
-def _trial(chance: random.Random, path: Path, text: str, slip: str) -> Trial | None:
+def _trial(chance: random.Random, path: Path, text: str, unit: str, slip: str) -> Trial | None:
     lines = [line + "\n" for line in text.split("\n")]
     start = chance.randrange(len(lines))
     old = "".join(lines[start : start + chance.choice((1, 1, 2, 3, 5, 8, 12))])
     if not old.strip() or text.count(old) != 1:
         return None
-    new = _change(chance, old)
+    new = _change(chance, old, unit)
     slipped_old, slipped_new = SLIPS[slip](old), SLIPS[slip](new)
     if new == old or (slipped_old == old and slip != "none") or slipped_old == slipped_new:
         return None
+    if slip == "dedented" and _margin(old) != _margin(new):
+        return None  # no longer one shift for both
+    if _levels(slipped_new) < _levels(new) and "\n" in slipped_new.strip():
+        return None  # two levels became one: nobody can know
     intended = text.replace(old, new)
     digest = hashlib.sha256(text.encode()).hexdigest()
     file = TextFile(path=str(path), text=text, digest=digest)
@@ -170,10 +179,10 @@ def _trial(chance: random.Random, path: Path, text: str, slip: str) -> Trial | N
     return Trial(slip, path, slipped_old, slipped_new, intended, found, result)  # type: ignore[arg-type]  # mypy joins the literals to a string
 
 
-def _change(chance: random.Random, old: str) -> str:
+def _change(chance: random.Random, old: str, unit: str) -> str:
     """A change as models make them: a word, a line more, a line less, a block within another."""
     lines = old.splitlines(keepends=True)
-    at = chance.randrange(len(lines))
+    at = chance.choice([at for at, line in enumerate(lines) if line.strip()])
     line = lines[at]
     indent = line[: len(line) - len(line.lstrip(" \t"))]
     match chance.randrange(4):
@@ -184,8 +193,14 @@ def _change(chance: random.Random, old: str) -> str:
         case 2:
             lines.insert(at, f"{indent}added = 1\n")
         case _:
-            lines.insert(at + 1, f"{indent}if added:\n{indent}    more = 2\n")
+            lines.insert(at + 1, f"{indent}if added:\n{indent}{unit}more = 2\n")
     return "".join(lines)
+
+
+def _levels(text: str) -> int:
+    """How many different indentations a text has."""
+    lines = (line for line in text.split("\n") if line.strip())
+    return len({line[: len(line) - len(line.lstrip(" \t\u00a0"))] for line in lines})
 
 
 def main(arguments: list[str]) -> int:
