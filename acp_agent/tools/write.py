@@ -11,6 +11,7 @@ from acp_agent.content import JsonObject
 from acp_agent.errors import MissingFileError
 from acp_agent.events import ToolKind
 from acp_agent.tools.base import Outcome, Prepared, Progress, path_argument
+from acp_agent.tools.editing.placeholders import refuse_placeholder
 from acp_agent.tools.editing.replace import Edited
 from acp_agent.tools.file_changes import (
     Change,
@@ -50,6 +51,7 @@ class WriteTool(FileTool[WriteParams]):
         except MissingFileError:
             before = None
         text = params.content.removeprefix(BYTE_ORDER_MARK)
+        await asyncio.to_thread(refuse_placeholder, text, before.text if before else "")
         line = await asyncio.to_thread(_first_difference, before.text, text) if before else 1
         change = Change(
             asked=params.path,

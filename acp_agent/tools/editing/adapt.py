@@ -40,7 +40,7 @@ def adapt(match: Match, new: str) -> str:
         is_end = index == len(lines) - 1
         if source is None:
             body = "".join(style.apply(line.units, range(len(line.units))))
-            result.append(_indent(match, line, index) + body + line.trailing)
+            result.append(style.indent(_indent(match, line, index)) + body + style.trailing(line))
             continue
         old, file = match.old[source], match.file[source]
         if index == 0 and match.inside:
@@ -48,7 +48,7 @@ def adapt(match: Match, new: str) -> str:
         elif line.indent == old.indent:
             indent = file.indent
         else:
-            indent = _indent(match, line, index)
+            indent = style.indent(_indent(match, line, index))
         trailing = file.trailing if line.trailing == old.trailing else line.trailing
         if is_end and (line.trailing == old.trailing or source == len(match.old) - 1):
             trailing = ""  # it is after the place, and stays
@@ -153,15 +153,25 @@ class _Style:
         self._by_place: dict[tuple[str, str, str], set[str]] = {}
         self._by_char: dict[str, set[str]] = {}
         entities: set[bool] = set()
+        ends: dict[str, set[str]] = {}
         for old, file in zip(match.old, match.file, strict=True):
+            if old.units and old.trailing:
+                ends.setdefault(old.trailing, set()).add(file.trailing)
             for index, (unit, other) in enumerate(zip(old.units, file.units, strict=True)):
-                if unit.form not in "'\"-<>&":
+                if unit.form not in "'\"-<>& \u2026":
                     continue
                 place = (unit.raw, *_around(old.units, index))
                 self._by_place.setdefault(place, set()).add(other.raw)
                 self._by_char.setdefault(unit.raw, set()).add(other.raw)
                 if is_entity(unit.raw):
                     entities.add(is_entity(other.raw))
+        self._no_ends = {old for old, found in ends.items() if found == {""}}
+        self._plain_spaces = all(
+            form.isascii()
+            for char, forms in self._by_char.items()
+            if char.isspace()
+            for form in forms
+        )
         self._unescape = entities == {False}
         escaped = [is_entity(form) for char in _ESCAPED for form in self._by_char.get(char, ())]
         self._escape = bool(escaped) and all(escaped)
@@ -171,7 +181,28 @@ class _Style:
         for index in places:
             yield self._form(units[index], *_around(units, index))
 
+    def trailing(self, line: Line) -> str:
+        """The white space at the end of a new line: none of what only `old` has."""
+        return "" if line.trailing in self._no_ends else line.trailing
+
+    def indent(self, raw: str) -> str:
+        """The indentation of a new line, with plain spaces where only `old` has others."""
+        return " " * len(raw) if self._plain_spaces and not raw.isascii() else raw
+
+    def _space(self, raw: str) -> str:
+        known = self._by_char.get(raw, set())
+        if any("\t" in form for form in known) and known != {raw}:
+            if len(known) > 1:
+                raise UnclearError(
+                    "the file has tabs within lines where `old` has spaces, and `new` is unclear",
+                    advice="write the tabs in both",
+                )
+            return next(iter(known))
+        return " " * len(raw) if self._plain_spaces and not raw.isascii() else raw
+
     def _form(self, unit: Unit, before: str, after: str) -> str:
+        if unit.form == " ":
+            return self._space(unit.raw)
         forms = self._by_place.get((unit.raw, before, after), set())
         if len(forms) == 1:
             return next(iter(forms))

@@ -13,7 +13,7 @@ import re
 import unicodedata
 from typing import Literal, NamedTuple
 
-Kind = Literal["spaces", "unicode", "quotes", "dashes", "entities", "tabs"]
+Kind = Literal["spaces", "unicode", "quotes", "dashes", "dots", "entities", "tabs"]
 
 _SPACES = " \t\f\v\xa0\u1680\u2000-\u200a\u202f\u205f\u3000"
 _INVISIBLE = "\xad\u200b\u2060\ufeff"
@@ -25,11 +25,12 @@ _FORMS = {
 _TABLE = {ord(char): form for form, chars in _FORMS.items() for char in chars}
 _ENTITY = r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]\w{1,31});"
 _UNIT = re.compile(
-    rf"(?P<space>(?:[{_SPACES}]|&nbsp;|&#160;|&#[xX][aA]0;)+)|(?P<entity>{_ENTITY})|.", re.DOTALL
+    rf"(?P<space>(?:[{_SPACES}]|&nbsp;|&#160;|&#[xX][aA]0;)+)|(?P<entity>{_ENTITY})|\.\.\.|.",
+    re.DOTALL,
 )
 _LINE = re.compile(rf"([{_SPACES}]*)(.*?)[{_SPACES}]*", re.DOTALL)
 _RUN = re.compile(rf"[{_SPACES}]+")
-_SPECIAL = re.compile(f"[{_INVISIBLE}{''.join(_FORMS.values())}]|{_ENTITY}")
+_SPECIAL = re.compile(rf"[{_INVISIBLE}{''.join(_FORMS.values())}]|\.\.\.|{_ENTITY}")
 
 
 class Unit(NamedTuple):
@@ -65,15 +66,19 @@ def parse(text: str) -> Line:
 def fold(text: str) -> str:
     """The same as `parse(text).form`, faster."""
     text = text.strip(" \t\r\f\v") if text.isascii() else text
-    if text.isascii() and "&" not in text:
+    if _is_plain(text):
         return _RUN.sub(" ", text).strip()
     if _SPECIAL.search(text) is None and unicodedata.is_normalized("NFC", text):
         return _RUN.sub(" ", text).strip(" ")
     return parse(text).form
 
 
+def _is_plain(text: str) -> bool:
+    return text.isascii() and "&" not in text and "..." not in text
+
+
 def _units(body: str) -> tuple[Unit, ...]:
-    if body.isascii() and "&" not in body:
+    if _is_plain(body):
         return tuple(Unit(one, " " if one[0] in " \t\f\v" else one) for one in _ascii(body))
     units: list[Unit] = []
     hidden = ""
@@ -111,7 +116,7 @@ def _ascii(body: str) -> list[str]:
 
 
 def _form(char: str) -> str:
-    return unicodedata.normalize("NFC", char).translate(_TABLE)
+    return "\u2026" if char == "..." else unicodedata.normalize("NFC", char).translate(_TABLE)
 
 
 def is_entity(raw: str) -> bool:
@@ -137,4 +142,6 @@ def difference(one: Unit, other: Unit) -> Kind | None:
         return "entities"
     if one.form in "'\"":
         return "quotes"
+    if one.form == "\u2026":
+        return "dots"
     return "dashes" if one.form == "-" else "unicode"

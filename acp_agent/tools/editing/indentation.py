@@ -8,6 +8,7 @@ from itertools import pairwise
 
 _TAB = 4  # columns that a tab counts for when it is compared with spaces
 _STEPS = (2, 3, 4, 8)  # usual widths of a level
+_DEEP = 8  # rather two levels at once than one
 
 
 class Indentation:
@@ -32,17 +33,16 @@ class Indentation:
         self._tabs = any("\t" in new for new in known.values()) or (
             not any(known.values()) and _uses_tabs(file)
         )
-        same_kind = self._tabs == any("\t" in one for one in text)
-        self._old_step, self._new_step = _step(text), _TAB if self._tabs else _file_step(file)
-        shifts = {new - old for old, new in pairs}
-        if len(pairs) > 1 and len(shifts) == 1 and same_kind:
-            self._old_step = self._new_step  # the levels are equally wide
-        elif len(pairs) > 1 and self._old_step and self._new_step:
-            levels = {new * self._old_step - old * self._new_step for old, new in pairs}
-            if len(levels) != 1:
-                self._old_step = None  # no rule for a depth that is not known
-        elif len(pairs) > 1:
-            self._old_step = None
+        old_step, new_step = _step(text), _TAB if self._tabs else _file_step(file)
+        self._shift = _common_shift(known)
+        if len(known) == 1 and old_step not in (None, new_step):
+            # A level is wider in one than in the other, or a line is two levels deeper at once.
+            ((old, new),) = pairs
+            if old_step != _DEEP or (old and new and old * new_step == new * old_step):
+                self._shift = None
+        self._steps = (old_step, new_step) if old_step else None
+        if old_step and len({new * old_step - old * new_step for old, new in pairs}) > 1:
+            self._steps = None  # no rule for a depth that is not known
 
     def convert(self, indent: str) -> str | None:
         """The indentation of the file for one of the call; None: that cannot be told."""
@@ -51,19 +51,42 @@ class Indentation:
         columns = _columns(indent)
         if columns in self._columns:
             return self._columns[columns]
-        if not self._old_step or not self._new_step:
+        if self._shift is not None:
+            taken, added = self._shift
+            converted = added + indent[len(taken) :] if indent.startswith(taken) else None
+        else:
+            converted = self._scaled(columns)
+        # A line at the margin may be meant to stay there.
+        return converted if columns or not converted else None
+
+    def _scaled(self, columns: int) -> str | None:
+        if self._steps is None:
             return None
+        old_step, new_step = self._steps
         below = [one for one in self._columns if one < columns]
         nearest = max(below) if below else min(self._columns)
         base = self._columns[nearest]
-        levels, rest = divmod(abs(columns - nearest), self._old_step)
-        distance = levels * self._new_step + rest
+        levels, rest = divmod(abs(columns - nearest), old_step)
+        distance = levels * new_step + rest
         if columns > nearest:
             return base + ("\t" * levels + " " * rest if self._tabs else " " * distance)
         width = _columns(base) - distance
         if width < 0:
             return None
         return "\t" * (width // _TAB) + " " * (width % _TAB) if self._tabs else " " * width
+
+
+def _common_shift(known: Mapping[str, str]) -> tuple[str, str] | None:
+    """What is to be taken off the beginning of each indentation, and put there."""
+    shifts = set()
+    for old, new in known.items():
+        if new.endswith(old):
+            shifts.add(("", new[: len(new) - len(old)]))
+        elif old.endswith(new):
+            shifts.add((old[: len(old) - len(new)], ""))
+        else:
+            return None
+    return shifts.pop() if len(shifts) == 1 else None
 
 
 def _columns(indent: str) -> int:

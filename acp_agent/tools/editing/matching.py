@@ -16,12 +16,14 @@ from acp_agent.tools.editing.folding import Line, difference, fold, parse
 from acp_agent.tools.editing.indentation import Indentation
 
 _MOST = 1_000  # places that are looked at
+_NAMED = 10  # lines in an error
 _LEVELS = {
     "line ends": 1,
     "spaces": 1,
     "unicode": 1,
     "quotes": 2,
     "dashes": 2,
+    "dots": 2,
     "entities": 2,
     "tabs": 3,
     "indentation": 3,
@@ -32,6 +34,7 @@ _NAMES = {
     "unicode": "Unicode forms",
     "quotes": "quotation marks",
     "dashes": "dashes",
+    "dots": "ellipses",
     "entities": "HTML entities",
     "tabs": "tabs or spaces within lines",
     "indentation": "indentation",
@@ -101,6 +104,16 @@ class FoldedText:
     def line_start(self, index: int) -> int:
         """Where a line begins."""
         return self._raw_starts[index]
+
+    def lines_with_words(self, old: str) -> list[int]:
+        """The lines, from 1, where the words of `old` begin, however they are spaced."""
+        key = "\n".join(fold(line) for line in old.strip("\n").split("\n"))
+        lines: list[int] = []
+        at = self._folded.find(key)
+        while at >= 0 and len(lines) < _NAMED and re.search(r"\w", key):
+            lines.append(bisect.bisect_right(self._starts, at))
+            at = self._folded.find(key, at + 1)
+        return lines
 
     def find(self, wanted: Wanted) -> list[Match]:
         """The places with the fewest kinds of differences."""

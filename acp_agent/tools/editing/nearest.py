@@ -110,7 +110,8 @@ def _nearest(lines: list[str], wanted: list[str]) -> int | None:
         anchor = min(common, key=lambda line: (times[line], -len(line), line))
         return max(0, stripped.index(anchor) - targets.index(anchor))
     longest = max(targets, key=len)
-    close = _closest(longest, _candidates(stripped, longest))
+    candidates = _candidates(stripped, longest)
+    close = _closest(longest, candidates) or _containing(longest, candidates)
     return None if close is None else max(0, stripped.index(close) - targets.index(longest))
 
 
@@ -125,6 +126,14 @@ def _closest(wanted: str, lines: list[str]) -> str | None:
         if matcher.quick_ratio() > best and (likeness := matcher.ratio()) > best:
             best, closest = likeness, line
     return closest
+
+
+def _containing(wanted: str, lines: list[str]) -> str | None:
+    """The longer line that has nearly all of the wanted one in it."""
+    parts = _trigrams(wanted)
+    shared = {line: len(parts & _trigrams(line)) for line in lines}
+    best = max(shared, key=shared.__getitem__, default=None)
+    return best if best is not None and shared[best] > _LIKENESS * len(parts) else None
 
 
 def _candidates(lines: list[str], wanted: str) -> list[str]:

@@ -30,7 +30,7 @@ _CHARS = {"n": "\n", "r": "\r", "t": "\t"}
 _STRING = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'")
 _MOST = 24  # readings of one call
 
-Reader = Callable[[Wanted], "Wanted | None"]
+Reader = Callable[[Wanted], "Wanted | list[Wanted] | None"]
 
 
 def readings(old: str, new: str) -> list[Wanted]:
@@ -39,8 +39,8 @@ def readings(old: str, new: str) -> list[Wanted]:
     for read in _READERS:
         for one in list(found):
             other = read(one)
-            if other is not None and len(found) < _MOST:
-                found.append(other)
+            more = other if isinstance(other, list) else [other] if other else []
+            found.extend(more[: _MOST - len(found)])
     return sorted(found, key=lambda one: len(one.notes))
 
 
@@ -90,7 +90,8 @@ def _without_fence(wanted: Wanted) -> Wanted | None:
     return _replace(wanted, "a code fence", old["text"], text, starts_line=True, ends_line=True)
 
 
-def _without_numbers(wanted: Wanted) -> Wanted | None:
+def _without_numbers(wanted: Wanted) -> list[Wanted]:
+    found: list[Wanted] = []
     end = "\n" if wanted.old.endswith("\n") else ""
     text = wanted.old.removesuffix("\n")
     for index, pattern in enumerate(_NUMBERS):
@@ -104,16 +105,19 @@ def _without_numbers(wanted: Wanted) -> Wanted | None:
                 continue
             new = wanted.new
         first = pattern.match(text)
-        return _replace(
-            wanted,
-            "line numbers",
-            old + end,
-            new,
-            starts_line=True,
-            ends_line=True,
-            line=int(first[1]) if first and not is_sure and "\n" not in text else None,
+        line = int(first[1]) if first and not is_sure and "\n" not in text else None
+        found.append(
+            _replace(
+                wanted,
+                "line numbers",
+                old + end,
+                new,
+                starts_line=True,
+                ends_line=True,
+                line=line,
+            )
         )
-    return None
+    return found
 
 
 def _strip_numbers(text: str, pattern: re.Pattern[str], *, every: bool) -> str | None:

@@ -12,6 +12,7 @@ from acp_agent.errors import ToolError
 from acp_agent.tools.editing.adapt import adapt
 from acp_agent.tools.editing.matching import FoldedText, Match, Wanted
 from acp_agent.tools.editing.nearest import explain_absence, lines_that_differ, quote_lines
+from acp_agent.tools.editing.placeholders import refuse_placeholder
 from acp_agent.tools.editing.readings import (
     begins_in_indentation,
     is_only_form,
@@ -64,8 +65,10 @@ def apply_edits(file: TextFile, edits: Sequence[Edit], shown: str) -> Edited:
         ToolError: one of them cannot be made; the message says which, where there are several.
     """
     done: list[Edited] = []
+    original = file.text
     for number, edit in enumerate(edits, 1):
         try:
+            refuse_placeholder(edit.new, original)
             done.append(_apply(file, edit, shown))
         except ToolError as error:
             if len(edits) == 1:
@@ -111,8 +114,9 @@ def _spans(
     """
     exact = _occurrences(text, old)
     if exact and not begins_in_indentation(text, exact[0], old, new):
-        if len(exact) > 1 and not every:
-            raise _several(text, exact, shown)
+        overlaps = [exact[0], again] if (again := text.find(old, exact[0] + 1)) >= 0 else exact
+        if len(overlaps) > 1 and not every:
+            raise _several(text, exact if len(exact) > 1 else overlaps, shown)
         whole = with_line_end(old, new)
         if whole != new and all(text[:at].endswith(("\n", "")[at == 0]) for at in exact):
             return [Span(at, at + len(old), whole) for at in exact], ("the last line end of `new`",)
@@ -120,15 +124,15 @@ def _spans(
     if REPLACEMENT in old:
         raise hidden_value_error()
     folded = FoldedText(text)
-    for wanted in readings(old, new):
-        matches = folded.find(wanted)
-        if not matches:
-            continue
+    found = [(wanted, places) for wanted in readings(old, new) if (places := folded.find(wanted))]
+    if found:
+        wanted, matches = min(found, key=lambda one: (len(one[0].notes), one[1][0].level))
         if len(matches) > 1 and not every:
             raise _several(text, [match.start for match in matches], shown)
         if is_only_form(wanted):
             raise ToolError(
-                f"`old` is not in {shown} as it is, and `new` differs from it only in form",
+                f"`old` is not in {shown} as it is, and `new` differs only in form; "
+                "nothing would change",
                 advice=f"give `old` exactly; {quote_lines(text, matches[0].first, old)}",
             )
         spans = [_adapted(folded, match, wanted) for match in matches]
@@ -136,7 +140,11 @@ def _spans(
         if not spans:
             raise ToolError(f"{shown} has the new text already; nothing would change")
         return spans, (*wanted.notes, *matches[0].notes)
-    raise ToolError(f"the text to replace is not in {shown}", advice=explain_absence(text, old))
+    advice = explain_absence(text, old)
+    if lines := folded.lines_with_words(old):
+        numbers = ", ".join(str(line) for line in lines)
+        advice = f"its words are in line {numbers}, indented or spaced otherwise; {advice}"
+    raise ToolError(f"the text to replace is not in {shown}", advice=advice)
 
 
 def _adapted(folded: FoldedText, match: Match, wanted: Wanted) -> Span:
