@@ -148,13 +148,13 @@ class Context:
         """Whether the last message is the user's own and no model was sent it."""
         return self._has_new_message and self.has_unanswered_message
 
-    def has_instruction(self, path: str, text: str) -> bool:
-        """Return whether the model is sent an instruction file, or its text from another file.
+    def has_instruction(self, path: str, text: str | None) -> bool:
+        """Return whether the model is sent an instruction file, or a text from another one.
 
         One that was summarised, left out or rewound is not sent any more.
         """
         system = self.system_prompt or ""
-        if f"## {path}\n" in system or text in system:
+        if f"## {path}\n" in system or (text is not None and text in system):
             return True
         return any(
             (path == known or text == known_text) and self._is_sent(index, known, known_text)

@@ -43,14 +43,15 @@ class FolderInstructions:
         for path in paths:
             root = next((root for root in roots if path.is_relative_to(root)), None)
             if root is not None and path.is_file():
-                found += map(self._clean, added_instructions(path, root, self._is_known).found)
+                added = map(self._clean, added_instructions(path, root, self._is_known).found)
+                found += [one for one in added if not self._is_known(one.path, one.text)]
         return list(dict.fromkeys(found))
 
-    def _is_known(self, one: Instruction) -> bool:
-        one = self._clean(one)
-        if any(one.path == added.path or one.text == added.text for added in self._added):
+    def _is_known(self, path: Path, text: str | None = None) -> bool:
+        """Whether the model has an instruction file, or its text from another one."""
+        if any(path == one.path or text == one.text for one in self._added):
             return True
-        return self._turn.journal.context.has_instruction(str(one.path), one.text)
+        return self._turn.journal.context.has_instruction(str(path), text)
 
     def _clean(self, one: Instruction) -> Instruction:
         """The instruction as it may be sent: without secrets, and with nothing hidden in it."""

@@ -108,9 +108,7 @@ def read_instructions(cwd: Path, user_file: Path) -> Instructions:
     return collected.instructions()
 
 
-def added_instructions(
-    path: Path, root: Path, known: Callable[[Instruction], bool]
-) -> Instructions:
+def added_instructions(path: Path, root: Path, known: Callable[[Path], bool]) -> Instructions:
     """Return the instructions for a file that are not known yet, from the most general on.
 
     Those are the ones of its folder and of all folders above it in the project, and rules whose
@@ -119,14 +117,14 @@ def added_instructions(
     Args:
         path: the file, resolved.
         root: the folder of the session that it lies in, resolved.
-        known: whether the model has an instruction already.
+        known: whether the model has an instruction file already; it is not read again.
     """
     top = find_repository(root) or root
     if not path.is_relative_to(top) or not _table().packages.isdisjoint(
         path.relative_to(root).parts
     ):
         return Instructions(())
-    collected = _Collected(lambda one: one.path == path or known(one))
+    collected = _Collected(lambda one: one == path or known(one))
     reader = _Reader(top, trusted_owners(top, root))
     for folder in reversed(path.parents):
         if folder.is_relative_to(top):
@@ -161,7 +159,7 @@ class _Reader:
 class _Collected:
     """Instructions in the order in which they are found; the same text counts once."""
 
-    def __init__(self, known: Callable[[Instruction], bool] = lambda _: False) -> None:
+    def __init__(self, known: Callable[[Path], bool] = lambda _: False) -> None:
         self._known = known
         self._found: dict[str, Instruction] = {}
         self._refused: list[tuple[Path, str]] = []
@@ -181,18 +179,20 @@ class _Collected:
         """Take the instructions of a folder, and its rules for a file that is `touched`."""
         table = _table()
         first = folder / table.first
-        if self.take(first, partial(reader.read, first)):
+        if self._known(first) or self.take(first, partial(reader.read, first)):
             return
         for file in table.files:
             path = folder / file.path
-            if path.is_dir():
-                continue  # .clinerules may be a file, or a folder of rules
+            if self._known(path) or path.is_dir():  # .clinerules may be a folder of rules
+                continue
             text = self.take(path, partial(reader.read, path))
             if file.imports:
                 for imported, content in imported_files(text, path, reader.imported):
                     self._add(imported, content)
         for rules in table.rules:
             for path in _rule_files(folder / rules.folder, rules.suffix):
+                if self._known(path):
+                    continue
                 content = self._read(path, partial(reader.read, path))
                 rule = parse_rule(content, otherwise=rules.otherwise)
                 matching = (
@@ -204,14 +204,13 @@ class _Collected:
                     self._add(path, rule.text)
 
     def _add(self, path: Path, text: str) -> None:
-        one = Instruction(path, text)
-        if not text or text in self._found or self._known(one):
+        if not text or text in self._found or self._known(path):
             return
         if len(text) > self._room:
             _log.warning("%s is not used: the instructions are too long together", path)
             return
         self._room -= len(text)
-        self._found[text] = one
+        self._found[text] = Instruction(path, text)
 
     def _read(self, path: Path, read: Callable[[], bytes]) -> str:
         try:
