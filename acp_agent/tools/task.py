@@ -24,8 +24,8 @@ class TaskParams(ToolParams):
     """The task tool's parameters."""
 
     agent: Annotated[str, Field(min_length=1, description="Which agent.")]
-    title: Annotated[str, Field(min_length=1, description="The task in three to six words.")]
     task: Annotated[str, Field(min_length=1, description="The task, with all that it needs.")]
+    title: Annotated[str, Field(description="The task in three to six words.")] = ""
 
 
 class TaskTool(Tool[TaskParams]):
@@ -57,7 +57,7 @@ class TaskTool(Tool[TaskParams]):
 
     def title(self, arguments: JsonObject) -> str:
         """For instance "explore: Find the parser"."""
-        said = [arguments.get("agent"), arguments.get("title")]
+        said = [arguments.get("agent"), arguments.get("title") or arguments.get("task")]
         return (
             first_line(": ".join(one for one in said if isinstance(one, str)), _TITLE) or self.name
         )
@@ -78,4 +78,5 @@ class TaskTool(Tool[TaskParams]):
         )
 
     async def _run(self, params: TaskParams, progress: Progress) -> Outcome:
-        return await self._delegate(params.agent, params.title, params.task, progress)
+        title = params.title or first_line(params.task, _TITLE)
+        return await self._delegate(params.agent, title, params.task, progress)
