@@ -27,6 +27,7 @@ from acp_agent.tools.base import (
 from acp_agent.tools.glob import relative_pattern
 from acp_agent.tools.quoting import code_block, code_span, first_line, shorten
 from acp_agent.workspace.file_io import display_path, file_kind
+from acp_agent.workspace.folder_listing import suggest_existing
 from acp_agent.workspace.search import FoundLines, count_lines, find_lines
 
 LINES_SHOWN = 400
@@ -78,7 +79,10 @@ class GrepTool(Tool[GrepParams]):
         kind = file_kind(place)
         if kind is None:
             shown = display_path(place, self.workspace.files.roots[0])
-            raise ToolError(f"there is no {shown}", advice="give a file or a folder in `path`")
+            near = suggest_existing(place, self.workspace.files.roots[0])
+            raise ToolError(
+                f"there is no {shown}", advice=f"give a file or a folder in `path`: {near}"
+            )
         if kind == "other":
             raise ToolError(
                 "the path is a pipe, a socket or a device", advice="give a file or a folder"

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import os
-from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -13,14 +10,12 @@ from acp_agent.content import JsonObject, text_part
 from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
 from acp_agent.permissions.access import ReadAccess
-from acp_agent.platform.nofollow import listed_folder
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams, path_argument
 from acp_agent.tools.quoting import code_block, shorten
 from acp_agent.workspace.file_io import display_name, display_path, file_kind
-from acp_agent.workspace.folder_listing import Entry, list_folder
+from acp_agent.workspace.folder_listing import Entry, list_folder, suggest_existing
 
 ENTRIES_SHOWN = 500
-_NAMES = 2_000  # that are compared with the name of a folder that does not exist
 SHOWN_LIMIT = 10_000  # characters that the user is shown
 
 
@@ -51,7 +46,9 @@ class ListTool(Tool[ListParams]):
         shown = display_path(folder, roots[0])
         kind = file_kind(folder)
         if kind is None:
-            raise ToolError(f"there is no folder {shown}", advice=_instead(folder, roots[0]))
+            raise ToolError(
+                f"there is no folder {shown}", advice=suggest_existing(folder, roots[0])
+            )
         if kind != "folder":
             raise ToolError(f"{shown} is a file", advice="use `read`")
 
@@ -72,17 +69,6 @@ class ListTool(Tool[ListParams]):
             run=run,
             access=ReadAccess(paths=(str(folder),)),
         )
-
-
-def _instead(folder: Path, cwd: Path) -> str:
-    """What to list in the place of a folder that does not exist: one that is there. Blocks."""
-    above = next(parent for parent in folder.parents if parent.is_dir())
-    with listed_folder(above) as descriptor, os.scandir(descriptor) as entries:
-        names = [entry.name for _, entry in zip(range(_NAMES), entries, strict=False)]
-    near = difflib.get_close_matches(folder.name, names, n=1, cutoff=0.6)
-    if near and above == folder.parent:
-        return f"did you mean {display_path(above / near[0], cwd)}?"
-    return f"list {display_path(above, cwd)} to see what there is"
 
 
 def _row(entry: Entry) -> str:

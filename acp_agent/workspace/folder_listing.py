@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import difflib
 import os
 import stat
 from collections import Counter
@@ -14,9 +15,11 @@ from msgspec import Struct
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 from acp_agent.platform.nofollow import listed_folder, open_last
+from acp_agent.workspace.file_io import display_path
 from acp_agent.workspace.search import list_files
 
 _HIDDEN = frozenset({".git", ".hg", ".svn", ".jj"})
+_NAMES = 2_000  # that are compared with the name of one that does not exist
 _LOOKS = 200  # entries looked at to tell an empty folder from one whose files are all ignored
 
 
@@ -49,6 +52,22 @@ async def list_folder(folder: Path, *, depth: int, limit: int) -> FolderListing:
     """
     names = await list_files(folder)
     return await asyncio.to_thread(_list, folder, names, depth, limit)
+
+
+def suggest_existing(path: Path, cwd: Path) -> str:
+    """Return what the model may have meant by a path that does not exist. Blocks.
+
+    Args:
+        path: a resolved path below a folder of the session.
+        cwd: the folder that paths are shown relative to.
+    """
+    above = next(parent for parent in path.parents if parent.is_dir())
+    with listed_folder(above) as descriptor, os.scandir(descriptor) as entries:
+        names = [entry.name for _, entry in zip(range(_NAMES), entries, strict=False)]
+    near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.6)
+    if near and above == path.parent:
+        return f"did you mean {display_path(above / near[0], cwd)}?"
+    return f"list {display_path(above, cwd)} to see what there is"
 
 
 def _list(folder: Path, names: list[bytes], depth: int, limit: int) -> FolderListing:

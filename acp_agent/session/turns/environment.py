@@ -18,6 +18,7 @@ from acp_agent.permissions.paths import CommandContext
 from acp_agent.permissions.read_only import runs_no_program
 from acp_agent.platform.posix import find_shell
 from acp_agent.session.core import SessionCore
+from acp_agent.workspace.file_io import display_name
 from acp_agent.workspace.git_repositories import GitRepositories
 from acp_agent.workspace.git_status import GitStatus, git_status
 from acp_agent.workspace.project_tree import project_tree, safe_name
@@ -115,9 +116,11 @@ def describe(
         tree: the files of the project; "" if there are none, None if they are not known.
     """
     cwd, *further = folders
-    lines = [f"Working folder: {cwd}"]
+    lines = [f"Working folder: {display_name(str(cwd))}"]
     if further:
-        lines.append("Further folders: " + ", ".join(map(str, further)))
+        lines.append(
+            "Further folders: " + ", ".join(display_name(str(folder)) for folder in further)
+        )
     lines += [
         f"System: {system}",
         f"Shell: {Path(find_shell(None)).name}",
