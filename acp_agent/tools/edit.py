@@ -21,6 +21,7 @@ from acp_agent.tools.file_changes import (
     count_lines,
     prepare_change,
 )
+from acp_agent.tools.notebooks.cells import is_notebook
 from acp_agent.workspace.file_io import TextFile, text_file
 
 
@@ -85,6 +86,10 @@ class EditTool(FileTool[EditParams]):
             before = None
 
         def redo(file: TextFile) -> Edited:
+            if is_notebook(path.name):
+                from acp_agent.tools.notebooks.edits import edit_notebook  # noqa: PLC0415 - rare
+
+                return edit_notebook(file, params.edits, shown)
             return apply_edits(file, params.edits, shown)
 
         change = Change(

@@ -68,8 +68,9 @@ class Change(Struct, frozen=True, kw_only=True):
     @property
     def diff(self) -> DiffPart:
         """The change as the user is shown it."""
-        old = self.before.text if self.before is not None else None
-        return DiffPart(path=str(self.opened), old_text=old, new_text=self.edited.text)
+        old, new = self.edited.view or (self.before.text if self.before else "", self.edited.text)
+        old_text = old if self.before is not None else None
+        return DiffPart(path=str(self.opened), old_text=old_text, new_text=new)
 
     @property
     def location(self) -> Location:
@@ -128,8 +129,8 @@ async def apply_change(
         change, redone = await _current(change, files)
         written, note = await _make(change, files)
         wrote = await _on_disk(change.path, files)
-    before = change.before.text if change.before else ""
-    shown = "" if not change.redo else await asyncio.to_thread(changed_lines, before, written)
+    view = change.edited.view or (change.before.text if change.before else "", written)
+    shown = await asyncio.to_thread(changed_lines, *view) if change.redo else ""
     return Outcome(
         text=f"{done(change.edited)}{_REDONE if redone else ''}{note}{shown}",
         wrote=wrote,

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
+import msgspec
 from msgspec import Struct
 from pydantic import Field
 
@@ -24,8 +27,9 @@ from acp_agent.tools.base import (
     path_argument,
 )
 from acp_agent.tools.images import IMAGE_LIMIT, IMAGE_SUFFIXES, image_block, image_type
+from acp_agent.tools.notebooks.cells import is_notebook
 from acp_agent.tools.quoting import code_block, shorten
-from acp_agent.workspace.file_io import display_path, with_lf
+from acp_agent.workspace.file_io import TextFile, display_path, with_lf
 
 if TYPE_CHECKING:
     from acp_agent.tools.pdf import Page
@@ -75,6 +79,8 @@ class ReadTool(Tool[ReadParams]):
                 return await self._picture(path)
             if path.suffix.lower() == ".pdf":
                 return await self._pages(path, params)
+            if is_notebook(path.name):
+                return await self._notebook(path, params)
             return await self._lines(path, params)
 
         opened = self.workspace.files.editor_path(path)
@@ -132,8 +138,36 @@ class ReadTool(Tool[ReadParams]):
             ),
         )
 
-    async def _lines(self, path: Path, params: ReadParams) -> Outcome:
+    async def _notebook(self, path: Path, params: ReadParams) -> Outcome:
+        from acp_agent.tools.notebooks import outputs  # noqa: PLC0415 - few files are notebooks
+
         file = await self.workspace.files.read_text(path)
+        try:
+            notebook = await asyncio.to_thread(outputs.show, file.text)
+        except ToolError as error:
+            outcome = await self._lines(path, params)
+            note = f"[{error.shown}; this is its text, which `edit` and `write` can change]\n"
+            return msgspec.structs.replace(outcome, text=note + outcome.text)
+        outcome = await self._lines(
+            path, params, msgspec.structs.replace(file, text=notebook.text), notebook.outputs
+        )
+        pictures = notebook.pictures if params.line == 1 else ()
+        return msgspec.structs.replace(
+            outcome,
+            text=outputs.ADVICE + outcome.text,
+            images=pictures,
+            content=(*(outcome.content or ()), *map(ContentPart, pictures)),
+        )
+
+    async def _lines(
+        self,
+        path: Path,
+        params: ReadParams,
+        shown: TextFile | None = None,
+        after: Mapping[int, str] = MappingProxyType({}),
+    ) -> Outcome:
+        """The lines of a file, or of the text `shown` for it; some with what comes `after` them."""
+        file = shown or await self.workspace.files.read_text(path)
         part = await asyncio.to_thread(select_lines, file.text, params.line, params.limit)
         self.workspace.files.mark_seen(file)
         if not part.total:
@@ -143,7 +177,13 @@ class ReadTool(Tool[ReadParams]):
                 f"{display_path(path, self.workspace.files.roots[0])} ends with line {part.total}; "
                 f"there is no line {params.line}"
             )
-        text = part.numbered
+        rows = part.numbered.splitlines(keepends=True) if after else []
+        room = _ROOM - len(part.numbered)
+        for index, row in enumerate(rows):
+            output = after.get(params.line + index, "")[: max(0, room)]
+            room -= len(output)
+            rows[index] = row + output
+        text = "".join(rows) or part.numbered
         if part.left:
             text += f"[{part.left:,} more lines; read on with line {part.next_line}]\n"
         return Outcome(

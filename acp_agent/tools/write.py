@@ -21,6 +21,7 @@ from acp_agent.tools.file_changes import (
     count_lines,
     prepare_change,
 )
+from acp_agent.tools.notebooks.cells import is_notebook
 from acp_agent.workspace.file_io import BYTE_ORDER_MARK, with_lf, with_newline
 
 
@@ -53,13 +54,20 @@ class WriteTool(FileTool[WriteParams]):
         text = params.content.removeprefix(BYTE_ORDER_MARK)
         await asyncio.to_thread(refuse_placeholder, text, before.text if before else "")
         line = await asyncio.to_thread(_first_difference, before.text, text) if before else 1
+        edited = Edited(with_newline(text, before.newline) if before else text, line, ())
+        if is_notebook(path.name):
+            from acp_agent.tools.notebooks.edits import write_notebook  # noqa: PLC0415 - rare
+
+            old = before.text if before else ""
+            notebook = await asyncio.to_thread(write_notebook, old, text)
+            edited = notebook if notebook is not None else edited
         change = Change(
             asked=params.path,
             path=path,
             opened=files.editor_path(path),
             shown=shown,
             before=before,
-            edited=Edited(with_newline(text, before.newline) if before else text, line, ()),
+            edited=edited,
         )
         done = f"{shown} {'replaced' if before else 'created'}, {count_lines(text)}."
 

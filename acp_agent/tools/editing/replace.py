@@ -45,13 +45,15 @@ class Edited(Struct, frozen=True):
     """A file's text after its edits.
 
     `line` is where the first edit begins, from 1. `places` are the lines that were changed, each
-    place as it was and as it became, in order. `notes` say what was normalised to find them.
+    place as it was and as it became, in order. `notes` say what was normalised to find them. `view`
+    is the text before and after as it is shown, where that is not the text of the file.
     """
 
     text: str
     line: int
     places: tuple[tuple[str, str], ...]
     notes: tuple[str, ...] = ()
+    view: tuple[str, str] | None = None
 
 
 def apply_edits(file: TextFile, edits: Sequence[Edit], shown: str) -> Edited:

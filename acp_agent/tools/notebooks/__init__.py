@@ -1,0 +1,1 @@
+"""Jupyter notebooks, read and edited as the text of their cells."""

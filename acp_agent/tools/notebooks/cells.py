@@ -1,0 +1,153 @@
+"""The text of a notebook's cells, in which they are edited.
+
+Each cell is a line such as `<cell 2 id="a1b2" type="code">`, its source, and `</cell>`. A cell that
+is new has neither number nor id. Format: nbformat 4, which is the only one since 2015.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from msgspec import Struct
+
+from acp_agent.content import JsonObject
+from acp_agent.errors import ToolError
+
+TYPES = ("code", "markdown", "raw")
+_HEADER = re.compile(r'<cell(?P<number> \d+)?(?P<rest>(?: (?:id|type)="[^"]*")*) ?>')
+_ATTRIBUTE = re.compile(r'(id|type)="([^"]*)"')
+_END = "</cell>"
+
+
+class Cell(Struct, frozen=True):
+    """A cell as its text says; `number` counts from 1 and, like `id`, is missing in a new one."""
+
+    type: str
+    source: str
+    id: str | None = None
+    number: int | None = None
+
+
+class NotebookError(ToolError):
+    """A file is no notebook whose cells can be edited, or a text no cells."""
+
+
+def is_notebook(path: str) -> bool:
+    """Whether a file is a notebook by its name."""
+    return path.lower().endswith(".ipynb")
+
+
+def load(text: str) -> JsonObject:
+    """A notebook's JSON.
+
+    Raises:
+        NotebookError: it is not JSON, or no notebook of format 4.
+    """
+    try:
+        notebook: Any = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise NotebookError(f"this notebook is not valid JSON ({error})") from error
+    cells = notebook.get("cells") if isinstance(notebook, dict) else None
+    if not isinstance(cells, list) or not all(map(_is_cell, cells)):
+        raise NotebookError("this is not a notebook of format 4")
+    return dict(notebook)
+
+
+def _is_cell(cell: object) -> bool:
+    if not isinstance(cell, dict) or cell.get("cell_type") not in TYPES:
+        return False
+    source = cell.get("source")
+    return isinstance(source, str) or (
+        isinstance(source, list) and all(isinstance(line, str) for line in source)
+    )
+
+
+def source_of(cell: JsonObject) -> str:
+    """A cell's source, which the format has as a string or as a list of lines."""
+    source = cell["source"]
+    return source if isinstance(source, str) else "".join(source)
+
+
+def cells_of(notebook: JsonObject) -> list[Cell]:
+    """The cells of a loaded notebook."""
+    return [
+        Cell(cell["cell_type"], source_of(cell), _id_of(cell), number)
+        for number, cell in enumerate(notebook["cells"], 1)
+    ]
+
+
+def _id_of(cell: JsonObject) -> str | None:
+    found = cell.get("id")
+    return found if isinstance(found, str) and re.fullmatch(r"[\w-]{1,64}", found) else None
+
+
+def render(cells: list[Cell]) -> str:
+    """The text of cells.
+
+    Raises:
+        NotebookError: a cell has a line that looks like the beginning or the end of one.
+    """
+    pieces = []
+    for cell in cells:
+        if any(_is_mark(line) for line in cell.source.split("\n")):
+            raise NotebookError("a cell has a line that looks like the mark of a cell")
+        number = f" {cell.number}" if cell.number else ""
+        name = f' id="{cell.id}"' if cell.id else ""
+        source = f"{cell.source}\n" if cell.source else ""
+        pieces.append(f'<cell{number}{name} type="{cell.type}">\n{source}{_END}\n')
+    return "".join(pieces)
+
+
+def _is_mark(line: str) -> bool:
+    return line.strip() == _END or _HEADER.fullmatch(line.strip()) is not None
+
+
+def looks_like_cells(text: str) -> bool:
+    """Whether a text begins with the mark of a cell."""
+    lines = text.lstrip("\n").split("\n", 1)
+    return _HEADER.fullmatch(lines[0].strip()) is not None
+
+
+def parse(text: str) -> list[Cell]:
+    """The cells of a text.
+
+    Raises:
+        NotebookError: a cell is not closed, has an unknown type, or text is between two cells.
+    """
+    cells: list[Cell] = []
+    opened: re.Match[str] | None = None
+    lines: list[str] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        header = _HEADER.fullmatch(line.strip())
+        if header is not None and opened is None:
+            opened, lines = header, []
+        elif line.strip() == _END and opened is not None:
+            cells.append(_cell(opened, "\n".join(lines)))
+            opened = None
+        elif header is not None or line.strip() == _END:
+            raise _misplaced(f"line {number} has {line.strip()!r} where no cell may begin or end")
+        elif opened is not None:
+            lines.append(line)
+        elif line.strip():
+            raise _misplaced(f"line {number} is outside of the cells")
+    if opened is not None:
+        raise _misplaced("the last cell has no end")
+    return cells
+
+
+def _misplaced(what: str) -> NotebookError:
+    return NotebookError(
+        f"the edit breaks the notebook's cells: {what}",
+        advice=f'a cell is a line <cell type="code">, its source, and a line {_END}',
+    )
+
+
+def _cell(header: re.Match[str], source: str) -> Cell:
+    attributes = dict(_ATTRIBUTE.findall(header["rest"]))
+    kind = attributes.get("type", "code")
+    if kind not in TYPES:
+        raise _misplaced(f"there is no type {kind!r}, only {', '.join(TYPES)}")
+    number = int(header["number"]) if header["number"] else None
+    return Cell(kind, source, attributes.get("id"), number)

@@ -1,0 +1,194 @@
+"""Put changed cells into a notebook's JSON, whose other bytes stay as they are."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from acp_agent.content import JsonObject
+from acp_agent.tools.notebooks.cells import Cell, NotebookError, cells_of, load
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_NEW = '{\n "cells": [],\n "metadata": {},\n "nbformat": 4,\n "nbformat_minor": 5\n}\n'
+
+
+def with_cells(text: str, cells: Sequence[Cell]) -> str:
+    """A notebook's JSON with these cells.
+
+    A cell keeps its metadata, and its outputs unless its source or its type changes. Which cell of
+    the file it is, its id says, or its number; one that has neither is new.
+
+    Args:
+        text: the file's text; "" for a new notebook.
+        cells: all cells that it is to have.
+
+    Raises:
+        NotebookError: the text is no notebook.
+    """
+    text = text if text.strip() else _NEW
+    return _Document(text).with_cells(cells)
+
+
+class _Document:
+    def __init__(self, text: str) -> None:
+        self._notebook = load(text)
+        self._data = text.encode("utf-8")
+        self._nodes = _cell_nodes(self._data)
+        unit = re.search(r"\{\r?\n([ \t]+)\"", text)
+        self._unit = unit[1] if unit else None
+        self._ascii = text.isascii() and re.search(r"\\u[0-9a-fA-F]{4}", text) is not None
+        version = (self._notebook.get("nbformat"), self._notebook.get("nbformat_minor"))
+        self._has_ids = version >= (4, 5) if all(isinstance(one, int) for one in version) else False
+        self._ids = {cell.id for cell in cells_of(self._notebook) if cell.id}
+
+    def with_cells(self, cells: Sequence[Cell]) -> str:
+        before = cells_of(self._notebook)
+        origins = _origins(before, cells)
+        objects = [
+            self._new(cell, None) if origin is None else self._changed(cell, origin, before[origin])
+            for cell, origin in zip(cells, origins, strict=True)
+        ]
+        after = self._put(objects, in_place=origins == list(range(len(before))))
+        text = after.decode("utf-8")
+        found = [(cell.type, cell.source) for cell in cells_of(load(text))]
+        if found != [(cell.type, cell.source) for cell in cells]:
+            raise NotebookError("the cells of this notebook cannot be edited one by one")
+        return text
+
+    def _put(self, objects: list[bytes], *, in_place: bool) -> bytes:
+        """The document with these objects in the list of cells."""
+        array, nodes = self._nodes
+        if in_place:
+            pieces, at = [], 0
+            for node, piece in zip(nodes, objects, strict=True):
+                pieces += [self._data[at : node.start_byte], piece]
+                at = node.end_byte
+            return b"".join([*pieces, self._data[at:]])
+        if nodes:
+            lead = self._data[array.start_byte + 1 : nodes[0].start_byte]
+            tail = self._data[nodes[-1].end_byte : array.end_byte - 1]
+        else:
+            lead = f"\n{self._margin()}".encode() if self._unit else b""
+            tail = f"\n{self._unit}".encode() if self._unit else b""
+        between = b"," + lead if lead.strip(b" ") or not nodes else b", "
+        body = lead + between.join(objects) + tail if objects else b""
+        whole = b"[" + body + b"]"
+        return self._data[: array.start_byte] + whole + self._data[array.end_byte :]
+
+    def _changed(self, cell: Cell, origin: int, before: Cell) -> bytes:
+        """The JSON of a cell that the file has."""
+        node = self._nodes[1][origin]
+        raw = self._data[node.start_byte : node.end_byte]
+        if cell.type != before.type:
+            return self._new(cell, self._notebook["cells"][origin])
+        if cell.source == before.source:
+            return raw
+        values = {"source": self._source(cell.source, node)}
+        if cell.type == "code":
+            values |= {"outputs": "[]", "execution_count": "null"}
+        edits = sorted(
+            (value.start_byte, value.end_byte, values[key].encode("utf-8"))
+            for key, value in _members(node)
+            if key in values
+        )
+        pieces, at = [], node.start_byte
+        for start, end, new in edits:
+            pieces += [self._data[at:start], new]
+            at = end
+        return b"".join([*pieces, self._data[at : node.end_byte]])
+
+    def _source(self, source: str, node: Node) -> str:
+        old = next(value for key, value in _members(node) if key == "source")
+        if old.type == "string":
+            return self._dumps(source)
+        line_start = self._data.rfind(b"\n", 0, old.start_byte) + 1
+        margin = re.match(rb"[ \t]*", self._data[line_start:])
+        is_own_line = self._unit is not None and b"{" not in self._data[line_start : old.start_byte]
+        indent = margin[0].decode() if margin and is_own_line else None
+        return self._dumps(source.splitlines(keepends=True), indent)
+
+    def _new(self, cell: Cell, old: JsonObject | None) -> bytes:
+        """The JSON of a new cell, or of one whose type changes."""
+        parts: JsonObject = {"cell_type": cell.type}
+        if cell.type == "code":
+            parts["execution_count"] = None
+        if old is not None and "id" in old:
+            parts["id"] = old["id"]
+        elif self._has_ids:
+            parts["id"] = self._new_id(cell.id)
+        parts["metadata"] = old.get("metadata", {}) if old is not None else {}
+        if old is not None and "attachments" in old and cell.type != "code":
+            parts["attachments"] = old["attachments"]
+        if cell.type == "code":
+            parts["outputs"] = []
+        parts["source"] = cell.source.splitlines(keepends=True)
+        return self._dumps(parts, self._margin() if self._unit else None).encode("utf-8")
+
+    def _margin(self) -> str:
+        """The indentation of the cells."""
+        nodes = self._nodes[1]
+        if nodes:
+            line_start = self._data.rfind(b"\n", 0, nodes[0].start_byte) + 1
+            before = self._data[line_start : nodes[0].start_byte]
+            if not before.strip():
+                return before.decode()
+        return (self._unit or "") * 2
+
+    def _new_id(self, wanted: str | None) -> str:
+        name = wanted if wanted and re.fullmatch(r"[\w-]{1,64}", wanted) else ""
+        while not name or name in self._ids:
+            name = uuid.uuid4().hex[:8]
+        self._ids.add(name)
+        return name
+
+    def _dumps(self, value: Any, margin: str | None = None) -> str:
+        """JSON as the file writes it; its further lines begin with `margin`."""
+        if margin is None:
+            compact = b'": ' not in self._data
+            separators = (",", ":") if compact else (", ", ": ")
+            return json.dumps(value, ensure_ascii=self._ascii, separators=separators)
+        text = json.dumps(value, ensure_ascii=self._ascii, indent=self._unit)
+        newline = "\r\n" if b"\r\n" in self._data else "\n"
+        return text.replace("\n", f"{newline}{margin}")
+
+
+def _origins(before: Sequence[Cell], cells: Sequence[Cell]) -> list[int | None]:
+    """For each cell the index of the one in the file that it is."""
+    by_id = {cell.id: index for index, cell in enumerate(before) if cell.id}
+    used: set[int] = set()
+    origins: list[int | None] = []
+    for cell in cells:
+        index = by_id.get(cell.id) if cell.id else None
+        if index is None and not cell.id and cell.number and cell.number <= len(before):
+            index = cell.number - 1
+        origins.append(index if index is not None and index not in used else None)
+        if index is not None:
+            used.add(index)
+    return origins
+
+
+def _cell_nodes(data: bytes) -> tuple[Node, list[Node]]:
+    """The list of cells in the document's tree, and the cells."""
+    import tree_sitter_json  # noqa: PLC0415 - few sessions edit notebooks
+    from tree_sitter import Language, Parser  # noqa: PLC0415 - likewise
+
+    root = Parser(Language(tree_sitter_json.language())).parse(data).root_node
+    document = next((node for node in root.named_children if node.type == "object"), None)
+    found = [value for key, value in _members(document) if key == "cells"] if document else []
+    if root.has_error or len(found) != 1:
+        raise NotebookError("the cells of this notebook cannot be edited one by one")
+    return found[0], [node for node in found[0].named_children if node.type == "object"]
+
+
+def _members(node: Node) -> list[tuple[str, Node]]:
+    members = []
+    for pair in node.named_children:
+        key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
+        if key is not None and key.text is not None and value is not None:
+            members.append((str(json.loads(key.text)), value))
+    return members

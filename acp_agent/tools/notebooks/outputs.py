@@ -1,0 +1,102 @@
+"""A notebook as a model reads it: numbered lines of its cells, with what they put out."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+
+from msgspec import Struct
+
+from acp_agent.content import ImageBlock, JsonObject
+from acp_agent.tools.images import IMAGE_LIMIT, image_block, image_type
+from acp_agent.tools.notebooks.cells import cells_of, load, render
+
+_OUTPUT = 1_500  # characters of one cell's output
+_OUTPUTS = 15_000  # characters of all
+_PICTURES = 5
+_TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_TEXTS = ("text/markdown", "text/plain", "text/latex")
+ADVICE = (
+    "[A notebook. `edit` changes this text: sources, and cells by their <cell> and </cell> lines; "
+    "a new cell is written without number and id. Outputs (marked =>) are not part of it.]\n"
+)
+
+
+class Shown(Struct, frozen=True):
+    """The text of the cells; for a line of it, by number, the output after it; pictures."""
+
+    text: str
+    outputs: dict[int, str]
+    pictures: tuple[ImageBlock, ...]
+
+
+def show(text: str) -> Shown:
+    """Return what is to be shown of a notebook's JSON.
+
+    Raises:
+        NotebookError: it is no notebook whose cells can be shown.
+    """
+    notebook = load(text)
+    cells = cells_of(notebook)
+    rendered = render(cells)
+    outputs: dict[int, str] = {}
+    pictures: list[ImageBlock] = []
+    line, room = 0, _OUTPUTS
+    for cell, raw in zip(cells, notebook["cells"], strict=True):
+        line += render([cell]).count("\n")
+        found = _outputs(raw, pictures)[: max(0, min(room, _OUTPUT) - 1)]
+        if found:
+            room -= len(found)
+            outputs[line] = "".join(f"=> {row}\n" for row in found.split("\n"))
+    return Shown(rendered, outputs, tuple(pictures))
+
+
+def _outputs(cell: JsonObject, pictures: list[ImageBlock]) -> str:
+    """The text of a cell's outputs; pictures are added to the list."""
+    found = cell.get("outputs")
+    pieces = []
+    for output in found if isinstance(found, list) else ():
+        if not isinstance(output, dict):
+            continue
+        data = output.get("data")
+        if isinstance(data, dict):
+            pieces.append(_shown_data(data, pictures))
+        elif output.get("output_type") == "error":
+            trace = output.get("traceback")
+            lines = trace if isinstance(trace, list) else [output.get("evalue")]
+            pieces.append("\n".join(str(one) for one in lines))
+        else:
+            pieces.append(_text(output.get("text")))
+    text = _TERMINAL.sub("", "\n".join(piece.strip("\n") for piece in pieces if piece.strip()))
+    if len(text) <= _OUTPUT:
+        return text
+    half = _OUTPUT // 2 - 40
+    return f"{text[:half]}\n[… {len(text) - 2 * half:,} more characters …]\n{text[-half:]}"
+
+
+def _shown_data(data: JsonObject, pictures: list[ImageBlock]) -> str:
+    for kind, value in data.items():
+        if kind.startswith("image/") and kind != "image/svg+xml":
+            picture = _picture(_text(value)) if len(pictures) < _PICTURES else None
+            if picture is not None:
+                pictures.append(picture)
+                return f"[picture {len(pictures)}]"
+            return f"[{kind}]"
+    text = next((_text(data[kind]) for kind in _TEXTS if kind in data), "")
+    return text or f"[{', '.join(data)}]"
+
+
+def _picture(text: str) -> ImageBlock | None:
+    try:
+        data = base64.b64decode(text)
+    except (binascii.Error, ValueError):
+        return None
+    media_type = image_type(data)
+    return None if media_type is None or len(data) > IMAGE_LIMIT else image_block(data, media_type)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list):
+        return "".join(str(one) for one in value)
+    return value if isinstance(value, str) else ""
