@@ -6,7 +6,7 @@ Every value has a default that is right for most people; an empty file is a good
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
@@ -273,6 +273,36 @@ class DefinitionConfig(_Table, frozen=True, kw_only=True):
     enabled: Annotated[bool, Meta(description="Whether it can be used at all.")] = True
 
 
+class LanguageServerConfig(_Table, frozen=True, kw_only=True):
+    """A language server: one of the known ones changed, or one of your own."""
+
+    enabled: Annotated[bool, Meta(description="Whether it is used.")] = True
+    command: Annotated[
+        list[str],
+        Meta(
+            description="The program and its arguments. A path with a slash starts at the "
+            "project's root."
+        ),
+    ] = field(default_factory=list)
+    extensions: Annotated[
+        list[Annotated[str, Meta(pattern=r"^\.[^/\s]+$(?!\n)", examples=[".py"])]],
+        Meta(description="What the names of its files end in."),
+    ] = field(default_factory=list)
+    language: Annotated[
+        str | None,
+        Meta(description="The language's id in the protocol; without it the server's name."),
+    ] = None
+    root_markers: Annotated[
+        list[str], Meta(description="Files that make a folder the root of a project.")
+    ] = field(default_factory=list)
+    options: Annotated[
+        dict[str, Any], Meta(description="What it is given at its start (initializationOptions).")
+    ] = field(default_factory=dict)
+    settings: Annotated[
+        dict[str, Any], Meta(description="What it is told when it asks, by section.")
+    ] = field(default_factory=dict)
+
+
 class LogConfig(_Table, frozen=True, kw_only=True):
     """The log file."""
 
@@ -338,4 +368,10 @@ class Config(_Table, frozen=True, kw_only=True):
     context: ContextConfig = ContextConfig()
     checkpoints: CheckpointsConfig = CheckpointsConfig()
     editor: EditorConfig = EditorConfig()
+    use_language_servers: Annotated[
+        bool, Meta(description="Start language servers that are installed, and report problems.")
+    ] = True
+    language_servers: Annotated[
+        dict[str, LanguageServerConfig], Meta(description="Keyed by name.")
+    ] = field(default_factory=dict)
     log: LogConfig = LogConfig()

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
+from acp_agent.config.types import LanguageServerConfig
 from acp_agent.content import JsonObject
-from acp_agent.language_servers.problems import Problem
+from acp_agent.errors import AcpAgentError, ToolError, WorkspaceError
+from acp_agent.language_servers.pool import ServerPool
+from acp_agent.language_servers.programs import FoundServer, find_root, find_server
+from acp_agent.language_servers.server import LanguageServer, Running
+from acp_agent.language_servers.table import ServerSpec, known_servers
+from acp_agent.workspace.files import WorkspaceFiles
+from protocol.jsonrpc.errors import RpcError
 
 R = TypeVar("R")
+
+TEXT_LIMIT = 2_000_000  # characters of a text that servers are given
+READ_SECONDS = 2.0  # for an editor that is asked for a text
+_LOOKED_UP_SECONDS = 30.0  # for which it is remembered which servers are installed
+_OBSERVE_SECONDS = 60.0  # in which a server that starts is given the files that were read
+_MOST_OBSERVED = 40  # files that wait for that
+_WORKSPACE_SECONDS = 20.0
+
+_log = logging.getLogger(__name__)
 
 
 class ServerStatus(Struct, frozen=True, kw_only=True):
@@ -34,30 +54,140 @@ class ServerStatus(Struct, frozen=True, kw_only=True):
 class DetectedServer(Struct, frozen=True, kw_only=True):
     """A language server that is installed: its name, its languages and the program's path.
 
-    `in_project` where the program is in the session's folders, and so is not started by itself.
+    `in_project` where the program is in the session's folders, and so is not started by itself;
+    `project_code` where the server would run the project's code, and is not started by itself.
     """
 
     name: str
     languages: tuple[str, ...]
     program: str
     in_project: bool = False
+    project_code: bool = False
 
 
 class LanguageServers:
-    """The language servers of a session."""
+    """The language servers of a session. Nothing runs before a file is touched.
+
+    Args:
+        pool: the servers of the process.
+        files: the session's files, with what the editor has not saved.
+        configured: the user's configuration, by name.
+        trusted: whether the session may run the project's code.
+    """
+
+    def __init__(
+        self,
+        pool: ServerPool,
+        files: WorkspaceFiles,
+        configured: Mapping[str, LanguageServerConfig],
+        trusted: Callable[[], bool],
+    ) -> None:
+        self.files = files
+        self._pool = pool
+        self._specs = known_servers(configured)
+        self._trusted = trusted
+        self._found: dict[tuple[str, bool], tuple[float, FoundServer | None]] = {}
+        self._handled: dict[tuple[Path, str, bool], tuple[float, list[_Match]]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def servers_of(self, path: Path, *, start: bool = False) -> list[LanguageServer]:
+        """Return the servers of a file that run or start.
+
+        Args:
+            path: the file.
+            start: whether to start those that do not run.
+        """
+        trusted = self._trusted()
+        found: list[LanguageServer] = []
+        running = {(one.spec.name, one.root): one for one in self._pool.servers(self.files.roots)}
+        for match in self._matches(path, trusted):
+            server = running.get((match.found.spec.name, match.root))
+            if server is None or start:
+                server = self._pool.get(match.found, match.root, trusted=trusted) if start else None
+            if server is not None and server.state in {"starting", "ready"}:
+                found.append(server)
+        return found
 
     def covers(self, path: Path) -> bool:
         """Return whether a server that is running handles the file. Never waits."""
-        del path
-        return False
+        return any(server.running is not None for server in self.servers_of(path))
+
+    def touch(self, path: Path) -> None:
+        """Start the servers of a file in the background, and show it to them.
+
+        Never waits, never raises.
+        """
+        try:
+            servers = self.servers_of(path, start=True)
+        except (OSError, AcpAgentError):
+            _log.exception("looking for language servers")
+            return
+        for server in servers:
+            if len(self._tasks) < _MOST_OBSERVED:
+                self.spawn(self._observe(server, path))
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Work in the background until the session closes."""
+        task = asyncio.create_task(_guarded(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _observe(self, server: LanguageServer, path: Path) -> None:
+        """Let a server check a file, so that its problems are known before it is changed."""
+        if await server.wait_ready(_OBSERVE_SECONDS) is None:
+            return
+        async with server.lock:
+            text = await self.read(path)
+            if text is not None and server.running is not None:
+                await check_text(server, path, text, timeout=_OBSERVE_SECONDS)
+                await check_workspace(server)
+
+    async def read(self, path: Path) -> str | None:
+        """Return a file's text as the editor sees it; None where there is none to check."""
+        try:
+            async with asyncio.timeout(READ_SECONDS):
+                text = (await self.files.read_text(path)).text
+        except (WorkspaceError, TimeoutError):
+            return None
+        return text if len(text) <= TEXT_LIMIT else None
 
     def status(self) -> Sequence[ServerStatus]:
         """Return the servers that were started for this session's folders."""
-        return ()
+        return [
+            ServerStatus(
+                name=one.spec.name,
+                languages=one.spec.languages,
+                root=str(one.root),
+                state=one.state,
+                version=one.version,
+                memory=one.memory,
+                restarts=one.restarts,
+                last_error=one.last_error,
+            )
+            for one in self._pool.servers(self.files.roots)
+        ]
 
     def detect(self) -> Sequence[DetectedServer]:
         """Return the servers that are installed. Blocks: call it in a thread."""
-        return ()
+        return detect_servers(self._specs, self.files.roots, self._pool.environ)
+
+    async def ready_server(
+        self, path: Path, method: str, *, timeout: float
+    ) -> tuple[LanguageServer, Running]:
+        """Return the first running server of a file that offers a method, with its current text.
+
+        Raises:
+            ToolError: there is none.
+        """
+        for server in self.servers_of(path, start=True):
+            running = await server.wait_ready(timeout)
+            if running is not None and running.client.offers(method):
+                text = await self.read(path)
+                if text is None or server.sync(path, text) is None:
+                    raise ToolError(f"{path.name} cannot be given to {server.spec.name}")
+                return server, running
+        raise ToolError(f"no language server that runs for {path.name} offers {method}")
 
     async def request(
         self, path: Path, method: str, params: JsonObject, result: type[R], *, timeout: float
@@ -69,18 +199,114 @@ class LanguageServers:
         Raises:
             ToolError: no running server offers the method, it failed or did not answer in time.
         """
-        del path, method, params, result, timeout
-        return None
+        server, running = await self.ready_server(path, method, timeout=timeout)
+        asked = {"textDocument": {"uri": path.as_uri()}, **params}
+        try:
+            return await running.client.request(method, asked, result, timeout=timeout)
+        except TimeoutError:
+            raise ToolError(f"{server.spec.name} did not answer in {timeout:g} seconds") from None
+        except (RpcError, ConnectionError) as error:
+            raise ToolError(f"{server.spec.name} failed: {str(error)[:300]}") from None
 
-    def touch(self, path: Path) -> None:
-        """Start the servers of a file in the background. Never waits, never raises."""
+    async def aclose(self) -> None:
+        """End the session's own work; the servers stay for other sessions."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=1.0)
 
-    async def before_change(self, path: Path) -> None:
-        """Remember the problems of a file that is about to be changed."""
+    def _matches(self, path: Path, trusted: bool) -> list[_Match]:
+        """Return the installed servers of a file with the roots of its project."""
+        if not any(path.is_relative_to(root) for root in self.files.roots):
+            return []
+        kind = path.suffix.lower() or path.name
+        key = (path.parent, kind, trusted)
+        now = time.monotonic()
+        known = self._handled.get(key)
+        if known is not None and now - known[0] < _LOOKED_UP_SECONDS:
+            return known[1]
+        matches: list[_Match] = []
+        groups: set[str] = set()
+        for spec in self._specs:
+            if spec.language_of(path) is None or (spec.group and spec.group in groups):
+                continue
+            found = self._find(spec, now, trusted=trusted)
+            root = None if found is None else find_root(spec, path, self.files.roots)
+            if found is not None and root is not None:
+                matches.append(_Match(found, root))
+                groups.add(spec.group)
+        self._handled[key] = (now, matches)
+        return matches
 
-    def changed(self, path: Path) -> None:
-        """A file was changed by a tool."""
+    def _find(self, spec: ServerSpec, now: float, *, trusted: bool) -> FoundServer | None:
+        known = self._found.get((spec.name, trusted))
+        if known is not None and now - known[0] < _LOOKED_UP_SECONDS:
+            return known[1]
+        found = None
+        if trusted or not spec.project_code:
+            path = self._pool.environ.get("PATH", os.defpath)
+            found = find_server(spec, self.files.roots, path, in_project=trusted)
+        self._found[spec.name, trusted] = (now, found)
+        return found
 
-    async def new_problems(self) -> Sequence[Problem]:
-        """Return the problems that the changes since the last call caused; waits within a bound."""
-        return ()
+
+class _Match(Struct, frozen=True):
+    """A server and the root of the project that it is to be used for."""
+
+    found: FoundServer
+    root: Path
+
+
+def detect_servers(
+    specs: Sequence[ServerSpec], roots: Sequence[Path], environ: Mapping[str, str]
+) -> list[DetectedServer]:
+    """Return the servers that are installed. Looks at the disk.
+
+    Args:
+        specs: those to look for.
+        roots: the session's folders, in which programs are the project's.
+        environ: the user's environment.
+    """
+    found = [
+        (spec, find_server(spec, roots, environ.get("PATH", os.defpath), in_project=True))
+        for spec in specs
+    ]
+    return [
+        DetectedServer(
+            name=spec.name,
+            languages=spec.languages,
+            program=one.command[0],
+            in_project=one.in_project and not spec.by_user,
+            project_code=spec.project_code,
+        )
+        for spec, one in found
+        if one is not None
+    ]
+
+
+async def check_text(server: LanguageServer, path: Path, text: str, *, timeout: float) -> bool:
+    """Let a server check a text; whether its problems are known now. Hold the server's lock."""
+    running = server.running
+    document = None if running is None else running.documents.get(path)
+    if document is not None and document.checked == text == document.text:
+        return True
+    sent = server.sync(path, text)
+    if sent is None or running is None:
+        return False
+    return await running.diagnostics.collect(path, sent, timeout=timeout)
+
+
+async def check_workspace(server: LanguageServer) -> None:
+    """Let a server check all files once, where it can and they are not too many."""
+    running = server.running
+    if running is None or server.large or running.diagnostics.workspace_known:
+        return
+    if running.diagnostics.pulls_workspace:
+        await running.diagnostics.pull_workspace(_WORKSPACE_SECONDS)
+
+
+async def _guarded(work: Coroutine[Any, Any, None]) -> None:
+    try:
+        await work
+    except Exception:  # noqa: BLE001 - nobody waits for it; a server's trouble must not spread
+        _log.exception("work with a language server failed")

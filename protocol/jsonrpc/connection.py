@@ -11,7 +11,7 @@ from protocol.jsonrpc.dispatcher import Admit, Dispatcher
 from protocol.jsonrpc.handlers import MOST_CALLS, IncomingRequests, Surface
 from protocol.jsonrpc.methods import Method
 from protocol.jsonrpc.outbox import HIGH_WATER, Outbox, Trace
-from protocol.jsonrpc.outgoing_requests import OutgoingRequests
+from protocol.jsonrpc.outgoing_requests import ACP_CANCELLATION, Cancellation, OutgoingRequests
 from protocol.transports.base import Oversize, Transport
 
 P = TypeVar("P")
@@ -55,6 +55,7 @@ class Connection:
         on_shutdown: Awaited when handlers were cancelled, before they are waited for, so that they
             can still report how they ended. It limits its own time, which counts as grace.
         on_memory_freed: Called when large requests were answered, so that memory may be released.
+        cancellation: How the peer is told that a request is given up.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Connection:
         grace: float = 2.0,
         on_shutdown: Callable[[], Awaitable[None]] | None = None,
         on_memory_freed: Callable[[], None] | None = None,
+        cancellation: Cancellation = ACP_CANCELLATION,
     ) -> None:
         self._transport = transport
         self._drain_timeout = drain_timeout
@@ -75,7 +77,7 @@ class Connection:
         self._on_shutdown = on_shutdown
         self._outbox = Outbox(transport, trace)
         self._outbox.merge_with(surface.merge)
-        self._requests = OutgoingRequests(self._outbox)
+        self._requests = OutgoingRequests(self._outbox, cancellation)
         self._calls = IncomingRequests(on_memory_freed)
         self._dispatcher = Dispatcher(
             surface, self._outbox, self._requests, self._calls, admit=admit, trace=trace

@@ -19,13 +19,18 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 CANCEL_REQUEST = "$/cancel_request"
+# The notification that cancels a request, and its member with the request's id.
+Cancellation = tuple[str, str]
+ACP_CANCELLATION: Cancellation = (CANCEL_REQUEST, "requestId")
+LSP_CANCELLATION: Cancellation = ("$/cancelRequest", "id")  # Language Server Protocol 3.17
 
 
 class OutgoingRequests:
     """Sends requests and hands out their answers."""
 
-    def __init__(self, outbox: Outbox) -> None:
+    def __init__(self, outbox: Outbox, cancellation: Cancellation = ACP_CANCELLATION) -> None:
         self._outbox = outbox
+        self._cancellation = cancellation
         self._ids = itertools.count(1)
         self._waiting: dict[int, tuple[asyncio.Future[Any], Method[Any, Any]]] = {}
         # Given up, and not answered yet: what takes the result all the same.
@@ -54,7 +59,8 @@ class OutgoingRequests:
                 return await future
         except (TimeoutError, asyncio.CancelledError):
             if not future.done() or future.cancelled():
-                self._outbox.notify(CANCEL_REQUEST, {"requestId": request_id})
+                method_name, member = self._cancellation
+                self._outbox.notify(method_name, {member: request_id})
                 if on_late_result is not None:
                     self._late[request_id] = (on_late_result, method)
             elif on_late_result is not None and future.exception() is None:

@@ -1,0 +1,290 @@
+"""The client's side of a connection to a language server: handshake, requests, its questions."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from acp_agent import __version__
+from acp_agent.content import JsonObject
+from acp_agent.language_servers import wire
+from acp_agent.language_servers.positions import UTF_16
+from acp_agent.language_servers.table import ServerSettings
+from protocol.codec import typed_json
+from protocol.jsonrpc.connection import Connection
+from protocol.jsonrpc.errors import InvalidResultError
+from protocol.jsonrpc.handlers import Call, NotificationHandler, RequestHandler, Surface
+from protocol.jsonrpc.methods import Method, by_name
+from protocol.jsonrpc.outgoing_requests import LSP_CANCELLATION
+from protocol.transports.base import Transport
+
+R = TypeVar("R")
+
+_QUEUE_LIMIT = 64 * 1024 * 1024  # bytes that may wait for a server that does not read
+_IDLE = 0.2  # seconds without news of work after which a server has none
+_MOST_REGISTRATIONS = 200
+_MOST_CHARACTERS = 200  # of a name or version
+# Capabilities that are not called after the last part of the method.
+_CAPABILITIES = {
+    "textDocument/diagnostic": "diagnosticProvider",
+    "textDocument/prepareRename": "renameProvider",
+    "workspace/symbol": "workspaceSymbolProvider",
+    "codeAction/resolve": "codeActionProvider",
+}
+
+Handler = Callable[[Any], None]
+
+
+class LanguageClient:
+    """A connection to one server.
+
+    Args:
+        transport: what carries the messages.
+        root: the folder that the server works in.
+        given: what the server is given.
+        on_published: called with problems that the server sends unasked.
+        on_refresh: called when the server says that problems are to be asked for again.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        root: Path,
+        given: ServerSettings,
+        on_published: Callable[[wire.PublishedDiagnostics], None],
+        on_refresh: Callable[[], None],
+    ) -> None:
+        self.name = ""
+        self.version = ""
+        self.encoding = UTF_16
+        self._root = root
+        self._given = given
+        self._on_refresh = on_refresh
+        self._capabilities: JsonObject = {}
+        self._registered: dict[str, tuple[str, JsonObject]] = {}
+        self._progress: dict[int | str, Handler] = {}
+        self._busy: set[int | str] = set()  # tokens of work that the server has begun by itself
+        self._worked = asyncio.Event()  # set when it begins or ends some
+        methods = by_name(
+            wire.CONFIGURATION, wire.REGISTER, wire.UNREGISTER, wire.APPLY_EDIT, wire.ASK_USER,
+            wire.CREATE_PROGRESS, wire.FOLDERS, wire.REFRESH, wire.PROGRESS, wire.PUBLISH,
+        )  # fmt: skip
+        handlers: dict[str, RequestHandler | NotificationHandler] = {
+            wire.CONFIGURATION.name: self._configure,
+            wire.REGISTER.name: self._register,
+            wire.UNREGISTER.name: self._unregister,
+            wire.APPLY_EDIT.name: self._refuse_edit,
+            wire.ASK_USER.name: self._nothing,
+            wire.CREATE_PROGRESS.name: self._nothing,
+            wire.FOLDERS.name: self._folders,
+            wire.REFRESH.name: self._refresh,
+            wire.PROGRESS.name: self._on_progress,
+            wire.PUBLISH.name: on_published,
+        }
+        self._connection = Connection(
+            transport,
+            Surface(methods, handlers),
+            cancellation=LSP_CANCELLATION,
+            drain_timeout=0.0,
+            grace=0.1,
+        )
+        self._tokens = 0
+
+    async def run(self) -> None:
+        """Serve the connection until it ends."""
+        await self._connection.run()
+
+    async def stop(self) -> None:
+        """End the connection."""
+        await self._connection.close()
+
+    async def initialize(self, timeout: float) -> None:
+        """Shake hands.
+
+        Raises:
+            RpcError, TimeoutError, ConnectionError: it failed.
+        """
+        folder = {"uri": self._root.as_uri(), "name": self._root.name}
+        params = {
+            "processId": os.getpid(),
+            "clientInfo": {"name": "acp-agent", "version": __version__},
+            "rootPath": str(self._root),
+            "rootUri": self._root.as_uri(),
+            "workspaceFolders": [folder],
+            "initializationOptions": self._given.options,
+            "capabilities": wire.client_capabilities(),
+            "trace": "off",
+        }
+        method = Method("initialize", dict, wire.InitializeResult)
+        result = await self._connection.request(method, params, timeout=timeout)
+        self._capabilities = result.capabilities
+        encoding = result.capabilities.get("positionEncoding")
+        if isinstance(encoding, str):
+            self.encoding = encoding
+        if result.server_info is not None:
+            self.name = result.server_info.name[:_MOST_CHARACTERS]
+            self.version = result.server_info.version[:_MOST_CHARACTERS]
+        self.notify("initialized", {})
+        if self._given.settings:
+            self.notify("workspace/didChangeConfiguration", {"settings": self._given.settings})
+
+    async def shut_down(self, timeout: float) -> None:
+        """Ask the server to end.
+
+        Raises:
+            RpcError, TimeoutError, ConnectionError: it did not answer.
+        """
+        await self._connection.request(Method("shutdown", dict, Raw), {}, timeout=timeout)
+        self.notify("exit", {})
+
+    @property
+    def overfull(self) -> bool:
+        """Whether the server does not read what it is sent."""
+        return self._connection.queued > _QUEUE_LIMIT
+
+    @property
+    def closed(self) -> bool:
+        """Whether the connection is over."""
+        return self._connection.closed
+
+    def capability(self, name: str, method: str = "") -> object:
+        """Return what the server says of a capability, at its start or by registering a method."""
+        registered = [
+            options for known, options in self._registered.values() if method and known == method
+        ]
+        return registered[-1] or True if registered else self._capabilities.get(name)
+
+    def offers(self, method: str) -> bool:
+        """Return whether the server answers a method."""
+        name = _CAPABILITIES.get(method) or method.rpartition("/")[2] + "Provider"
+        value = self.capability(name, method)
+        part = {
+            "textDocument/prepareRename": "prepareProvider",
+            "codeAction/resolve": "resolveProvider",
+        }.get(method)
+        if part is not None:
+            return isinstance(value, dict) and bool(value.get(part))
+        return value not in (None, False)
+
+    def notify(self, method: str, params: JsonObject) -> None:
+        """Send a notification. Never waits."""
+        self._connection.notify(Method(method, dict), params)
+
+    async def request(
+        self, method: str, params: JsonObject, result: type[R], *, timeout: float
+    ) -> R | None:
+        """Ask the server; None where it answers null.
+
+        Raises:
+            RpcError, TimeoutError, ConnectionError: it failed.
+        """
+        raw = await self._connection.request(Method(method, dict, Raw), params, timeout=timeout)
+        data = bytes(raw)
+        if data == b"{}":  # what the connection makes of null
+            return None
+        try:
+            return typed_json.decode(data, result)
+        except (typed_json.InvalidValueError, typed_json.MalformedJsonError) as error:
+            raise InvalidResultError(method, str(error)) from None
+
+    def progress_token(self, handler: Handler) -> str:
+        """Return a token; what the server reports with it goes to the handler."""
+        self._tokens += 1
+        token = f"acp-agent-{self._tokens}"
+        self._progress[token] = handler
+        return token
+
+    def forget_token(self, token: str) -> None:
+        """Hand nothing to the handler of a token any more."""
+        self._progress.pop(token, None)
+
+    async def _configure(self, params: wire.ConfigurationParams, call: Call) -> object:
+        del call
+        return [self._section(item.section) for item in params.items]
+
+    def _section(self, section: str) -> object:
+        settings = self._given.settings
+        if not section or section in settings:
+            return settings.get(section) if section else settings
+        value: object = settings
+        for part in section.split("."):
+            value = value.get(part) if isinstance(value, dict) else None
+        return value
+
+    async def _register(self, params: wire.RegistrationParams, call: Call) -> object:
+        del call
+        for one in params.registrations:
+            if len(self._registered) < _MOST_REGISTRATIONS or one.id in self._registered:
+                self._registered[one.id] = (one.method, one.register_options or {})
+        return wire.NULL
+
+    async def _unregister(self, params: wire.UnregistrationParams, call: Call) -> object:
+        del call
+        for one in params.unregisterations:
+            self._registered.pop(one.id, None)
+        return wire.NULL
+
+    async def _refuse_edit(self, params: wire.AnyParams, call: Call) -> object:
+        del params, call
+        return {"applied": False, "failureReason": "edits are applied by the agent alone"}
+
+    async def _folders(self, params: wire.AnyParams, call: Call) -> object:
+        del params, call
+        return [{"uri": self._root.as_uri(), "name": self._root.name}]
+
+    async def _nothing(self, params: wire.AnyParams, call: Call) -> object:
+        del params, call
+        return wire.NULL
+
+    async def _refresh(self, params: wire.AnyParams, call: Call) -> object:
+        del params, call
+        self._on_refresh()
+        return wire.NULL
+
+    def _on_progress(self, params: wire.ProgressParams) -> None:
+        handler = self._progress.get(params.token)
+        if handler is not None:
+            handler(params.value)
+            return
+        kind = params.value.get("kind") if isinstance(params.value, dict) else None
+        if kind == "begin" and len(self._busy) < _MOST_REGISTRATIONS:
+            self._busy.add(params.token)
+        elif kind == "end":
+            self._busy.discard(params.token)
+        self._worked.set()
+
+    async def wait_idle(self, timeout: float) -> None:
+        """Wait until the server works at nothing, such as its index; `timeout` seconds at most."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                while True:
+                    await settle(self._worked, _IDLE)
+                    if not self._busy:
+                        return
+
+
+def convert(value: object, expected: type[R]) -> R | None:
+    """Return a value of the protocol; None where it has another shape."""
+    try:
+        return typed_json.decode(msgspec.json.encode(value), expected)
+    except (typed_json.InvalidValueError, typed_json.MalformedJsonError):
+        return None
+
+
+async def settle(event: asyncio.Event, quiet: float) -> None:
+    """Wait until an event was not set for `quiet` seconds."""
+    while True:
+        event.clear()
+        try:
+            async with asyncio.timeout(quiet):
+                await event.wait()
+        except TimeoutError:
+            return

@@ -1,0 +1,269 @@
+"""The problems that edits cause, reported with the last edit of an answer, or with the next request.
+
+What a server knew before an edit is compared with what it knows after it, and only what is new is
+reported. A server that is slow, or still starts, holds up nothing: what it finds later goes with
+the next request to the model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from acp_agent.language_servers.comparison import line_moves, moved_problems, new_problems
+from acp_agent.language_servers.problems import Problem
+from acp_agent.language_servers.server import LanguageServer
+from acp_agent.language_servers.service import (
+    LanguageServers,
+    check_text,
+    check_workspace,
+)
+
+WAIT = 1.5  # seconds for the problems of the changed files, from a server that is ready
+_OTHERS_WAIT = 0.15  # seconds more for those of other files
+_LONG = 30.0  # seconds in which late ones are taken
+_WORKSPACE_SECONDS = 20.0
+_OTHER_DOCUMENTS = 10  # open ones that are checked again where a server cannot check all files
+
+CheckSyntax = Callable[[Path, str], Awaitable[Sequence[Problem]]]
+
+
+class _Change(Struct):
+    """A file that was changed: its text before (None: there was none) and now."""
+
+    old: str | None
+    new: str
+
+
+class _Known(Struct):
+    """What was known of a server's problems at the last report."""
+
+    generation: int
+    problems: dict[Path, tuple[Problem, ...]]
+
+
+class EditChecks:
+    """Checks the files that a model changes.
+
+    Args:
+        servers: the session's language servers.
+        check_syntax: checks a text where no server runs for its file; None: nothing does.
+    """
+
+    def __init__(self, servers: LanguageServers, check_syntax: CheckSyntax | None = None) -> None:
+        self._servers = servers
+        self._check_syntax = check_syntax
+        self._changes: dict[Path, str | None] = {}  # the texts before
+        self._known: dict[LanguageServer, _Known] = {}
+
+    @property
+    def due(self) -> bool:
+        """Whether files were changed and not checked yet."""
+        return bool(self._changes)
+
+    def touched(self, path: Path) -> None:
+        """Note that a file was read: its servers are started in the background."""
+        self._servers.touch(path)
+
+    def changed(self, path: Path, old: str | None) -> None:
+        """Note that a file was changed; `old` is its text before, None where there was none."""
+        self._changes.setdefault(path, old)
+
+    def command_ran(self) -> None:
+        """Note that a command may have changed files: open documents are read again."""
+        servers = {
+            server
+            for path in self._open_paths()
+            for server in self._servers.servers_of(path)
+            if server.running is not None
+        }
+        for server in servers:
+            self._servers.spawn(self._read_again(server))
+
+    async def problems(self) -> Sequence[Problem]:
+        """Return the new problems; waits `WAIT` seconds at most, and not for servers that start."""
+        changes, self._changes = self._changes, {}
+        unchecked: dict[Path, _Change] = {}
+        by_server: dict[LanguageServer, dict[Path, _Change]] = {}
+        for path, old in changes.items():
+            servers = self._servers.servers_of(path, start=True)
+            if not servers and self._check_syntax is None:
+                continue
+            text = await self._servers.read(path)
+            if text is None or text == old:
+                continue
+            change = _Change(old, text)
+            for server in servers:
+                by_server.setdefault(server, {})[path] = change
+            if not any(server.running for server in servers):
+                unchecked[path] = change
+        checks = [_Check(self, server, parts) for server, parts in by_server.items()]
+        found = await self._syntax_problems(unchecked)
+        ready = [check for check in checks if check.server.running is not None]
+        for check in checks:
+            check.task = self._servers.spawn(check.run())
+        await _wait([check.files_done.wait() for check in ready], WAIT)
+        await _wait([check.all_done.wait() for check in ready], _OTHERS_WAIT)
+        return [*found, *self.late()]
+
+    def late(self) -> Sequence[Problem]:
+        """Return the new problems that were not reported yet. Never waits."""
+        found: list[Problem] = []
+        for server, known in self._known.items():
+            found += self._compare(server, known)
+        return list(dict.fromkeys(found))
+
+    def _compare(self, server: LanguageServer, known: _Known) -> list[Problem]:
+        """Return what a server knows now and did not at the last report, which this is."""
+        if server.running is None or server.generation != known.generation:
+            return []
+        found: list[Problem] = []
+        roots = self._servers.files.roots
+        for path, now in server.running.diagnostics.snapshot().items():
+            is_open = server.running.documents.get(path) is not None
+            before = known.problems.get(path)
+            known.problems[path] = now
+            if before is None and is_open:  # it was opened since, and had these before any change
+                continue
+            new = new_problems(before or (), now)
+            if is_open:
+                found += new
+            elif any(path.is_relative_to(root) for root in roots):
+                found += [one for one in new if one.severity == "error"]
+        return found
+
+    async def take_baseline(self, server: LanguageServer, changes: Mapping[Path, _Change]) -> bool:
+        """Let a server check the texts before the changes; whether it still runs."""
+        for path, change in changes.items():
+            if change.old is not None:
+                await check_text(server, path, change.old, timeout=_LONG)
+        await check_workspace(server)
+        if server.running is None:
+            return False
+        known = self._known.get(server)
+        is_first = known is None or known.generation != server.generation
+        if is_first and not server.running.diagnostics.pulls:
+            await server.running.client.wait_idle(_LONG)
+        if server.running is None:
+            return False
+        snapshot = server.running.diagnostics.snapshot()
+        if known is None or is_first:
+            known = self._known[server] = _Known(server.generation, snapshot)
+        for path in server.running.documents.paths():
+            if path in snapshot:
+                known.problems.setdefault(path, snapshot[path])
+        for path, change in changes.items():
+            if change.old is None:
+                known.problems.setdefault(path, ())
+            else:
+                known.problems.setdefault(path, snapshot.get(path, ()))
+                moves = line_moves(change.old, change.new)
+                known.problems[path] = moved_problems(known.problems[path], moves)
+        return True
+
+    async def _syntax_problems(self, changes: Mapping[Path, _Change]) -> list[Problem]:
+        found: list[Problem] = []
+        if self._check_syntax is not None:
+            for path, change in changes.items():
+                after = await self._check_syntax(path, change.new)
+                if after and change.old is not None:
+                    before = await self._check_syntax(path, change.old)
+                    moves = line_moves(change.old, change.new)
+                    after = new_problems(moved_problems(before, moves), after)
+                found += after
+        return found
+
+    def _open_paths(self) -> set[Path]:
+        return {
+            path
+            for server in self._known
+            if server.running is not None
+            for path in server.running.documents.paths()
+        }
+
+    async def _read_again(self, server: LanguageServer) -> None:
+        async with server.lock:
+            changed = []
+            for path in [] if server.running is None else server.running.documents.paths():
+                text = await self._servers.read(path)
+                running = server.running
+                document = None if running is None else running.documents.get(path)
+                if running is None or document is None or text == document.text:
+                    continue
+                if text is None:
+                    running.documents.close(path)
+                    continue
+                known = self._known.get(server)
+                if known is not None and path in known.problems:
+                    moves = line_moves(document.text, text)
+                    known.problems[path] = moved_problems(known.problems[path], moves)
+                changed.append(path)
+                await check_text(server, path, text, timeout=_LONG)
+            if server.running is not None:
+                server.running.documents.on_disk(changed)
+
+
+class _Check:
+    """A server's check of the files that were changed."""
+
+    def __init__(
+        self, owner: EditChecks, server: LanguageServer, changes: Mapping[Path, _Change]
+    ) -> None:
+        self.server = server
+        self.files_done = asyncio.Event()
+        self.all_done = asyncio.Event()
+        self.task: asyncio.Task[None] | None = None
+        self._owner = owner
+        self._changes = changes
+
+    async def run(self) -> None:
+        """Check the changed files, then the others."""
+        try:
+            if await self.server.wait_ready(_LONG * 2) is None:
+                return
+            async with self.server.lock:
+                if await self._owner.take_baseline(self.server, self._changes):
+                    await self._check_files()
+                    self.files_done.set()
+                    await self._check_others()
+        finally:
+            self.files_done.set()
+            self.all_done.set()
+
+    async def _check_files(self) -> None:
+        running = self.server.running
+        if running is None:
+            return
+        waits = []
+        for path, change in self._changes.items():
+            sent = self.server.sync(path, change.new)
+            if sent is not None:
+                running.documents.saved(path, created=change.old is None)
+                waits.append(running.diagnostics.collect(path, sent, timeout=_LONG))
+        await asyncio.gather(*waits)
+
+    async def _check_others(self) -> None:
+        running = self.server.running
+        if running is None:
+            return
+        diagnostics = running.diagnostics
+        if diagnostics.pulls_workspace and diagnostics.workspace_known and not self.server.large:
+            await diagnostics.pull_workspace(_WORKSPACE_SECONDS)
+        elif diagnostics.pulls and diagnostics.spans_files:
+            others = [path for path in running.documents.paths() if path not in self._changes]
+            for path in others[-_OTHER_DOCUMENTS:]:
+                document = running.documents.get(path)
+                if document is not None:
+                    await diagnostics.collect(path, document, timeout=_LONG)
+
+
+async def _wait(waits: Sequence[Awaitable[object]], limit: float) -> None:
+    """Wait for all, at most `limit` seconds."""
+    tasks = [asyncio.ensure_future(wait) for wait in waits]
+    if tasks:
+        await asyncio.wait(tasks, timeout=limit)
+        for task in tasks:
+            task.cancel()

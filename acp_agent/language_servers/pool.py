@@ -1,0 +1,79 @@
+"""The language servers of a process, shared by its sessions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from acp_agent.language_servers.process import new_watch
+from acp_agent.language_servers.programs import FoundServer
+from acp_agent.language_servers.server import LanguageServer
+
+MOST_SERVERS = 8
+_IN_USE = 60.0  # seconds after its last use in which a server is not stopped for another one
+
+Key = tuple[str, Path, tuple[str, ...], bool]
+
+
+class ServerPool:
+    """Starts servers, at most `MOST_SERVERS`, and hands out those that there are.
+
+    Args:
+        environ: the user's environment.
+    """
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self.environ = environ
+        self._servers: dict[Key, LanguageServer] = {}
+        self._stopping: set[asyncio.Task[None]] = set()
+        self._watch = new_watch()
+        self._closed = False
+
+    def get(self, found: FoundServer, root: Path, *, trusted: bool) -> LanguageServer | None:
+        """Return the server of a project, which is started if need be.
+
+        None where it failed, or where as many run as may.
+        """
+        key = (found.spec.name, root, found.command, trusted)
+        server = self._servers.get(key)
+        if server is not None and server.state == "stopped":
+            del self._servers[key]
+            server = None
+        if server is None:
+            if self._closed or not self._make_room():
+                return None
+            server = self._servers[key] = LanguageServer(
+                found, root, environ=self.environ, trusted=trusted, watch=self._watch
+            )
+        server.use()
+        return None if server.state == "failed" else server
+
+    def servers(self, roots: Sequence[Path]) -> list[LanguageServer]:
+        """Return the servers of projects in these folders."""
+        return [
+            server
+            for server in self._servers.values()
+            if any(server.root.is_relative_to(root) for root in roots)
+        ]
+
+    async def aclose(self) -> None:
+        """End all servers; returns when nothing of them is left, within seconds."""
+        self._closed = True
+        await asyncio.gather(*(server.stop() for server in self._servers.values()))
+        if self._stopping:
+            await asyncio.wait(self._stopping)
+        await self._watch.aclose()
+
+    def _make_room(self) -> bool:
+        """Stop the server that was not used for longest where there are too many."""
+        alive = [one for one in self._servers.values() if one.state in {"starting", "ready"}]
+        if len(alive) < MOST_SERVERS:
+            return True
+        oldest = min(alive, key=lambda one: one.used_at)
+        if asyncio.get_running_loop().time() - oldest.used_at < _IN_USE:
+            return False
+        task = asyncio.create_task(oldest.stop())
+        self._stopping.add(task)
+        task.add_done_callback(self._stopping.discard)
+        return True

@@ -1,0 +1,69 @@
+"""Places in a text: ours count lines and characters from 1, the protocol's units from 0."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from acp_agent.language_servers.wire import Position
+
+UTF_8, UTF_16, UTF_32 = "utf-8", "utf-16", "utf-32"  # names of the protocol
+
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
+
+
+def split_lines(text: str) -> list[str]:
+    """Return the lines of a text as the protocol counts them, without their ends."""
+    return _LINE_END.split(text)
+
+
+def path_of(uri: str) -> Path | None:
+    """Return the path of a `file:` address; None for any other."""
+    try:
+        parts = urlsplit(uri)
+        path = unquote(parts.path, errors="strict")
+    except (ValueError, UnicodeDecodeError):
+        return None
+    if parts.scheme != "file" or not path.startswith("/") or "\0" in path:
+        return None
+    return Path(path)
+
+
+def to_position(lines: list[str], line: int, column: int, encoding: str) -> Position:
+    """Return a place as a server with this encoding counts it.
+
+    Args:
+        lines: the text's lines.
+        line: from 1; what is beyond the text is its end.
+        column: in characters, from 1.
+        encoding: the server's.
+    """
+    index = min(max(line, 1), max(1, len(lines))) - 1
+    before = (lines[index] if lines else "")[: max(column, 1) - 1]
+    return Position(line=index, character=_units(before, encoding))
+
+
+def column_of(lines: list[str], place: Position, encoding: str) -> int:
+    """Return the column of a server's place, in characters from 1."""
+    if not 0 <= place.line < len(lines):
+        return 1
+    text, units = lines[place.line], max(0, place.character)
+    if encoding == UTF_32 or text.isascii():
+        return min(units, len(text)) + 1
+    column = 0
+    for character in text:
+        units -= _units(character, encoding)
+        if units < 0:
+            break
+        column += 1
+    return column + 1
+
+
+def _units(text: str, encoding: str) -> int:
+    if encoding == UTF_32 or text.isascii():
+        return len(text)
+    if encoding == UTF_8:
+        return len(text.encode("utf-8", "replace"))
+    return len(text.encode("utf-16-le", "replace")) // 2

@@ -1,0 +1,141 @@
+"""The program of a language server: started in a process group of its own, watched, ended.
+
+This is the one place where such a program is started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from acp_agent.content import printable_line
+from acp_agent.platform import posix
+from acp_agent.platform.watchdog import Watchdog
+from acp_agent.workspace.child_process import (
+    MARK,
+    end_marked,
+    end_process,
+    start_process,
+    wait_at_most,
+)
+from protocol.transports.content_length import ContentLengthTransport
+
+_LEAVE = 0.5  # seconds for a program to end by itself
+_TERM_GRACE = 0.3  # seconds between asking its group to end and ending it
+_LOGGED_LINES = 50  # of what it writes to stderr
+_LONGEST_LINE = 300  # characters
+_PIECE = 64 * 1024
+
+_log = logging.getLogger(__name__)
+
+
+class ServerProcess:
+    """A running program.
+
+    Args:
+        process: the process.
+        label: what it is called in the log.
+        mark: the value of the variable that all its processes have.
+        watch: ends it where this program is killed.
+    """
+
+    def __init__(
+        self, process: asyncio.subprocess.Process, label: str, mark: str, watch: Watchdog
+    ) -> None:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        self.transport = ContentLengthTransport(process.stdout, process.stdin)
+        self.last_words = ""
+        self._process = process
+        self._label = label
+        self._mark = mark
+        self._watch = watch
+        self._stderr = asyncio.create_task(self._log_stderr())
+
+    @property
+    def group(self) -> int:
+        """The id of the process and of its group."""
+        return self._process.pid
+
+    def describe_end(self) -> str:
+        """Say how it ended, in words for people."""
+        code = self._process.returncode
+        if self.transport.broken:
+            text = self.transport.broken
+        elif code is None:
+            text = "it closed its output"
+        elif code < 0:
+            text = f"it was ended by {posix.signal_name(-code)}"
+        else:
+            text = f"it ended with exit code {code}"
+        return f"{text}: {self.last_words}" if self.last_words else text
+
+    async def exited(self, limit: float) -> bool:
+        """Wait at most `limit` seconds for its end; whether it has ended."""
+        return await wait_at_most(self._process.wait(), limit)
+
+    async def end(self) -> None:
+        """Let it end, make its group end, and reap what is left of it."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        if not await self.exited(_LEAVE):
+            posix.end_group(self.group, at_once=False)
+            await self.exited(_TERM_GRACE)
+        posix.end_group(self.group, at_once=True)
+        await end_process(self._process)
+        self._stderr.cancel()
+        await asyncio.to_thread(end_marked, self._mark)
+        self._watch.remove_group(self.group)
+
+    async def _log_stderr(self) -> None:
+        assert self._process.stderr is not None
+        count = 0
+        while piece := await self._process.stderr.read(_PIECE):
+            lines = piece.decode("utf-8", "replace").splitlines()
+            for line in lines[: max(0, _LOGGED_LINES - count)]:
+                _log.info("%s: %s", self._label, printable_line(line, _LONGEST_LINE))
+            count += len(lines)
+            if lines:
+                self.last_words = printable_line(lines[-1], _LONGEST_LINE) or self.last_words
+
+
+async def start_server(
+    command: Sequence[str],
+    *,
+    root: Path,
+    environ: Mapping[str, str],
+    label: str,
+    watch: Watchdog,
+) -> ServerProcess:
+    """Start a language server.
+
+    Args:
+        command: the program, absolute, and its arguments.
+        root: the folder that it works in.
+        environ: its environment.
+        label: what it is called in the log.
+        watch: ends it where this program is killed.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    mark = f"{watch.mark.partition('=')[2]}{uuid.uuid4().hex}"
+    await watch.start()
+    process = await start_process(
+        *command,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        cwd=root,
+        env={**environ, MARK: mark, "PWD": str(root)},
+    )
+    watch.add_group(process.pid)
+    return ServerProcess(process, label, mark, watch)
+
+
+def new_watch() -> Watchdog:
+    """Return what ends all language servers where this program is killed."""
+    return Watchdog(f"{MARK}={uuid.uuid4().hex}.")

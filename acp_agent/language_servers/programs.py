@@ -1,0 +1,94 @@
+"""Finds the programs of language servers, and the folders that they work in.
+
+A program in the session's folders came with the project, and may be anybody's: it is started only
+in a session that is trusted, or where the user's configuration names it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from acp_agent.language_servers.table import ServerSpec
+from acp_agent.platform.programs import find_program
+from acp_agent.workspace.environment import command_environ
+
+_PROJECT_FOLDERS = (".venv/bin", "venv/bin", "node_modules/.bin", "vendor/bin")
+
+
+class FoundServer(Struct, frozen=True, kw_only=True):
+    """A server that is installed: the command that starts it.
+
+    `in_project` where the program lies in the session's folders.
+    """
+
+    spec: ServerSpec
+    command: tuple[str, ...]
+    in_project: bool
+
+
+def find_server(
+    spec: ServerSpec, roots: Sequence[Path], search_path: str, *, in_project: bool
+) -> FoundServer | None:
+    """Return a server where it is installed. Looks at the disk.
+
+    Args:
+        spec: the server.
+        roots: the session's folders.
+        search_path: the PATH variable.
+        in_project: whether programs in the session's folders count as well.
+    """
+    for name, *arguments in spec.commands:
+        if spec.by_user and ("/" in name or name.startswith("~")):
+            program: str | None = str(roots[0] / Path(name).expanduser())
+            program = program if program and os.access(program, os.X_OK) else None
+        else:
+            folders = [str(root / part) for root in roots for part in _PROJECT_FOLDERS]
+            outside = _outside(search_path, roots)
+            program = find_program(name, outside)
+            if in_project or spec.by_user:
+                program = find_program(name, os.pathsep.join([*folders, search_path])) or program
+        if program is not None:
+            lies_in = any(Path(program).is_relative_to(root) for root in roots)
+            return FoundServer(spec=spec, command=(program, *arguments), in_project=lies_in)
+    return None
+
+
+def _outside(search_path: str, roots: Sequence[Path]) -> str:
+    """Return a PATH variable without folders of the session, symlinks followed."""
+    folders = [folder for folder in search_path.split(os.pathsep) if folder]
+    kept = [
+        folder
+        for folder in folders
+        if not any(Path(os.path.realpath(folder)).is_relative_to(root) for root in roots)
+    ]
+    return os.pathsep.join(kept)
+
+
+def find_root(spec: ServerSpec, path: Path, roots: Sequence[Path]) -> Path | None:
+    """Return the folder of the project that a file belongs to.
+
+    This is the nearest folder above it with a marker, else the session's folder.
+
+    Args:
+        spec: the server, which says what marks a root.
+        path: the file.
+        roots: the session's folders; None is returned for a file outside of them.
+    """
+    root = next((root for root in roots if path.is_relative_to(root)), None)
+    if root is None:
+        return None
+    for folder in path.parents:
+        if any((folder / marker).exists() for marker in spec.root_markers):
+            return folder
+        if folder == root:
+            break
+    return None if spec.required_marker else root
+
+
+def server_environ(environ: Mapping[str, str], added: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a server: the user's without secrets, and what the table adds."""
+    return {**command_environ(environ), **added}

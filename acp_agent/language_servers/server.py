@@ -1,0 +1,242 @@
+"""One language server for one project: started, watched, started again where it ends, stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from acp_agent.content import printable_line
+from acp_agent.language_servers.client import LanguageClient
+from acp_agent.language_servers.diagnostics import Diagnostics
+from acp_agent.language_servers.documents import Document, Documents
+from acp_agent.language_servers.process import ServerProcess, start_server
+from acp_agent.language_servers.programs import FoundServer, server_environ
+from acp_agent.language_servers.project_size import is_large
+from acp_agent.platform import posix
+from acp_agent.platform.descriptor_limit import describe_os_error
+from acp_agent.platform.watchdog import Watchdog
+from protocol.jsonrpc.errors import RpcError
+
+RESTARTS = 3
+_FIRST_REST = 1.0  # seconds before the first restart
+_LONGER_EACH_TIME = 4
+_STEADY = 60.0  # seconds after which a server that ran counts as well
+_TICK = 5.0  # seconds between two looks at its memory
+_MEMORY_LIMIT = 4 * 1024**3  # bytes of all its processes
+_IDLE = 600.0  # seconds without use after which it is stopped
+_LEAVE = 0.3  # seconds to answer `shutdown`
+_LONGEST = 200  # characters of an error
+
+State = Literal["starting", "ready", "stopped", "failed"]
+
+_log = logging.getLogger(__name__)
+
+
+class Running(Struct, frozen=True):
+    """What there is while a server runs."""
+
+    client: LanguageClient
+    documents: Documents
+    diagnostics: Diagnostics
+
+
+class LanguageServer:
+    """A server and its program.
+
+    Args:
+        found: the server and the command that starts it.
+        root: the project's folder.
+        environ: the user's environment.
+        trusted: whether it may run the project's code.
+        watch: ends it where this program is killed.
+
+    Attributes:
+        running: the connection and what belongs to it; None while it does not run.
+        generation: how often it was started.
+        lock: held while the texts that it has are changed and checked.
+    """
+
+    def __init__(
+        self,
+        found: FoundServer,
+        root: Path,
+        *,
+        environ: Mapping[str, str],
+        trusted: bool,
+        watch: Watchdog,
+    ) -> None:
+        self.spec = found.spec
+        self.root = root
+        self.state: State = "starting"
+        self.running: Running | None = None
+        self.version = ""
+        self.memory = 0
+        self.restarts = 0
+        self.generation = 0
+        self.last_error = ""
+        self.lock = asyncio.Lock()
+        self.used_at = asyncio.get_running_loop().time()
+        self.large = False
+        self._command = found.command
+        self._environ = environ
+        self._trusted = trusted
+        self._watch = watch
+        self._stopping = asyncio.Event()
+        self._changed = asyncio.Event()  # of the state
+        self._task = asyncio.create_task(self._supervise())
+
+    def use(self) -> None:
+        """Note that somebody needs it."""
+        self.used_at = asyncio.get_running_loop().time()
+
+    async def wait_ready(self, timeout: float) -> Running | None:
+        """Wait until it runs; None where it does not in time, or never will."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                while self.running is None and self.state == "starting":
+                    await self._changed.wait()
+        return self.running
+
+    def sync(self, path: Path, text: str) -> Document | None:
+        """Send a text; None where the server does not run, or not for such a file."""
+        language = self.spec.language_of(path)
+        if self.running is None or language is None:
+            return None
+        self.use()
+        if self.running.client.overfull:
+            self.fail("it does not read what it is sent")
+            return None
+        seen = self.running.diagnostics.count_published(path)
+        return self.running.documents.sync(path, text, language, seen=seen)
+
+    def fail(self, why: str) -> None:
+        """End it now, for a reason; it may be started again."""
+        self.last_error = self.last_error or printable_line(why, _LONGEST)
+        if self.running is not None:
+            stopping = asyncio.create_task(self.running.client.stop())
+            stopping.add_done_callback(lambda _: None)
+
+    async def stop(self) -> None:
+        """End it; returns when nothing of it is left, within seconds."""
+        self._stopping.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.shield(self._task)
+
+    async def _supervise(self) -> None:
+        loop = asyncio.get_running_loop()
+        rest = _FIRST_REST
+        while not self._stopping.is_set():
+            began = loop.time()
+            try:
+                lasting = await self._run()
+            except Exception as error:  # noqa: BLE001 - its trouble must not reach anybody
+                self.last_error = self.last_error or type(error).__name__
+                _log.exception("the language server %s broke", self.spec.name)
+                lasting = False
+            if self._stopping.is_set():
+                break
+            _log.warning("the language server %s: %s", self.spec.name, self.last_error)
+            if loop.time() - began > _STEADY:
+                self.restarts, rest = 0, _FIRST_REST
+            if not lasting or self.restarts >= RESTARTS:
+                self._set("failed")
+                return
+            self.restarts += 1
+            self._set("starting")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(rest):
+                    await self._stopping.wait()
+            rest *= _LONGER_EACH_TIME
+        self._set("stopped")
+
+    async def _run(self) -> bool:
+        """Run it once; whether it is worth another start."""
+        self.large = await asyncio.to_thread(is_large, self.root, frozenset(self.spec.extensions))
+        given = self.spec.given(trusted=self._trusted, large=self.large)
+        self.last_error = ""
+        try:
+            process = await start_server(
+                self._command,
+                root=self.root,
+                environ=server_environ(self._environ, given.environment),
+                label=self.spec.name,
+                watch=self._watch,
+            )
+        except OSError as error:
+            self.last_error = f"it cannot be started: {describe_os_error(error)}"
+            return False
+        self.generation += 1
+        client = LanguageClient(
+            process.transport,
+            root=self.root,
+            given=given,
+            on_published=lambda params: diagnostics.published(params),
+            on_refresh=lambda: None,
+        )
+        documents = Documents(client)
+        diagnostics = Diagnostics(
+            self.spec.name, client, documents, lambda path: path.is_relative_to(self.root)
+        )
+        serving = asyncio.create_task(client.run())
+        try:
+            try:
+                await client.initialize(self.spec.start_seconds)
+            except TimeoutError:
+                seconds = round(self.spec.start_seconds)
+                self.last_error = f"it did not answer within {seconds} seconds"
+                return False
+            except (RpcError, ConnectionError) as error:
+                await process.exited(_LEAVE)
+                ended = process.describe_end() if isinstance(error, ConnectionError) else str(error)
+                self.last_error = printable_line(ended, _LONGEST)
+                return isinstance(error, ConnectionError)
+            self.version = client.version
+            self.running = Running(client, documents, diagnostics)
+            self._set("ready")
+            await self._watch_over(process, serving)
+        finally:
+            self.running = None
+            await self._end(client, process, serving)
+        return True
+
+    async def _watch_over(self, process: ServerProcess, serving: asyncio.Task[None]) -> None:
+        """Return when it has ended, is to be stopped, or takes too much memory."""
+        stopping = asyncio.ensure_future(self._stopping.wait())
+        try:
+            while not serving.done() and not stopping.done():
+                await asyncio.wait(
+                    [serving, stopping], timeout=_TICK, return_when=asyncio.FIRST_COMPLETED
+                )
+                self.memory = await asyncio.to_thread(posix.group_memory, process.group)
+                if self.memory > _MEMORY_LIMIT:
+                    self.last_error = f"it takes {self.memory // 1024**2:,} MB of memory"
+                    return
+                if asyncio.get_running_loop().time() - self.used_at > _IDLE:
+                    self._stopping.set()
+        finally:
+            stopping.cancel()
+        if serving.done() and not self._stopping.is_set():
+            await process.exited(_LEAVE)
+            self.last_error = self.last_error or process.describe_end()
+
+    async def _end(
+        self, client: LanguageClient, process: ServerProcess, serving: asyncio.Task[None]
+    ) -> None:
+        if self._stopping.is_set() and not client.closed:
+            with suppress(RpcError, TimeoutError, ConnectionError):
+                await client.shut_down(_LEAVE)
+        await process.end()
+        await client.stop()
+        await asyncio.wait([serving], timeout=_LEAVE)
+        self.memory = 0
+
+    def _set(self, state: State) -> None:
+        self.state = state
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()

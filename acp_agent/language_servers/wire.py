@@ -1,0 +1,187 @@
+"""What language servers send, as far as it is used (Language Server Protocol 3.17).
+
+lsprotocol has all types of the protocol and takes 330 ms and 20 MB to import, for the few that are
+needed here; the tests compare these with it. An invalid item of a list is left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from msgspec import Raw, Struct
+
+from acp_agent.content import JsonObject
+from protocol.codec.tolerance import Lenient, LenientItems
+from protocol.jsonrpc.methods import Method
+
+
+class _Value(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
+    """A value of the protocol."""
+
+
+class Position(_Value, frozen=True, kw_only=True):
+    """A place in a text: line and units of the encoding, both from 0."""
+
+    line: int
+    character: int
+
+
+class Range(_Value, frozen=True, kw_only=True):
+    """From a place up to another one."""
+
+    start: Position
+    end: Position
+
+
+class Diagnostic(_Value, frozen=True, kw_only=True):
+    """A problem; `severity` is 1 (error), 2 (warning), 3 (information) or 4 (hint)."""
+
+    range: Range
+    message: str
+    severity: Lenient[int] = 1
+    code: Lenient[int | str | None] = None
+    source: Lenient[str] = ""
+
+
+class PublishedDiagnostics(_Value, frozen=True, kw_only=True):
+    """The problems of a file that a server sends unasked."""
+
+    uri: str
+    version: Lenient[int | None] = None
+    diagnostics: LenientItems[list[Diagnostic]] = []
+
+
+class DiagnosticReport(_Value, frozen=True, kw_only=True):
+    """The problems of a file that a server was asked for; `kind` is full or unchanged."""
+
+    kind: str = "full"
+    result_id: Lenient[str | None] = None
+    items: LenientItems[list[Diagnostic]] = []
+    related_documents: Lenient[dict[str, Raw]] = {}
+    uri: str = ""
+
+
+class WorkspaceReport(_Value, frozen=True, kw_only=True):
+    """The problems of many files."""
+
+    items: LenientItems[list[DiagnosticReport]] = []
+
+
+class ServerInfo(_Value, frozen=True, kw_only=True):
+    """How a server calls itself."""
+
+    name: Lenient[str] = ""
+    version: Lenient[str] = ""
+
+
+class InitializeResult(_Value, frozen=True, kw_only=True):
+    """What a server offers."""
+
+    capabilities: JsonObject
+    server_info: Lenient[ServerInfo | None] = None
+
+
+class ConfigurationItem(_Value, frozen=True, kw_only=True):
+    """A section of the settings that a server asks for."""
+
+    section: Lenient[str] = ""
+
+
+class ConfigurationParams(_Value, frozen=True, kw_only=True):
+    """The sections that a server asks for."""
+
+    items: list[ConfigurationItem]
+
+
+class Registration(_Value, frozen=True, kw_only=True):
+    """A method that a server offers from now on."""
+
+    id: str
+    method: str
+    register_options: Lenient[JsonObject | None] = None
+
+
+class RegistrationParams(_Value, frozen=True, kw_only=True):
+    """The methods that a server offers from now on."""
+
+    registrations: LenientItems[list[Registration]] = []
+
+
+class UnregistrationParams(_Value, frozen=True, kw_only=True):
+    """The methods that a server no longer offers; the protocol spells the name so."""
+
+    unregisterations: LenientItems[list[Registration]] = []
+
+
+class ProgressParams(_Value, frozen=True, kw_only=True):
+    """Progress of a request, or a part of its result."""
+
+    token: int | str
+    value: Any = None
+
+
+class AnyParams(Struct, frozen=True):
+    """Parameters that are not looked at."""
+
+
+NULL: Final = Raw(b"null")
+
+CONFIGURATION: Final = Method("workspace/configuration", ConfigurationParams, Raw)
+REGISTER: Final = Method("client/registerCapability", RegistrationParams, Raw)
+UNREGISTER: Final = Method("client/unregisterCapability", UnregistrationParams, Raw)
+APPLY_EDIT: Final = Method("workspace/applyEdit", AnyParams, dict)
+ASK_USER: Final = Method("window/showMessageRequest", AnyParams, Raw)
+CREATE_PROGRESS: Final = Method("window/workDoneProgress/create", AnyParams, Raw)
+FOLDERS: Final = Method("workspace/workspaceFolders", AnyParams, Raw)
+REFRESH: Final = Method("workspace/diagnostic/refresh", AnyParams, Raw)
+PROGRESS: Final[Method[ProgressParams, None]] = Method("$/progress", ProgressParams)
+PUBLISH: Final[Method[PublishedDiagnostics, None]] = Method(
+    "textDocument/publishDiagnostics", PublishedDiagnostics
+)
+
+
+def client_capabilities() -> JsonObject:
+    """Return what this client offers."""
+    dynamic = {"dynamicRegistration": True}
+    links = {"linkSupport": True, **dynamic}
+    return {
+        "general": {"positionEncodings": ["utf-32", "utf-8", "utf-16"]},
+        "workspace": {
+            "applyEdit": False,
+            "configuration": True,
+            "workspaceFolders": True,
+            "didChangeConfiguration": dynamic,
+            "didChangeWatchedFiles": {"relativePatternSupport": True, **dynamic},
+            "symbol": dynamic,
+            "diagnostics": {"refreshSupport": True},
+            "workspaceEdit": {
+                "documentChanges": True,
+                "resourceOperations": ["create", "rename", "delete"],
+                "failureHandling": "abort",
+            },
+        },
+        "window": {"workDoneProgress": True, "showMessage": {}},
+        "textDocument": {
+            "synchronization": {"didSave": True, **dynamic},
+            "publishDiagnostics": {"versionSupport": True, "codeDescriptionSupport": False},
+            "diagnostic": {"relatedDocumentSupport": True, **dynamic},
+            "definition": links,
+            "typeDefinition": links,
+            "implementation": links,
+            "references": dynamic,
+            "hover": {"contentFormat": ["markdown", "plaintext"], **dynamic},
+            "documentSymbol": {"hierarchicalDocumentSymbolSupport": True, **dynamic},
+            "rename": {"prepareSupport": True, **dynamic},
+            "codeAction": {
+                "codeActionLiteralSupport": {
+                    "codeActionKind": {
+                        "valueSet": ["", "quickfix", "refactor", "source", "source.organizeImports"]
+                    }
+                },
+                "isPreferredSupport": True,
+                "dataSupport": True,
+                "resolveSupport": {"properties": ["edit"]},
+                **dynamic,
+            },
+        },
+    }
