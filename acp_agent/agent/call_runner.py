@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from acp_agent.agent.call_permissions import CallPermissions
 from acp_agent.agent.call_progress import CallProgress
+from acp_agent.agent.edit_reports import EditReports
 from acp_agent.agent.folder_instructions import FolderInstructions
 from acp_agent.agent.resources import TurnResources
 from acp_agent.agent.scrub_events import scrub_content, scrub_object
@@ -55,6 +56,7 @@ class CallRunner:
         self._running = asyncio.Semaphore(turn.limits.max_concurrent_calls)
         self._end_turn = False
         self._permissions = CallPermissions(turn)
+        self._edits = EditReports(turn.tools)
         self._instructions = FolderInstructions(turn)
 
     async def run(self, calls: Sequence[ProposedCall]) -> bool:
@@ -66,6 +68,7 @@ class CallRunner:
         """
         for call in calls:
             self._turn.tools.open_calls.add(call.call)
+            self._edits.add(call)
         scheduled: list[_ScheduledCall] = []
         for call in calls:
             scheduled.append(_ScheduledCall(call, scheduled))
@@ -100,6 +103,7 @@ class CallRunner:
                 raise
             await self._end_stopped(call)
         finally:
+            self._edits.ended(call)
             scheduled.release()
 
     async def _end_stopped(self, call: ProposedCall) -> None:
@@ -189,6 +193,7 @@ class CallRunner:
         try:
             outcome = await prepared.run(progress)
             await progress.flush()
+            outcome = await self._edits.finish(call, prepared, outcome)
             ended = await self._end_of(call, prepared, outcome)
         except StoreError:
             raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct, field
@@ -229,6 +230,35 @@ class Budget(Protocol):
         ...
 
 
+class EditChecks(Protocol):
+    """Finds the problems that edits cause; language servers and syntax checks do."""
+
+    @property
+    def due(self) -> bool:
+        """Whether files were changed and not checked yet."""
+        ...
+
+    def touched(self, path: Path) -> None:
+        """Note that a file was read. Never waits."""
+        ...
+
+    def changed(self, path: Path, old: str | None) -> None:
+        """Note that a file was changed; `old` is its text before, None where there was none."""
+        ...
+
+    def command_ran(self) -> None:
+        """Note that a command may have changed files. Never waits."""
+        ...
+
+    async def problems(self) -> str:
+        """Check what was changed; return the new problems, a line each. Waits within a bound."""
+        ...
+
+    def late(self) -> str:
+        """Return the new problems that were found after a report. Never waits."""
+        ...
+
+
 class Tools(Protocol):
     """What the model may call, and what decides about it."""
 
@@ -245,6 +275,11 @@ class Tools(Protocol):
     @property
     def gate(self) -> Gate:
         """What decides about side effects."""
+        ...
+
+    @property
+    def edit_checks(self) -> EditChecks:
+        """What finds the problems that edits cause."""
         ...
 
     @property

@@ -10,6 +10,7 @@ import asyncio
 
 from acp_agent.agent.answer import Answer, ask_model, prepare_context
 from acp_agent.agent.call_runner import CallRunner
+from acp_agent.agent.edit_reports import report_late_problems
 from acp_agent.agent.loop_check import check_loops
 from acp_agent.agent.resources import TurnResources
 from acp_agent.agent.tool_calls import ProposedCall, call_title, cancelled_ends
@@ -68,6 +69,7 @@ async def run_turn(turn: TurnResources) -> StopReason:
         StoreError: the journal could not be written.
     """
     for _ in range(turn.limits.model_requests):
+        await report_late_problems(turn)
         answer = await _answer(turn)
         if answer is None:
             return "max_tokens" if turn.journal.context.turn_was_answered else "refusal"

@@ -49,8 +49,10 @@ class LanguageClient:
         transport: what carries the messages.
         root: the folder that the server works in.
         given: what the server is given.
+
+    Attributes:
         on_published: called with problems that the server sends unasked.
-        on_refresh: called when the server says that problems are to be asked for again.
+        encoding: in which it counts the columns of a line.
     """
 
     def __init__(
@@ -59,15 +61,13 @@ class LanguageClient:
         *,
         root: Path,
         given: ServerSettings,
-        on_published: Callable[[wire.PublishedDiagnostics], None],
-        on_refresh: Callable[[], None],
     ) -> None:
+        self.on_published: Callable[[wire.PublishedDiagnostics], None] | None = None
         self.name = ""
         self.version = ""
         self.encoding = UTF_16
         self._root = root
         self._given = given
-        self._on_refresh = on_refresh
         self._capabilities: JsonObject = {}
         self._registered: dict[str, tuple[str, JsonObject]] = {}
         self._progress: dict[int | str, Handler] = {}
@@ -85,9 +85,9 @@ class LanguageClient:
             wire.ASK_USER.name: self._nothing,
             wire.CREATE_PROGRESS.name: self._nothing,
             wire.FOLDERS.name: self._folders,
-            wire.REFRESH.name: self._refresh,
+            wire.REFRESH.name: self._nothing,
             wire.PROGRESS.name: self._on_progress,
-            wire.PUBLISH.name: on_published,
+            wire.PUBLISH.name: self._published,
         }
         self._connection = Connection(
             transport,
@@ -244,10 +244,9 @@ class LanguageClient:
         del params, call
         return wire.NULL
 
-    async def _refresh(self, params: wire.AnyParams, call: Call) -> object:
-        del params, call
-        self._on_refresh()
-        return wire.NULL
+    def _published(self, params: wire.PublishedDiagnostics) -> None:
+        if self.on_published is not None:
+            self.on_published(params)
 
     def _on_progress(self, params: wire.ProgressParams) -> None:
         handler = self._progress.get(params.token)

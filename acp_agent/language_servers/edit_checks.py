@@ -1,4 +1,4 @@
-"""The problems that edits cause, reported with the last edit of an answer, or with the next request.
+"""The problems that edits cause: reported with the last edit of an answer, or the next request.
 
 What a server knew before an edit is compared with what it knows after it, and only what is new is
 reported. A server that is slow, or still starts, holds up nothing: what it finds later goes with
@@ -141,18 +141,17 @@ class EditChecks:
             if change.old is not None:
                 await check_text(server, path, change.old, timeout=_LONG)
         await check_workspace(server)
-        if server.running is None:
+        running = server.running
+        if running is None:
             return False
         known = self._known.get(server)
         is_first = known is None or known.generation != server.generation
-        if is_first and not server.running.diagnostics.pulls:
-            await server.running.client.wait_idle(_LONG)
-        if server.running is None:
-            return False
-        snapshot = server.running.diagnostics.snapshot()
+        if is_first and not running.diagnostics.pulls:
+            await running.client.wait_idle(_LONG)
+        snapshot = running.diagnostics.snapshot()
         if known is None or is_first:
             known = self._known[server] = _Known(server.generation, snapshot)
-        for path in server.running.documents.paths():
+        for path in running.documents.paths():
             if path in snapshot:
                 known.problems.setdefault(path, snapshot[path])
         for path, change in changes.items():
@@ -162,7 +161,7 @@ class EditChecks:
                 known.problems.setdefault(path, snapshot.get(path, ()))
                 moves = line_moves(change.old, change.new)
                 known.problems[path] = moved_problems(known.problems[path], moves)
-        return True
+        return server.running is running
 
     async def _syntax_problems(self, changes: Mapping[Path, _Change]) -> list[Problem]:
         found: list[Problem] = []

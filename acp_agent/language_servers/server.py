@@ -176,13 +176,12 @@ class LanguageServer:
             process.transport,
             root=self.root,
             given=given,
-            on_published=lambda params: diagnostics.published(params),
-            on_refresh=lambda: None,
         )
         documents = Documents(client)
         diagnostics = Diagnostics(
             self.spec.name, client, documents, lambda path: path.is_relative_to(self.root)
         )
+        client.on_published = diagnostics.published
         serving = asyncio.create_task(client.run())
         try:
             try:

@@ -225,5 +225,6 @@ async def dismantle(services: Services) -> None:
         services.models.aclose(),
         services.store.close(),
         services.watch.aclose(),
+        services.language_servers.aclose(),
         return_exceptions=True,
     )

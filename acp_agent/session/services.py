@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct, field
 
@@ -23,6 +23,9 @@ from acp_agent.permissions.access import Gate
 from acp_agent.platform.watchdog import Watchdog
 from acp_agent.session.account import Account
 from acp_agent.session.store.store import Store
+
+if TYPE_CHECKING:  # not before a file is read or changed
+    from acp_agent.language_servers.pool import ServerPool
 
 
 class ConcurrencyLimit:
@@ -173,6 +176,26 @@ class KnowsSecrets(Protocol):
         ...
 
 
+class SharedLanguageServers:
+    """The language servers of a process; nothing of them is loaded before one is needed."""
+
+    def __init__(self) -> None:
+        self._pool: ServerPool | None = None
+
+    def pool(self, environ: Mapping[str, str]) -> ServerPool:
+        """Return the servers; the first time this imports what runs them."""
+        from acp_agent.language_servers.pool import ServerPool  # noqa: PLC0415 - when first needed
+
+        if self._pool is None:
+            self._pool = ServerPool(environ)
+        return self._pool
+
+    async def aclose(self) -> None:
+        """End all servers."""
+        if self._pool is not None:
+            await self._pool.aclose()
+
+
 def _server_watch() -> Watchdog:
     return Watchdog(f"{MARK}={os.urandom(16).hex()}.")
 
@@ -201,6 +224,7 @@ class Services(Struct, frozen=True, kw_only=True):
     call_limit: ConcurrencyLimit
     pending_requests: PendingRequests = field(default_factory=PendingRequests)
     watch: Watchdog = field(default_factory=_server_watch)
+    language_servers: SharedLanguageServers = field(default_factory=SharedLanguageServers)
 
     @property
     def home(self) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import ClassVar, Literal, cast
 
+import msgspec
 import pytest
 
 from acp_agent.agent.call_progress import CallProgress
@@ -24,7 +25,6 @@ from acp_agent.events import (
 )
 from acp_agent.ids import new_call_id, new_message_id, new_turn_id
 from acp_agent.session.turns.parts import TurnTools
-from acp_agent.session.turns.toolset import WorkspaceTools
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams
 from acp_agent.tools.toolset import Toolset
 from tests.support.model_server import Call, ModelServer, answer
@@ -61,7 +61,7 @@ async def run_call(desk: Desk, tool: type[Tool[ToolParams]]) -> None:
     turn = await desk.session.resources.for_turn()
     tools = cast("TurnTools", turn.tools)
     workspace = tools.workspace
-    tools._own = WorkspaceTools(workspace=workspace, toolset=Toolset([tool(workspace)]))
+    tools._own = msgspec.structs.replace(tools._own, toolset=Toolset([tool(workspace)]))
     call, message = new_call_id(), new_message_id()
     await turn.journal.emit(
         TurnStarted(turn=new_turn_id()),

@@ -20,7 +20,13 @@ from acp_agent.models.providers import presets
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "configuration.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 # How the page calls the keys that users choose.
-ENTRY = {"providers": "NAME", "models": "REF", "skills": "NAME", "agents": "NAME"}
+ENTRY = {
+    "providers": "NAME",
+    "models": "REF",
+    "skills": "NAME",
+    "agents": "NAME",
+    "language_servers": "NAME",
+}
 
 
 def settings(kind: type[Struct], above: str = "") -> Iterator[tuple[str, Any]]:

@@ -23,6 +23,7 @@ import contextlib
 import os
 import signal
 import sys
+import sysconfig
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -111,6 +112,11 @@ class Command:
 def environment(home: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """An environment that knows nothing of this machine's user: no keys, no configuration."""
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    # Tests that want language servers name a folder that has them.
+    own = sysconfig.get_path("scripts")
+    kept["PATH"] = os.pathsep.join(
+        folder for folder in kept.get("PATH", os.defpath).split(os.pathsep) if folder != own
+    )
     return kept | {"HOME": str(home), "ACP_AGENT_HOME": str(home / "acp-agent")} | dict(extra or {})
 
 

@@ -34,6 +34,7 @@ from acp_agent.models.base import AnswerText, ModelInfo, ModelSide
 from acp_agent.permissions.access import Access, Ask, Decision, Gate
 from acp_agent.session.core import SessionCore
 from acp_agent.session.turns.budget import SessionBudget
+from acp_agent.session.turns.edit_checks import SessionEditChecks
 from acp_agent.session.turns.parts import (
     SessionModels,
     SessionUser,
@@ -222,6 +223,11 @@ class ChildTools:
     def gate(self) -> Gate:
         """What decides about side effects."""
         return self._parent.gate
+
+    @property
+    def edit_checks(self) -> SessionEditChecks:
+        """What finds the problems that edits cause, which is the parent's."""
+        return self._parent.edit_checks
 
     def slot(self) -> AbstractAsyncContextManager[None]:
         """Wait until one more call may run in the process, as the parent's."""

@@ -31,6 +31,7 @@ from acp_agent.session.core import SessionCore
 from acp_agent.session.extensions import Extensions
 from acp_agent.session.services import ConcurrencyLimit, PendingAnswer, Services
 from acp_agent.session.turns.budget import SessionBudget
+from acp_agent.session.turns.edit_checks import SessionEditChecks
 from acp_agent.session.turns.plan import RunOptions
 from acp_agent.session.turns.toolset import AddedTools, CachedChange, WorkspaceTools
 from acp_agent.tools.base import Answer, Question
@@ -247,6 +248,11 @@ class TurnTools:
     def workspace(self) -> Workspace:
         """What the tools may touch."""
         return self._own.workspace
+
+    @property
+    def edit_checks(self) -> SessionEditChecks:
+        """What finds the problems that edits cause."""
+        return self._own.edit_checks
 
     @property
     def unfiltered(self) -> Toolset:

@@ -81,12 +81,16 @@ class LazyTools:
     async def aclose(self) -> None:
         """End every process that was started."""
         everything = [*self._retired, *([self._current] if self._current is not None else [])]
-        await asyncio.gather(*(one.workspace.processes.aclose() for one in everything))
+        await asyncio.gather(
+            *(one.workspace.processes.aclose() for one in everything),
+            *(one.edit_checks.aclose() for one in everything),
+        )
         if self.background is not None:
             await self.background.ended()
 
     def _build(self) -> WorkspaceTools:
         from acp_agent.extensions.definitions.locations import readable_skill_folders  # noqa: PLC0415 - in a thread
+        from acp_agent.session.turns.edit_checks import SessionEditChecks  # noqa: PLC0415 - so
         from acp_agent.session.turns.toolset import build_tools  # noqa: PLC0415 - brings pydantic
         from acp_agent.workspace.background_commands import BackgroundCommands  # noqa: PLC0415 - so
 
@@ -109,6 +113,7 @@ class LazyTools:
             config=services.config,
             secrets=services.secrets.values,
             background=self.background,
+            edit_checks=lambda files: SessionEditChecks(core, files),
         )
 
     def finish_loop(self) -> bool:

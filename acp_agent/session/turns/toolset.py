@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from acp_agent.config.types import Config
+from acp_agent.session.turns.edit_checks import SessionEditChecks
 from acp_agent.tools.base import AnyTool
 from acp_agent.tools.toolset import Toolset, core_tools
 from acp_agent.workspace.background_commands import BackgroundCommands
@@ -20,10 +21,11 @@ from acp_agent.workspace.workspace import Workspace
 
 
 class WorkspaceTools(Struct, frozen=True, kw_only=True):
-    """A workspace and the session's own tools over it."""
+    """A workspace and the session's own tools over it, and what checks their edits."""
 
     workspace: Workspace
     toolset: Toolset
+    edit_checks: SessionEditChecks
 
 
 def build_tools(
@@ -38,6 +40,7 @@ def build_tools(
     config: Config,
     secrets: Callable[[], Sequence[str]],
     background: BackgroundCommands,
+    edit_checks: Callable[[WorkspaceFiles], SessionEditChecks],
 ) -> WorkspaceTools:
     """Build a session's workspace and the tools over it.
 
@@ -52,6 +55,7 @@ def build_tools(
         config: the limits, and which variables hold keys.
         secrets: returns the values that must not be stored.
         background: the commands that run in the background.
+        edit_checks: makes what checks the edits of files.
     """
     key_variables = [one.api_key_env for one in config.providers.values() if one.api_key_env]
     workspace = Workspace(
@@ -70,6 +74,7 @@ def build_tools(
     )
     return WorkspaceTools(
         workspace=workspace,
+        edit_checks=edit_checks(workspace.files),
         toolset=core_tools(
             workspace,
             command_timeout=config.limits.command_timeout,

@@ -1,0 +1,103 @@
+"""Reports the problems that the edits of an answer cause, with the last of them.
+
+What is found too late for that goes with the next request, as a note to the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from acp_agent.agent.resources import Tools, TurnResources
+from acp_agent.agent.tool_calls import ProposedCall, call_title
+from acp_agent.content import DiffPart, text_part
+from acp_agent.events import NoticeShown
+from acp_agent.ids import CallId, new_message_id
+from acp_agent.permissions.access import CommandAccess, ReadAccess, WriteAccess
+from acp_agent.workspace.scrub import scrub
+
+if TYPE_CHECKING:  # not needed before a prompt runs
+    from acp_agent.tools.base import Outcome, Prepared
+
+_HEADING = "New problems after this edit:"
+
+
+class EditReports:
+    """The edits of one answer: all are checked together once the last one has run.
+
+    Args:
+        tools: the turn's.
+    """
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+        self._open: set[CallId] = set()  # calls that may still change files
+
+    def add(self, call: ProposedCall) -> None:
+        """Expect a call."""
+        if call_title(self._tools.toolset, call.name, call.arguments)[1] == "edit":
+            self._open.add(call.call)
+
+    def ended(self, call: ProposedCall) -> None:
+        """Note that a call has ended, however it did."""
+        self._open.discard(call.call)
+
+    async def finish(self, call: ProposedCall, prepared: Prepared, outcome: Outcome) -> Outcome:
+        """Return the outcome of a call that ran, with the new problems if it is the last edit."""
+        checks = self._tools.edit_checks
+        self.ended(call)
+        match prepared.access:
+            case ReadAccess(paths=(path,)):
+                checks.touched(Path(path))
+            case CommandAccess(only_reads=False):
+                checks.command_ran()
+            case WriteAccess(paths=paths) if not outcome.failed:
+                for path, old in self._old_texts(paths, prepared).items():
+                    checks.changed(Path(path), old)
+            case _:
+                return outcome
+        if self._open or not checks.due:
+            return outcome
+        found = await checks.problems()
+        if not found:
+            return outcome
+        shown = prepared.content if outcome.content is None else outcome.content
+        return msgspec.structs.replace(
+            outcome,
+            text=f"{outcome.text}\n\n{_HEADING}\n{found}",
+            content=(*shown, text_part(f"{_HEADING}\n\n```\n{found}\n```")),
+        )
+
+    def _old_texts(self, paths: tuple[str, ...], prepared: Prepared) -> Mapping[str, str | None]:
+        """Return the texts before the change, by the path, of the files whose diff is known."""
+        files = self._tools.workspace.files
+        opened = {str(files.editor_path(Path(path))): path for path in paths}
+        return {
+            opened[part.path]: part.old_text
+            for part in prepared.content
+            if isinstance(part, DiffPart) and part.path in opened
+        }
+
+
+async def report_late_problems(turn: TurnResources) -> None:
+    """Add a note with the problems of earlier edits that were not reported yet.
+
+    Raises:
+        StoreError: the journal could not be written.
+    """
+    checks = turn.tools.edit_checks
+    found = await checks.problems() if checks.due else checks.late()
+    if found:
+        found = scrub(found, turn.journal.secrets)
+        await turn.journal.emit(
+            NoticeShown(
+                severity="info",
+                title="The last edits caused new problems.",
+                description=found,
+                message=new_message_id(),
+                for_model=f"[New problems after the last edits:\n{found}]",
+            )
+        )

@@ -1,0 +1,141 @@
+"""The checks of a session's edits (`acp_agent.agent.resources.EditChecks`), loaded when needed.
+
+Nothing of the language servers is imported before a file is read or changed; then in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from acp_agent.session.core import SessionCore
+from acp_agent.workspace.files import WorkspaceFiles
+
+if TYPE_CHECKING:
+    from acp_agent.language_servers.edit_checks import EditChecks
+    from acp_agent.language_servers.problems import Problem
+    from acp_agent.language_servers.service import LanguageServers
+
+_log = logging.getLogger(__name__)
+
+
+class SessionEditChecks:
+    """The checks of one session.
+
+    Args:
+        core: the session.
+        files: its files.
+    """
+
+    def __init__(self, core: SessionCore, files: WorkspaceFiles) -> None:
+        self._core = core
+        self._files = files
+        self._enabled = core.services.config.use_language_servers
+        self._checks: EditChecks | None = None
+        self._servers: LanguageServers | None = None
+        self._loading: asyncio.Task[None] | None = None
+        self._touched: dict[Path, None] = {}  # while the checks are loaded
+        self._changed: dict[Path, str | None] = {}
+
+    @property
+    def servers(self) -> LanguageServers | None:
+        """The session's language servers; None before a file was read or changed."""
+        return self._servers
+
+    @property
+    def due(self) -> bool:
+        """Whether files were changed and not checked yet."""
+        return bool(self._changed) or (self._checks is not None and self._checks.due)
+
+    def touched(self, path: Path) -> None:
+        """Note that a file was read. Never waits."""
+        if self._checks is not None:
+            self._checks.touched(path)
+        elif self._enabled:
+            self._touched[path] = None
+            self._load()
+
+    def changed(self, path: Path, old: str | None) -> None:
+        """Note that a file was changed."""
+        if self._checks is not None:
+            self._checks.changed(path, old)
+        elif self._enabled:
+            self._changed.setdefault(path, old)
+
+    def command_ran(self) -> None:
+        """Note that a command may have changed files."""
+        if self._checks is not None:
+            self._checks.command_ran()
+
+    async def problems(self) -> str:
+        """Check what was changed; return the new problems, a line each."""
+        if self._checks is None:
+            await asyncio.shield(self._load())
+        if self._checks is None:
+            return ""
+        try:
+            return self._describe(await self._checks.problems())
+        except Exception:  # noqa: BLE001 - a check that breaks must not fail the edit
+            _log.exception("the checks of an edit broke")
+            return ""
+
+    def late(self) -> str:
+        """Return the new problems that were found after a report."""
+        return "" if self._checks is None else self._describe(self._checks.late())
+
+    async def aclose(self) -> None:
+        """End the session's own work with the servers."""
+        self._enabled = False
+        if self._loading is not None:
+            await asyncio.wait([self._loading])
+        if self._servers is not None:
+            await self._servers.aclose()
+
+    def _describe(self, found: Sequence[Problem]) -> str:
+        from acp_agent.language_servers.problems import describe_problems  # noqa: PLC0415 - loaded
+
+        return describe_problems(found, self._files.roots[0]) if found else ""
+
+    def _load(self) -> asyncio.Task[None]:
+        if self._loading is None:
+            self._loading = asyncio.create_task(self._loaded())
+        return self._loading
+
+    async def _loaded(self) -> None:
+        try:
+            await asyncio.to_thread(_import)
+            self._make()
+        except Exception:  # noqa: BLE001 - edits work without checks
+            _log.exception("the language servers cannot be used")
+            self._enabled = False
+            self._changed.clear()
+
+    def _make(self) -> None:
+        from acp_agent.language_servers.edit_checks import EditChecks  # noqa: PLC0415 - loaded
+        from acp_agent.language_servers.service import LanguageServers  # noqa: PLC0415 - loaded
+
+        core = self._core
+        services = core.services
+        self._servers = LanguageServers(
+            services.language_servers.pool(services.environ),
+            self._files,
+            services.config.language_servers,
+            lambda: core.settings.mode == "full",
+        )
+        self._checks = EditChecks(self._servers)
+        for path in self._touched:
+            self._checks.touched(path)
+        for path, old in self._changed.items():
+            self._checks.changed(path, old)
+        self._touched.clear()
+        self._changed.clear()
+
+
+def _import() -> None:
+    """Import what the checks need. Takes some milliseconds: call it in a thread."""
+    from acp_agent.language_servers.table import built_in_servers  # noqa: PLC0415 - likewise
+
+    built_in_servers()

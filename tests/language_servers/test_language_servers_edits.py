@@ -1,0 +1,110 @@
+"""The problems that an edit causes come back with it."""
+
+from __future__ import annotations
+
+import asyncio
+import sysconfig
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from acp_agent.content import ContentPart, TextBlock
+from acp_agent.events import NoticeShown, ToolEnded
+from acp_agent.language_servers.service import LanguageServers
+from acp_agent.session.turns.parts import TurnTools
+from tests.language_servers.conftest import scripted_server
+from tests.support.model_server import Call, ModelServer, answer
+from tests.support.open_session import Desk, open_desk
+
+
+async def ready(desk: Desk, name: str) -> None:
+    """Let the servers of a file start, and wait until they know its problems."""
+    tools = cast("TurnTools", (await desk.session.resources.for_turn()).tools)
+    path = (desk.folder / name).resolve()
+    tools.edit_checks.touched(path)
+    async with asyncio.timeout(20):
+        while not _is_known(tools.edit_checks.servers, path):
+            await asyncio.sleep(0.01)
+
+
+def _is_known(servers: LanguageServers | None, path: Path) -> bool:
+    if servers is None or servers._tasks:
+        return False
+    running = [server.running for server in servers.servers_of(path)]
+    return bool(running) and None not in running
+
+
+def edit(old: str, new: str, path: str = "a.txt") -> Call:
+    return Call("edit", {"path": path, "old": old, "new": new})
+
+
+@pytest.mark.parametrize("way", ["pull", "push"])
+async def test_an_edit_reports_what_it_broke_and_not_what_was_broken(
+    tmp_path: Path, model_server: ModelServer, way: str
+) -> None:
+    async with open_desk(tmp_path, model_server, config=scripted_server(way)) as desk:
+        (desk.folder / "a.txt").write_text("one\nold BAD\ntwo\n")
+        await ready(desk, "a.txt")
+        model_server.add(
+            answer(Call("read", {"path": "a.txt"})),
+            answer(edit("one\n", "zero\none\n"), edit("two", "new BAD")),
+            answer("Done."),
+        )
+        await desk.say("Go.")
+        first, last = desk.results()[-2:]
+    assert "bad" not in first
+    assert last.endswith(
+        "New problems after this edit:\na.txt:4:5: error: new is bad [scripted bad]"
+    )
+    shown = desk.editor.of(ToolEnded)[-1].content
+    assert shown is not None
+    part = shown[-1]
+    assert isinstance(part, ContentPart)
+    assert isinstance(part.content, TextBlock)
+    assert "new is bad" in part.content.text
+
+
+async def test_errors_in_other_files_are_reported(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    async with open_desk(tmp_path, model_server, config=scripted_server("project")) as desk:
+        (desk.folder / "a.txt").write_text("one\n")
+        await ready(desk, "a.txt")
+        model_server.add(answer(edit("one", "new BAD")), answer("Done."))
+        await desk.say("Go.")
+        result = desk.results()[-1]
+    assert "\na.txt:1:5: error: new is bad" in result
+    assert "\nother.txt:1:5: error: new is bad" in result
+
+
+async def test_a_slow_server_holds_up_nothing_and_reports_with_a_later_request(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    config = scripted_server("slow=2.5")
+    async with open_desk(tmp_path, model_server, config=config) as desk:
+        (desk.folder / "a.txt").write_text("one\n")
+        await ready(desk, "a.txt")
+        model_server.add(
+            answer(edit("one", "new BAD")),
+            answer(Call("shell", {"command": "sleep 2"})),
+            answer("Done."),
+        )
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        await desk.say("Go.")
+        assert loop.time() - began < 6
+        assert "bad" not in desk.results(-1)[0]
+        assert desk.words()[-1].startswith("[New problems after the last edits:\na.txt:1:5: error")
+        assert any(one.for_model for one in desk.editor.of(NoticeShown))
+
+
+async def test_ruff_reports_with_an_edit(tmp_path: Path, model_server: ModelServer) -> None:
+    path = f"{sysconfig.get_path('scripts')}:/usr/bin:/bin"
+    config = 'mode = "full"\n'
+    async with open_desk(tmp_path, model_server, config=config, environ={"PATH": path}) as desk:
+        (desk.folder / "a.py").write_text("x = 1\n")
+        await ready(desk, "a.py")
+        model_server.add(answer(edit("x = 1", "import os", "a.py")), answer("Done."))
+        await desk.say("Go.")
+        assert "a.py:1:8: warning: `os` imported but unused" in desk.results()[-1]

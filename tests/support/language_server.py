@@ -1,0 +1,114 @@
+"""A language server that finds each `BAD` in a document, and behaves as its arguments say.
+
+Arguments: `push` sends problems unasked instead of being asked; `slow=SECONDS` answers late;
+`project` knows of all files: each `BAD` anywhere is also an error in `other.txt` of the root.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+OPTIONS = dict(part.partition("=")[::2] for part in sys.argv[1:])
+
+
+class Server:
+    """Answers on stdin and stdout."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+        self.versions: dict[str, int] = {}
+        self.root = ""
+
+    def run(self) -> None:
+        while (message := self.read()) is not None:
+            method, params = message.get("method"), message.get("params") or {}
+            if method == "exit":
+                return
+            if "id" in message and method is not None:
+                self.send({"id": message["id"], "result": self.answer(method, params)})
+            elif method in {"textDocument/didOpen", "textDocument/didChange"}:
+                self.change(params)
+
+    def answer(self, method: str, params: dict[str, Any]) -> object:
+        if method == "initialize":
+            self.root = params["rootUri"]
+            time.sleep(float(OPTIONS.get("start", 0)))
+            pull = {"interFileDependencies": True, "workspaceDiagnostics": "project" in OPTIONS}
+            offered: dict[str, object] = {"textDocumentSync": 1, "definitionProvider": True}
+            if "push" not in OPTIONS:
+                offered["diagnosticProvider"] = pull
+            return {
+                "capabilities": offered,
+                "serverInfo": {"name": "scripted", "version": "1.0"},
+            }
+        if method == "textDocument/diagnostic":
+            time.sleep(float(OPTIONS.get("slow", 0)))
+            return {"kind": "full", "items": self.problems(params["textDocument"]["uri"])}
+        if method == "workspace/diagnostic":
+            found = [item for uri in self.texts for item in self.problems(uri)]
+            items = [{"uri": f"{self.root}/other.txt", "kind": "full", "items": found}]
+            return {"items": items if found else []}
+        if method == "textDocument/definition":
+            uri = params["textDocument"]["uri"]
+            return {"uri": uri, "range": span(0, 0, 1)}
+        return None
+
+    def change(self, params: dict[str, Any]) -> None:
+        document = params["textDocument"]
+        uri = document["uri"]
+        changes = params.get("contentChanges")
+        self.texts[uri] = changes[-1]["text"] if changes else document["text"]
+        if "push" in OPTIONS:
+            time.sleep(float(OPTIONS.get("slow", 0)))
+            found = {
+                "uri": uri,
+                "version": document["version"],
+                "diagnostics": self.problems(uri),
+            }
+            self.send({"method": "textDocument/publishDiagnostics", "params": found})
+
+    def problems(self, uri: str) -> list[object]:
+        text = self.texts.get(uri)
+        if text is None:
+            text = Path(unquote(urlsplit(uri).path)).read_text()
+        return [
+            {
+                "range": span(number, line.index("BAD"), line.index("BAD") + 3),
+                "severity": 1,
+                "code": "bad",
+                "message": f"{line.split()[0]} is bad",
+            }
+            for number, line in enumerate(text.split("\n"))
+            if "BAD" in line
+        ]
+
+    def read(self) -> dict[str, Any] | None:
+        length = 0
+        while line := sys.stdin.buffer.readline().strip():
+            length = int(line.partition(b":")[2])
+        if not length:
+            return None
+        message: dict[str, Any] = json.loads(sys.stdin.buffer.read(length))
+        return message
+
+    def send(self, message: dict[str, object]) -> None:
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        sys.stdout.buffer.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+        sys.stdout.buffer.flush()
+
+
+def span(line: int, first: int, last: int) -> dict[str, object]:
+    """A range in one line."""
+    return {
+        "start": {"line": line, "character": first},
+        "end": {"line": line, "character": last},
+    }
+
+
+if __name__ == "__main__":
+    Server().run()
