@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -51,7 +52,7 @@ async def linked_files(
     remaining = TOTAL_LIMIT
     for block in content:
         target = _target(block)
-        if target is None:
+        if target is None or not isinstance(block, ResourceLinkBlock):
             continue
         path = target.path
         if remaining <= 0:
@@ -83,6 +84,16 @@ async def linked_files(
             found.append(_selection(file.path, clean, *target.lines))
             remaining -= len(found[-1])
     return found
+
+
+def linked_paths(content: Sequence[ContentBlock], workspace: Workspace) -> tuple[str, ...]:
+    """Return the resolved paths of the session's files that a prompt links to or embeds."""
+    found: list[str] = []
+    for target in map(_target, content):
+        if target is not None:
+            with suppress(WorkspaceError):  # it is reported where it is attached
+                found.append(str(workspace.files.resolve(target.path)))
+    return tuple(dict.fromkeys(found))
 
 
 async def _folder(path: Path) -> str:
@@ -119,11 +130,16 @@ def _clean_resource(block: ContentBlock, secrets: Sequence[str]) -> ContentBlock
 
 
 def _target(block: ContentBlock) -> _Target | None:
-    """Return the file that a block links to; None where it links to something else."""
-    if not isinstance(block, ResourceLinkBlock):
-        return None
+    """Return the file that a block links to or embeds; None where that is something else."""
+    match block:
+        case ResourceLinkBlock():
+            uri = block.uri
+        case ResourceBlock():
+            uri = block.resource.uri
+        case _:
+            return None
     try:
-        url = urlsplit(block.uri)
+        url = urlsplit(uri)
     except ValueError:  # such as a bracket of an IPv6 address that is never closed
         return None
     if url.scheme != "file" or url.netloc not in {"", "localhost"}:

@@ -83,8 +83,8 @@ class Context:
         self._input = PendingInput()
         self._turn_began_at = 0  # index in the entries
         self._has_new_message = False  # of the user, since the model was asked
-        # With results: the index in the entries, the path and the text.
-        self._instructions: list[tuple[int, str, str]] = []
+        # With a message or with results: its id or the index in the entries, the path, the text.
+        self._instructions: list[tuple[MessageId | int, str, str]] = []
 
     def feed(self, events: Iterable[Event]) -> None:
         """Apply further events."""
@@ -157,11 +157,14 @@ class Context:
         if f"## {path}\n" in system or (text is not None and text in system):
             return True
         return any(
-            (path == known or text == known_text) and self._is_sent(index, known, known_text)
-            for index, known, known_text in self._instructions
+            (path == known or text == known_text) and self._is_sent(place, known, known_text)
+            for place, known, known_text in self._instructions
         )
 
-    def _is_sent(self, index: int, path: str, text: str) -> bool:
+    def _is_sent(self, place: MessageId | int, path: str, text: str) -> bool:
+        if isinstance(place, str) and not self._view.has(place):
+            return False
+        index = self._view.index_of(place) if isinstance(place, str) else place
         if not self._view.first <= index < len(self._view.entries):
             return False
         return instruction_part(path, text) in self._view.entries[index].message.parts
@@ -180,6 +183,7 @@ class Context:
         self._has_new_message = True
         if pictures := self._input.add_message(event):
             self.pictures[event.message] = pictures
+        self._instructions += ((event.message, path, text) for path, text in event.instructions)
         self._append_ready()
 
     def _on_repeated_prompt(self, event: PromptRepeated) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from acp_agent.agent.resources import TurnResources
@@ -22,8 +22,10 @@ class FolderInstructions:
     is added once more.
     """
 
-    def __init__(self, turn: TurnResources) -> None:
+    def __init__(self, turn: TurnResources, known: Collection[Path] = ()) -> None:
+        """Args: known: files that are in the system prompt, while it is not written yet."""
         self._turn = turn
+        self._known = known
         self._lock = asyncio.Lock()
         self._added: list[Instruction] = []  # by calls whose results are not sent yet
 
@@ -49,7 +51,7 @@ class FolderInstructions:
 
     def _is_known(self, path: Path, text: str | None = None) -> bool:
         """Whether the model has an instruction file, or its text from another one."""
-        if any(path == one.path or text == one.text for one in self._added):
+        if path in self._known or any(path == one.path or text == one.text for one in self._added):
             return True
         return self._turn.journal.context.has_instruction(str(path), text)
 

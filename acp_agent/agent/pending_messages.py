@@ -160,6 +160,7 @@ class PendingInput:
         parts.extend(map(user_part, event.content))
         if event.attached:
             parts.append(UserText(event.attached))
+        parts.extend(instruction_part(*one) for one in event.instructions)
         self._messages.append(
             ReadyMessage(UserSide(tuple(parts)), event.message, not event.steering)
         )

@@ -59,7 +59,8 @@ class UserMessage(Event, frozen=True, kw_only=True, tag="user_message"):
 
     `attached` is what the agent read for the model because the message linked to it; the user's
     own words stay as they were. `local` marks a command that the agent answers by itself, of
-    which the model is told nothing.
+    which the model is told nothing. `instructions` has the instruction files that hold for what
+    the message links to and that the model is told of with it: the path and the text.
     """
 
     message: MessageId
@@ -67,6 +68,7 @@ class UserMessage(Event, frozen=True, kw_only=True, tag="user_message"):
     steering: bool = False
     attached: str = ""
     local: bool = False
+    instructions: tuple[tuple[str, str], ...] = ()
 
 
 class PromptRepeated(Event, frozen=True, kw_only=True, tag="prompt_repeated"):

@@ -7,6 +7,7 @@ import binascii
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -23,6 +24,7 @@ from acp_agent.errors import InvalidInputError, SessionNotFoundError
 from acp_agent.events import UserMessage, agent_message
 from acp_agent.ids import MessageId, new_message_id
 from acp_agent.models.base import ModelInfo
+from acp_agent.permissions.access import ReadAccess
 from acp_agent.session.commands.command import FoundCommand
 from acp_agent.session.commands.find import CommandContext, find_command
 from acp_agent.session.core import SessionCore
@@ -194,7 +196,9 @@ class PromptHandler:
 
         message = UserMessage(message=new_message_id(), content=content)
         if command is None:
-            return replace(message, attached=await self._attached(content, None)), TurnPlan()
+            attached = await self._attached(content, None)
+            told = await self._instructions(content)
+            return replace(message, attached=attached, instructions=told), TurnPlan()
         reply = await self._reply(command)
         if reply is not None:
             plan = TurnPlan(reply=agent_message(reply), action=command.action)
@@ -203,7 +207,8 @@ class PromptHandler:
         # message has the text with it.
         call = None if self._turns.is_steerable else command.call
         attached = await self._attached(content, command.ask if call is None else None)
-        return replace(message, attached=attached), TurnPlan(
+        told = await self._instructions(content)
+        return replace(message, attached=attached, instructions=told), TurnPlan(
             repetition=command.repetition, options=command.options, call=call
         )
 
@@ -239,6 +244,22 @@ class PromptHandler:
 
             texts += await linked_files(content, workspace, secrets=core.secrets)
         return "\n\n".join(texts)
+
+    async def _instructions(self, content: tuple[ContentBlock, ...]) -> tuple[tuple[str, str], ...]:
+        """Return the instruction files that hold for linked files and that are not sent yet."""
+        if not any(isinstance(block, ResourceLinkBlock | ResourceBlock) for block in content):
+            return ()
+        turn = await self._resources.for_turn()
+
+        from acp_agent.agent.attachments import linked_paths  # noqa: PLC0415 - for links only
+        from acp_agent.agent.folder_instructions import FolderInstructions  # noqa: PLC0415 - so
+        from acp_agent.session.turns.system_prompt import find_instructions  # noqa: PLC0415 - so
+
+        known: list[Path] = []
+        if self._core.context.system_prompt is None:  # it is written when the turn begins
+            known = [one.path for one in (await find_instructions(self._core)).found]
+        paths = linked_paths(content, turn.tools.workspace)
+        return await FolderInstructions(turn, known).added_by(ReadAccess(paths))
 
 
 def check_prompt(content: Sequence[ContentBlock]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from acp_agent.content import ResourceLinkBlock
 from tests.support.model_server import Call, ModelServer, answer
 from tests.support.open_session import SECRET, Desk
 
@@ -89,6 +90,21 @@ async def test_what_a_compaction_took_away_comes_again_and_what_a_rewind_took_to
     await desk.say("/rewind 2")
     scripted(model_server, read)
     await desk.say("Three")
+    assert len(told(model_server)) == 1
+
+
+async def test_they_come_with_a_message_that_links_to_a_file_there(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    project(desk)
+    path = desk.folder / "api" / "a.py"
+    model_server.add(answer("I see."))
+    await desk.say("Look", ResourceLinkBlock(uri=path.as_uri(), name="a.py"))
+    assert [note.partition(":]")[0] for note in told(model_server)] == [
+        f"{RULES}{desk.folder / 'api' / 'AGENTS.md'}"
+    ]
+    scripted(model_server, (Call("read", {"path": "api/a.py"}),))
+    await desk.say("Read it")
     assert len(told(model_server)) == 1
 
 

@@ -15,6 +15,9 @@ from acp_agent.workspace.scrub import scrub
 
 if TYPE_CHECKING:  # first needed when a prompt runs
     from acp_agent.session.turns.environment import EnvironmentGatherer
+    from acp_agent.workspace.instructions.files import Instructions
+
+_REFUSED = 10  # files that a notice names
 
 
 def given_system_prompt(
@@ -46,6 +49,14 @@ def given_system_prompt(
             )
 
 
+async def find_instructions(core: SessionCore) -> Instructions:
+    """Return the instructions that the system prompt of a session has."""
+    from acp_agent.workspace.instructions.files import read_instructions  # noqa: PLC0415 - for prompts only
+
+    user_file = core.services.user_folder / "AGENTS.md"
+    return await asyncio.to_thread(read_instructions, core.cwd, user_file)
+
+
 async def write_system_prompt(
     core: SessionCore,
     journal: Journal,
@@ -61,10 +72,8 @@ async def write_system_prompt(
         environment: gathers what is told of the place.
     """
     from acp_agent.agent.system_prompt import system_prompt  # noqa: PLC0415 - for prompts only
-    from acp_agent.workspace.instructions.files import read_instructions  # noqa: PLC0415 - likewise
 
-    user_file = core.services.user_folder / "AGENTS.md"
-    found = await asyncio.to_thread(read_instructions, core.cwd, user_file)
+    found = await find_instructions(core)
     text = system_prompt(
         instructions=escaped(scrub(found.text, core.secrets)),
         environment=await environment.text(),
@@ -72,7 +81,8 @@ async def write_system_prompt(
     )
     await journal.emit(SystemPromptWritten(text=text))
     if found.refused:
-        lines = [f"{path}: {core.translate.rendered(why)}" for path, why in found.refused]
+        some = found.refused[:_REFUSED]
+        lines = [f"{path}: {core.translate.rendered(why)}" for path, why in some]
         title = "An instruction file is not used."
         notice = NoticeShown(severity="warning", title=title, description="\n".join(lines))
         await core.notify(notice)  # not journaled: it is about the files as they are now

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import tomllib
@@ -27,7 +28,7 @@ from acp_agent.workspace.instructions.rules import parse_rule
 
 FILE_LIMIT = 32_000  # bytes of one file
 TOTAL_LIMIT = 96_000  # characters of all instructions that are found at once
-_RULE_FILES = 200  # in one folder of rules
+_RULE_FILES = 200  # in one folder of rules, and folders in it
 
 _log = logging.getLogger(__name__)
 
@@ -228,7 +229,7 @@ class _Collected:
 def _rule_files(folder: Path, suffix: str) -> Iterator[Path]:
     """The files of a folder of rules and of the folders in it, in the order of their names."""
     left = _RULE_FILES
-    for place, folders, names in os.walk(folder):
+    for place, folders, names in itertools.islice(os.walk(folder), _RULE_FILES):
         folders.sort()
         for name in sorted(names):
             if name.endswith(suffix) and left:
