@@ -6,7 +6,7 @@ import os
 
 from benchmarks.harness.mutations import trials
 
-WRONG = 8  # of 1,000; to become none
+WRONG = 3  # of 1,000; to become none
 SEED = int(os.environ.get("ACP_AGENT_FUZZ_SEED", "1"))
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
 
 from acp_agent.errors import ToolError
 from acp_agent.tools.editing.folding import Line, Unit, is_entity, parse
@@ -34,6 +36,8 @@ def adapt(match: Match, new: str) -> str:
     lines = [parse(line) for line in new.split("\n")]
     style = _Style(match)
     sources = dict(_sources(match.old, lines))
+    if _is_indented_as_file(match, lines, sources):
+        match = msgspec.structs.replace(match, indentation=None)
     result = []
     for index, line in enumerate(lines):
         source = sources.get(index)
@@ -54,6 +58,16 @@ def adapt(match: Match, new: str) -> str:
             trailing = ""  # it is after the place, and stays
         result.append(indent + _body(old, file, line, style) + trailing)
     return "\n".join(result)
+
+
+def _is_indented_as_file(match: Match, lines: Sequence[Line], sources: Mapping[int, int]) -> bool:
+    """Whether only `old` has another indentation than the file, `new` not."""
+    pairs = [
+        (lines[index].indent, match.old[source].indent, match.file[source].indent)
+        for index, source in sources.items()
+        if lines[index].units and match.file[source].units
+    ]
+    return all(new == file for new, _, file in pairs) and any(new != old for new, old, _ in pairs)
 
 
 def _indent(match: Match, line: Line, index: int) -> str:

@@ -11,19 +11,32 @@ _STEPS = (2, 3, 4, 8)  # usual widths of a level
 _DEEP = 8  # rather two levels at once than one
 
 
+class FileIndents:
+    """How a file is indented: with tabs or not, and the width of a level, if lines show it.
+
+    Args:
+        indents: the indentations of its lines, in order.
+    """
+
+    def __init__(self, indents: Sequence[str]) -> None:
+        self.tabs = _uses_tabs(indents)
+        self.step, times = _file_step(indents)
+        self.is_certain = times > 1  # prose may have one line that is indented
+
+
 class Indentation:
     """The indentation of the file for that of a call, learned from lines that are the same.
 
     Args:
         known: for each indentation of the call that of the file.
         text: all indentations of the call.
-        file: the indentations of the file, in order.
+        file: how the file is indented.
 
     Raises:
         ValueError: deeper lines of the call are not deeper in the file.
     """
 
-    def __init__(self, known: Mapping[str, str], text: Iterable[str], file: Sequence[str]) -> None:
+    def __init__(self, known: Mapping[str, str], text: Iterable[str], file: FileIndents) -> None:
         self._known = dict(known)
         self._columns = {_columns(old): new for old, new in known.items()}
         pairs = sorted((_columns(old), _columns(new)) for old, new in known.items())
@@ -31,14 +44,15 @@ class Indentation:
             if old == next_old or new >= next_new:
                 raise ValueError
         self._tabs = any("\t" in new for new in known.values()) or (
-            not any(known.values()) and _uses_tabs(file)
+            not any(known.values()) and file.tabs
         )
-        old_step, new_step = _step(text), _TAB if self._tabs else _file_step(file)
+        old_step, new_step = _step(text), _TAB if self._tabs else file.step or _TAB
         self._shift = _common_shift(known)
         if len(known) == 1 and old_step not in (None, new_step):
             # A level is wider in one than in the other, or a line is two levels deeper at once.
             ((old, new),) = pairs
-            if old_step != _DEEP or (old and new and old * new_step == new * old_step):
+            is_scaled = bool(old and new) and old * new_step == new * (old_step or 0)
+            if is_scaled or (old_step != _DEEP and (self._tabs or file.is_certain)):
                 self._shift = None
         self._steps = (old_step, new_step) if old_step else None
         if old_step and len({new * old_step - old * new_step for old, new in pairs}) > 1:
@@ -106,10 +120,13 @@ def _step(indents: Iterable[str]) -> int | None:
     return smallest if smallest in _STEPS else None
 
 
-def _file_step(indents: Sequence[str]) -> int:
-    """The width of a level in a file: how much deeper its lines most often go at once."""
+def _file_step(indents: Sequence[str]) -> tuple[int | None, int]:
+    """The width of a level in a file: how much deeper its lines most often go at once, how often.
+
+    None where none does.
+    """
     depths = [len(one) for one in indents if "\t" not in one]
     steps = Counter(
         after - before for before, after in pairwise(depths) if after - before in _STEPS
     )
-    return steps.most_common(1)[0][0] if steps else _TAB
+    return steps.most_common(1)[0] if steps else (None, 0)

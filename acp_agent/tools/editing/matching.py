@@ -9,11 +9,12 @@ from __future__ import annotations
 import bisect
 import re
 from collections.abc import Sequence
+from functools import cached_property
 
 from msgspec import Struct
 
 from acp_agent.tools.editing.folding import Line, difference, fold, parse
-from acp_agent.tools.editing.indentation import Indentation
+from acp_agent.tools.editing.indentation import FileIndents, Indentation
 
 _MOST = 1_000  # places that are looked at
 _NAMED = 10  # lines in an error
@@ -99,7 +100,11 @@ class FoldedText:
         self._folded = "\n".join(folded)
         self._starts = _starts(folded)  # of each line in the folded text
         self._raw_starts = _starts(self.lines)
-        self.indents = [_indent(line) for line in self.lines if line.strip()]
+
+    @cached_property
+    def indents(self) -> FileIndents:
+        """How the lines are indented."""
+        return FileIndents([_indent(line) for line in self.lines if line.strip()])
 
     def line_start(self, index: int) -> int:
         """Where a line begins."""
@@ -149,6 +154,8 @@ class FoldedText:
         skipped, left = cut
         if (skipped and wanted.starts_line) or (left and wanted.ends_line):
             return None
+        if skipped and old[0].indent not in ("", " "):
+            return None  # a whole line is wanted, not the same words within another
         try:
             kinds = _kinds(old, file, last_is_part=left)
         except ValueError:

@@ -121,12 +121,16 @@ def _without_numbers(wanted: Wanted) -> list[Wanted]:
 
 
 def _strip_numbers(text: str, pattern: re.Pattern[str], *, every: bool) -> str | None:
-    """The lines without their numbers; None where those do not ascend or, with `every`, lack."""
+    """The lines without their numbers.
+
+    None where those do not ascend, or are missing: from a line if `every` is set, else from the
+    first, after which numbers are data rather than the numbers of lines.
+    """
     last, result, numbered = -1, [], 0
     for line in text.split("\n"):
         found = pattern.fullmatch(line) or pattern.fullmatch(f"{line} ")
         if found is None:
-            if line.strip() and every:
+            if line.strip() and (every or not numbered):
                 return None
             result.append(line)
             continue
