@@ -79,17 +79,22 @@ async def test_what_a_compaction_took_away_comes_again_and_what_a_rewind_took_to
     desk: Desk, model_server: ModelServer
 ) -> None:
     project(desk)
-    read = (Call("read", {"path": "api/a.py"}),)
-    scripted(model_server, read)
+    read = Call("read", {"path": "api/a.py"})
+    model_server.add(answer("word " * 5_000, read), answer("Done."))
     await desk.say("One")
-    model_server.add(answer("A summary."))
+    model_server.add(answer("A summary."), answer("Yes."))
     await desk.say("/compact")
-    scripted(model_server, read)
     await desk.say("Two")
-    assert len(told(model_server)) == 1
-    await desk.say("/rewind 2")
-    scripted(model_server, read)
+    assert told(model_server) == [], "they are summarised with the rest"
+    scripted(model_server, (read,))
     await desk.say("Three")
+    assert len(told(model_server)) == 1
+    await desk.say("/rewind 3 conversation")
+    model_server.add(answer("Yes."))
+    await desk.say("Four")
+    assert told(model_server) == []
+    scripted(model_server, (read,))
+    await desk.say("Five")
     assert len(told(model_server)) == 1
 
 
