@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from acp_agent.errors import ToolError
-from acp_agent.tools.editing.folding import Line, Unit, is_entity, parse
+from acp_agent.tools.editing.folding import Line, Unit, is_entity, parse, plain_spaces
 from acp_agent.tools.editing.matching import Match
 
 _ALIKE = 0.5  # between 0 and 1; below it two lines are not one that was changed
@@ -36,7 +36,8 @@ def adapt(match: Match, new: str) -> str:
     lines = [parse(line) for line in new.split("\n")]
     style = _Style(match)
     sources = dict(_sources(match.old, lines))
-    if _is_indented_as_file(match, lines, sources):
+    as_given = _has_file_indentation(match, lines, sources)
+    if as_given:
         match = msgspec.structs.replace(match, indentation=None)
     result = []
     for index, line in enumerate(lines):
@@ -48,8 +49,8 @@ def adapt(match: Match, new: str) -> str:
             continue
         old, file = match.old[source], match.file[source]
         if index == 0 and match.inside:
-            indent = "" if line.indent == old.indent else line.indent
-        elif line.indent == old.indent:
+            indent = "" if line.indent in (old.indent, file.indent) else line.indent
+        elif line.indent == old.indent and not as_given:
             indent = file.indent
         else:
             indent = style.indent(_indent(match, line, index))
@@ -60,20 +61,26 @@ def adapt(match: Match, new: str) -> str:
     return "\n".join(result)
 
 
-def _is_indented_as_file(match: Match, lines: Sequence[Line], sources: Mapping[int, int]) -> bool:
-    """Whether only `old` has another indentation than the file, `new` not."""
+def _has_file_indentation(match: Match, lines: Sequence[Line], sources: Mapping[int, int]) -> bool:
+    """Whether `new` is indented as the file is, though `old` is not."""
     pairs = [
-        (lines[index].indent, match.old[source].indent, match.file[source].indent)
-        for index, source in sources.items()
-        if lines[index].units and match.file[source].units
+        (line.indent, match.old[sources[index]].indent, match.file[sources[index]].indent)
+        for index, line in enumerate(lines)
+        if index in sources and line.units and match.old[sources[index]].units
     ]
-    return all(new == file for new, _, file in pairs) and any(new != old for new, old, _ in pairs)
+    least = min((len(file) for _, _, file in pairs), default=0)
+    return (
+        match.indentation is not None
+        and any(new != old for new, old, _ in pairs)
+        and all(new == file for new, _, file in pairs)
+        and all(len(line.indent) >= least for line in lines if line.units)
+    )
 
 
 def _indent(match: Match, line: Line, index: int) -> str:
     if not line.units or (index == 0 and match.inside) or match.indentation is None:
         return line.indent
-    known = match.indentation.convert(line.indent)
+    known = match.indentation.convert(plain_spaces(line.indent))
     lone = len([one for one in match.old if one.units]) == 1 and not match.old[0].indent
     if known is None or (lone and index and len(line.indent) >= len(match.file[0].indent) > 0):
         raise UnclearError(

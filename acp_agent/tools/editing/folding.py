@@ -63,6 +63,11 @@ def parse(text: str) -> Line:
     return Line(indent, _units(body), text[len(indent) + len(body) :])
 
 
+def plain_spaces(indent: str) -> str:
+    """An indentation with spaces for all that is neither a space nor a tab."""
+    return indent if indent.isascii() else re.sub(r"[^ \t]", " ", indent)
+
+
 def fold(text: str) -> str:
     """The same as `parse(text).form`, faster."""
     text = text.strip(" \t\r\f\v") if text.isascii() else text

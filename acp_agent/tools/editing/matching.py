@@ -13,7 +13,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from acp_agent.tools.editing.folding import Line, difference, fold, parse
+from acp_agent.tools.editing.folding import Line, difference, fold, parse, plain_spaces
 from acp_agent.tools.editing.indentation import FileIndents, Indentation
 
 _MOST = 1_000  # places that are looked at
@@ -48,6 +48,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
 
     `notes` say how it was read. It begins or ends whole lines where that is set. `level` is the
     highest at which a match counts, `line` the only line (from 1) where one does.
+    `distance` is how far this is from what was given, like the level of a match.
     """
 
     old: str
@@ -57,6 +58,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     ends_line: bool = False
     level: int = 3
     line: int | None = None
+    distance: int = 0
 
 
 class Match(Struct, frozen=True, kw_only=True):
@@ -126,7 +128,11 @@ class FoldedText:
         key = "\n".join(line.form for line in old)
         if not re.search(r"\w", key):
             return []  # brackets alone are everywhere
-        texts = [_indent(line) for line in (wanted.old + "\n" + wanted.new).split("\n") if line]
+        texts = [
+            plain_spaces(_indent(line))
+            for line in (wanted.old + "\n" + wanted.new).split("\n")
+            if line
+        ]
         found: list[Match] = []
         at = self._folded.find(key)
         while at >= 0 and len(found) < _MOST:
@@ -160,9 +166,14 @@ class FoldedText:
             kinds = _kinds(old, file, last_is_part=left)
         except ValueError:
             return None
+        if any(
+            not one.indent.isascii() or not two.indent.isascii()
+            for one, two in zip(old, file, strict=True)
+        ):
+            kinds.add("spaces")
         inside, indentation = bool(skipped), None
         pairs = [
-            (one.indent, two.indent)
+            (plain_spaces(one.indent), plain_spaces(two.indent))
             for one, two in zip(old, file, strict=True)
             if one.units and two.units
         ]
@@ -233,7 +244,7 @@ def _cut(
         skipped = _boundary(file[0], column)
         if skipped < 0 or not _between_words(file[0], skipped):
             return None
-        if old[0].indent and file[0].units[skipped - 1].form != " ":
+        if old[0].indent and not file[0].units[skipped - 1].raw.endswith(old[0].indent):
             return None
     elif column and column != len(file[0].form):
         return None

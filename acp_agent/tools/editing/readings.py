@@ -78,8 +78,9 @@ def _words(text: str) -> list[str]:
 
 
 def _replace(wanted: Wanted, note: str, old: str, new: str, **flags: bool | int | None) -> Wanted:
-    notes = (*wanted.notes, note)
-    return msgspec.structs.replace(wanted, old=old, new=new, notes=notes, **flags)
+    return msgspec.structs.replace(
+        wanted, old=old, new=new, notes=(*wanted.notes, note), **{"distance": 2, **flags}
+    )
 
 
 def _without_fence(wanted: Wanted) -> Wanted | None:
@@ -99,11 +100,9 @@ def _without_numbers(wanted: Wanted) -> list[Wanted]:
         old = _strip_numbers(text, pattern, every=True)
         if old is None:
             continue
-        new = _strip_numbers(wanted.new, pattern, every=not is_sure)
+        new = _new_without_numbers(wanted.new, old, pattern, every=not is_sure)
         if new is None:
-            if any(pattern.fullmatch(line) for line in wanted.new.split("\n")):
-                continue
-            new = wanted.new
+            continue
         first = pattern.match(text)
         line = int(first[1]) if first and not is_sure and "\n" not in text else None
         found.append(
@@ -118,6 +117,21 @@ def _without_numbers(wanted: Wanted) -> list[Wanted]:
             )
         )
     return found
+
+
+def _new_without_numbers(
+    new: str, old: str, pattern: re.Pattern[str], *, every: bool
+) -> str | None:
+    """`new` without line numbers where it has any; None where that cannot be told."""
+    lines = new.split("\n")
+    numbered = [line for line in lines if pattern.fullmatch(line)]
+    # A line of `old` that is here without its number: what looks like numbers is text.
+    if not numbered or set(old.split("\n")) & {line for line in lines if line.strip()}:
+        return new
+    stripped = _strip_numbers(new, pattern, every=every)
+    if stripped is None or len(numbered) == len([line for line in lines if line.strip()]):
+        return stripped
+    return stripped if set(old.split("\n")) & set(stripped.split("\n")) - {""} else None
 
 
 def _strip_numbers(text: str, pattern: re.Pattern[str], *, every: bool) -> str | None:
@@ -232,6 +246,7 @@ def _without_blank_lines(wanted: Wanted) -> Wanted | None:
         new,
         starts_line=wanted.starts_line or bool(before),
         ends_line=wanted.ends_line or bool(after),
+        distance=max(wanted.distance, 1),
     )
 
 

@@ -128,7 +128,7 @@ def _spans(
     folded = FoldedText(text)
     found = [(wanted, places) for wanted in readings(old, new) if (places := folded.find(wanted))]
     if found:
-        wanted, matches = min(found, key=lambda one: (len(one[0].notes), one[1][0].level))
+        wanted, matches = min(found, key=lambda one: _distance(*one))
         if len(matches) > 1 and not every:
             raise _several(text, [match.start for match in matches], shown)
         if is_only_form(wanted):
@@ -147,6 +147,11 @@ def _spans(
         numbers = ", ".join(str(line) for line in lines)
         advice = f"its words are in line {numbers}, indented or spaced otherwise; {advice}"
     raise ToolError(f"the text to replace is not in {shown}", advice=advice)
+
+
+def _distance(wanted: Wanted, matches: Sequence[Match]) -> tuple[int, int]:
+    """How far what was found is from the letter of `old`."""
+    return max(wanted.distance, matches[0].level), len(wanted.notes)
 
 
 def _adapted(folded: FoldedText, match: Match, wanted: Wanted) -> Span:
