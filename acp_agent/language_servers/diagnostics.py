@@ -16,8 +16,9 @@ from protocol.jsonrpc.errors import RpcError
 
 _SEVERITIES: Mapping[int, Severity] = {1: "error", 2: "warning"}
 _MOST_FILES = 5_000
-_MOST_PROBLEMS = 300  # of one file
-_LONGEST = 2_000  # characters of a message
+_MOST_PROBLEMS = 20_000  # of all files
+_MOST_IN_FILE = 300
+_LONGEST = 500  # characters of a message
 _QUIET = 0.06  # seconds without a further message after which a server has sent all it has
 _PATIENCE, _LEAST_PATIENCE = 5.0, 0.5  # seconds for a server that sends problems by itself
 _RETRIES = 3  # of a request that the server cancelled because a text changed
@@ -42,6 +43,7 @@ class Diagnostics:
         is_ours: Callable[[Path], bool],
     ) -> None:
         self.workspace_known = False  # all files were asked for at least once
+        self.unanswered = 0  # requests in a row that were not answered in time
         self._name = name
         self._client = client
         self._documents = documents
@@ -51,6 +53,7 @@ class Diagnostics:
         self._versions: dict[Path, tuple[int, int | None]] = {}  # number of messages, last version
         self._awaited: dict[Path, tuple[int, int]] = {}  # version, `count_published` before it
         self._result_ids: dict[Path, str] = {}
+        self._count = 0  # of all problems
         self._arrived = asyncio.Event()
         self._patience = _PATIENCE
 
@@ -87,7 +90,7 @@ class Diagnostics:
             return
         count, _ = self._versions.get(path, (0, None))
         self._versions[path] = (count + 1, params.version)
-        self._pushed[path] = self._problems(path, params.diagnostics)
+        self._store(self._pushed, path, params.diagnostics)
         version, seen = self._awaited.get(path, (0, 0))
         if not self.pulls and self._is_published(path, version, seen):
             self._awaited.pop(path, None)
@@ -126,11 +129,13 @@ class Diagnostics:
                     await settle(self._arrived, _QUIET)
                 self._patience = _PATIENCE
         except TimeoutError:
+            self.unanswered += self.pulls
             # Many servers send nothing where nothing changed.
             self._patience = max(_LEAST_PATIENCE, self._patience / 2)
             return False
         except (ConnectionError, RpcError):
             return False
+        self.unanswered = 0
         if self._awaited.get(path) == (version, seen):
             del self._awaited[path]
         document.checked = document.text if document.version == version else None
@@ -161,7 +166,7 @@ class Diagnostics:
         else:
             self._result_ids.pop(path, None)
         if report.kind != "unchanged":
-            self._pulled[path] = self._problems(path, report.items)
+            self._store(self._pulled, path, report.items)
         for uri, raw in report.related_documents.items():
             other = path_of(uri)
             try:
@@ -237,6 +242,18 @@ class Diagnostics:
     def _has_room(self, path: Path, store: Mapping[Path, object]) -> bool:
         return path in store or len(store) < _MOST_FILES
 
+    def _store(
+        self,
+        store: dict[Path, tuple[Problem, ...]],
+        path: Path,
+        found: Sequence[wire.Diagnostic],
+    ) -> None:
+        """Keep the problems of a file in the place of those before."""
+        self._count -= len(store.get(path, ()))
+        problems = self._problems(path, found)[: max(0, _MOST_PROBLEMS - self._count)]
+        self._count += len(problems)
+        store[path] = problems
+
     def _problems(self, path: Path, found: Sequence[wire.Diagnostic]) -> tuple[Problem, ...]:
         document = self._documents.get(path)
         lines = document.lines if document is not None else []
@@ -252,6 +269,6 @@ class Diagnostics:
                 code="" if one.code is None else str(one.code),
                 source=one.source or self._name,
             )
-            for one in found[:_MOST_PROBLEMS]
+            for one in found[:_MOST_IN_FILE]
             if one.severity in _SEVERITIES
         )

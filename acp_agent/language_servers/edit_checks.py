@@ -26,6 +26,7 @@ WAIT = 1.5  # seconds for the problems of the changed files, from a server that 
 _OTHERS_WAIT = 0.15  # seconds more for those of other files
 _LONG = 30.0  # seconds in which late ones are taken
 _WORKSPACE_SECONDS = 20.0
+_MOST_UNANSWERED = 3  # requests in a row before a server is ended
 _OTHER_DOCUMENTS = 10  # open ones that are checked again where a server cannot check all files
 
 CheckSyntax = Callable[[Path, str], Awaitable[Sequence[Problem]]]
@@ -58,6 +59,7 @@ class EditChecks:
         self._check_syntax = check_syntax
         self._changes: dict[Path, str | None] = {}  # the texts before
         self._known: dict[LanguageServer, _Known] = {}
+        self._behind: set[LanguageServer] = set()  # those that are not waited for
 
     @property
     def due(self) -> bool:
@@ -98,16 +100,25 @@ class EditChecks:
             change = _Change(old, text)
             for server in servers:
                 by_server.setdefault(server, {})[path] = change
-            if not any(server.running for server in servers):
+            if not any(one.running is not None and one not in self._behind for one in servers):
                 unchecked[path] = change
         checks = [_Check(self, server, parts) for server, parts in by_server.items()]
         found = await self._syntax_problems(unchecked)
-        ready = [check for check in checks if check.server.running is not None]
+        ready = [
+            check
+            for check in checks
+            if check.server.running is not None and check.server not in self._behind
+        ]
         for check in checks:
             check.task = self._servers.spawn(check.run())
         await _wait([check.files_done.wait() for check in ready], WAIT)
+        self._behind.update(check.server for check in ready if not check.files_done.is_set())
         await _wait([check.all_done.wait() for check in ready], _OTHERS_WAIT)
         return [*found, *self.late()]
+
+    def caught_up(self, server: LanguageServer) -> None:
+        """Wait again for a server that was slow."""
+        self._behind.discard(server)
 
     def late(self) -> Sequence[Problem]:
         """Return the new problems that were not reported yet. Never waits."""
@@ -225,24 +236,29 @@ class _Check:
                 return
             async with self.server.lock:
                 if await self._owner.take_baseline(self.server, self._changes):
-                    await self._check_files()
+                    if await self._check_files():
+                        self._owner.caught_up(self.server)
                     self.files_done.set()
                     await self._check_others()
         finally:
             self.files_done.set()
             self.all_done.set()
 
-    async def _check_files(self) -> None:
+    async def _check_files(self) -> bool:
+        """Check the changed files; whether the server did it."""
         running = self.server.running
         if running is None:
-            return
+            return False
         waits = []
         for path, change in self._changes.items():
             sent = self.server.sync(path, change.new)
             if sent is not None:
                 running.documents.saved(path, created=change.old is None)
                 waits.append(running.diagnostics.collect(path, sent, timeout=_LONG))
-        await asyncio.gather(*waits)
+        done = all(await asyncio.gather(*waits))
+        if running.diagnostics.unanswered >= _MOST_UNANSWERED:
+            self.server.fail("it does not answer")
+        return done
 
     async def _check_others(self) -> None:
         running = self.server.running

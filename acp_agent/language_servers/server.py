@@ -185,7 +185,8 @@ class LanguageServer:
         serving = asyncio.create_task(client.run())
         try:
             try:
-                await client.initialize(self.spec.start_seconds)
+                if not await self._initialize(client):
+                    return False
             except TimeoutError:
                 seconds = round(self.spec.start_seconds)
                 self.last_error = f"it did not answer within {seconds} seconds"
@@ -203,6 +204,23 @@ class LanguageServer:
             self.running = None
             await self._end(client, process, serving)
         return True
+
+    async def _initialize(self, client: LanguageClient) -> bool:
+        """Shake hands; False where it is to be stopped meanwhile.
+
+        Raises:
+            RpcError, TimeoutError, ConnectionError: it failed.
+        """
+        stopping = asyncio.ensure_future(self._stopping.wait())
+        shaking = asyncio.ensure_future(client.initialize(self.spec.start_seconds))
+        try:
+            await asyncio.wait([stopping, shaking], return_when=asyncio.FIRST_COMPLETED)
+            if shaking.done():
+                await shaking
+            return shaking.done()
+        finally:
+            stopping.cancel()
+            shaking.cancel()
 
     async def _watch_over(self, process: ServerProcess, serving: asyncio.Task[None]) -> None:
         """Return when it has ended, is to be stopped, or takes too much memory."""
@@ -227,7 +245,7 @@ class LanguageServer:
     async def _end(
         self, client: LanguageClient, process: ServerProcess, serving: asyncio.Task[None]
     ) -> None:
-        if self._stopping.is_set() and not client.closed:
+        if self.state == "ready" and self._stopping.is_set() and not client.closed:
             with suppress(RpcError, TimeoutError, ConnectionError):
                 await client.shut_down(_LEAVE)
         await process.end()

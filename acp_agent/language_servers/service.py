@@ -128,10 +128,16 @@ class LanguageServers:
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Work in the background until the session closes."""
-        task = asyncio.create_task(_guarded(work))
+        task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._worked)
         return task
+
+    def _worked(self, task: asyncio.Task[None]) -> None:
+        """Log what failed: nobody waits for it, and a server's trouble must not spread."""
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("work with a language server failed", exc_info=error)
 
     async def _observe(self, server: LanguageServer, path: Path) -> None:
         """Let a server check a file, so that its problems are known before it is changed."""
@@ -303,10 +309,3 @@ async def check_workspace(server: LanguageServer) -> None:
         return
     if running.diagnostics.pulls_workspace:
         await running.diagnostics.pull_workspace(_WORKSPACE_SECONDS)
-
-
-async def _guarded(work: Coroutine[Any, Any, None]) -> None:
-    try:
-        await work
-    except Exception:  # noqa: BLE001 - nobody waits for it; a server's trouble must not spread
-        _log.exception("work with a language server failed")

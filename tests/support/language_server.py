@@ -1,12 +1,16 @@
 """A language server that finds each `BAD` in a document, and behaves as its arguments say.
 
 Arguments: `push` sends problems unasked instead of being asked; `slow=SECONDS` answers late;
-`project` knows of all files: each `BAD` anywhere is also an error in `other.txt` of the root.
+`project` knows of all files: each `BAD` anywhere is also an error in `other.txt` of the root;
+`start=SECONDS` takes so long for the handshake; `pid=FILE` adds the process's id to a file;
+`stubborn` ends for no request.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -111,4 +115,12 @@ def span(line: int, first: int, last: int) -> dict[str, object]:
 
 
 if __name__ == "__main__":
+    if "pid" in OPTIONS:
+        with Path(OPTIONS["pid"]).open("a") as file:
+            file.write(f"{os.getpid()}\n")
+    if "stubborn" in OPTIONS:
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
     Server().run()
+    while "stubborn" in OPTIONS:
+        time.sleep(600)
