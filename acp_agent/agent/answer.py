@@ -11,7 +11,7 @@ from acp_agent.agent.context_shortening import shorten_after_overflow, shorten_i
 from acp_agent.agent.context_size import side_request_usage
 from acp_agent.agent.resources import TurnResources
 from acp_agent.agent.scrub_events import scrub_json
-from acp_agent.agent.tool_calls import ProposedCall, call_title, cancelled_ends
+from acp_agent.agent.tool_calls import ProposedCall, cancelled_ends
 from acp_agent.errors import BudgetSpentError, ModelError, StoreError
 from acp_agent.events import (
     AgentText,
@@ -167,7 +167,7 @@ class _AnswerEvents:
             )
             self.calls.append(proposed)
             turn.tools.open_calls.add(proposed.call)
-            title, kind = call_title(turn.tools.toolset, proposed.name, proposed.shown)
+            title, kind = turn.tools.toolset.call_title(proposed.name, proposed.shown)
             events.append(
                 ToolCalled(
                     call=proposed.call,

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from acp_agent.agent.resources import PermissionRequest, Tools, TurnResources
 from acp_agent.agent.scrub_events import safe_text, scrub_content
-from acp_agent.agent.tool_calls import ProposedCall, call_title
+from acp_agent.agent.tool_calls import ProposedCall
 from acp_agent.content import text_part
 from acp_agent.errors import EditorFailedError, PermissionRefusedError, StoreError
 from acp_agent.events import NoticeShown, PermissionAsked, PermissionDecided
@@ -255,6 +255,6 @@ def _title(tools: Tools, call: ProposedCall, prepared: Prepared) -> str:
 
     In a title that was cut the rest of a secret may not be told any more.
     """
-    if prepared.title == call_title(tools.toolset, call.name, call.arguments)[0]:
-        return call_title(tools.toolset, call.name, call.shown)[0]
+    if prepared.title == tools.toolset.call_title(call.name, call.arguments)[0]:
+        return tools.toolset.call_title(call.name, call.shown)[0]
     return prepared.title

@@ -19,7 +19,7 @@ from acp_agent.agent.edit_reports import EditReports
 from acp_agent.agent.folder_instructions import FolderInstructions
 from acp_agent.agent.resources import TurnResources
 from acp_agent.agent.scrub_events import scrub_content, scrub_object
-from acp_agent.agent.tool_calls import ProposedCall, call_title, cancelled_ends, stopped_end
+from acp_agent.agent.tool_calls import ProposedCall, cancelled_ends, stopped_end
 from acp_agent.content import DiffPart, text_part
 from acp_agent.errors import (
     AcpAgentError,
@@ -97,7 +97,7 @@ class CallRunner:
             if prepared is not None:
                 scheduled.decided.set()
                 async with self._running:
-                    await self._execute(call, prepared)
+                    await self._execute(scheduled, prepared)
         except asyncio.CancelledError:
             if not self._turn.tools.open_calls.was_stopped(call.call):
                 raise
@@ -147,8 +147,7 @@ class CallRunner:
         """
         await scheduled.wait_for_declarations()
         toolset, call = self._turn.tools.toolset, scheduled.call
-        tool = toolset.get(call.name)
-        params = toolset.validate(tool, call.arguments)
+        tool, params, scheduled.ignored = toolset.resolve(call.name, call.arguments)
         try:
             touches = tool.touches(params)
             if touches.unless_granted and await self._is_trusted(tool, params):
@@ -164,7 +163,7 @@ class CallRunner:
         return isinstance(verdict, Allow) and verdict.by == "grant"
 
     async def _show(self, call: ProposedCall, prepared: Prepared) -> None:
-        shown, _ = call_title(self._turn.tools.toolset, call.name, call.arguments)
+        shown, _ = self._turn.tools.toolset.call_title(call.name, call.arguments)
         title = prepared.title if prepared.title != shown else None
         content = scrub_content(prepared.content, self._turn.journal.secrets) or None
         locations = prepared.locations or None
@@ -173,14 +172,15 @@ class CallRunner:
                 ToolShown(call=call.call, title=title, content=content, locations=locations)
             )
 
-    async def _execute(self, call: ProposedCall, prepared: Prepared) -> None:
+    async def _execute(self, scheduled: _ScheduledCall, prepared: Prepared) -> None:
         if isinstance(prepared.access, NoAccess):
-            await self._run(call, prepared)
+            await self._run(scheduled, prepared)
             return
         async with self._turn.tools.slot():
-            await self._run(call, prepared)
+            await self._run(scheduled, prepared)
 
-    async def _run(self, call: ProposedCall, prepared: Prepared) -> None:
+    async def _run(self, scheduled: _ScheduledCall, prepared: Prepared) -> None:
+        call = scheduled.call
         access = prepared.access if isinstance(prepared.access, CommandAccess) else None
         cwd = None if access is None else access.cwd
         stop = None if cwd is None else self._turn.tools.open_calls.add_command(call.call)
@@ -194,7 +194,7 @@ class CallRunner:
             outcome = await prepared.run(progress)
             await progress.flush()
             outcome = await self._edits.finish(call, prepared, outcome)
-            ended = await self._end_of(call, prepared, outcome)
+            ended = await self._end_of(scheduled, prepared, outcome)
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001 - a tool that breaks must not end the turn
@@ -204,10 +204,14 @@ class CallRunner:
             self._turn.tools.open_calls.remove(call.call)
             await self._turn.journal.emit(ended)
 
-    async def _end_of(self, call: ProposedCall, prepared: Prepared, outcome: Outcome) -> ToolEnded:
+    async def _end_of(
+        self, scheduled: _ScheduledCall, prepared: Prepared, outcome: Outcome
+    ) -> ToolEnded:
         """Return the end of a call: its outcome without secrets and of limited length."""
-        turn = self._turn
-        text = scrub(outcome.text, turn.journal.secrets)
+        turn, call, text = self._turn, scheduled.call, outcome.text
+        if scheduled.ignored:
+            text += f"\n[ignored, no such fields: {', '.join(scheduled.ignored)[:300]}]"
+        text = scrub(text, turn.journal.secrets)
         return ToolEnded(
             call=call.call,
             failed=outcome.failed,
@@ -256,6 +260,7 @@ class _ScheduledCall:
     Attributes:
         call: the call.
         touches: what it reads and writes, once `declared` is set.
+        ignored: fields of it that the tool does not have, to be named in the result.
         declared: set when `touches` is known.
         decided: set when the user no longer has to be asked about it.
         ended: set when it has ended or will never begin.
@@ -265,6 +270,7 @@ class _ScheduledCall:
         self.call = call
         self._earlier = tuple(earlier)
         self.touches = EVERYTHING
+        self.ignored: tuple[str, ...] = ()
         self.declared = asyncio.Event()
         self.decided = asyncio.Event()
         self.ended = asyncio.Event()

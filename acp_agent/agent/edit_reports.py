@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from acp_agent.agent.resources import Tools, TurnResources
-from acp_agent.agent.tool_calls import ProposedCall, call_title
+from acp_agent.agent.tool_calls import ProposedCall
 from acp_agent.content import DiffPart, text_part
 from acp_agent.events import NoticeShown
 from acp_agent.ids import CallId, new_message_id
@@ -38,7 +38,7 @@ class EditReports:
 
     def add(self, call: ProposedCall) -> None:
         """Expect a call."""
-        if call_title(self._tools.toolset, call.name, call.arguments)[1] == "edit":
+        if self._tools.toolset.call_title(call.name, call.arguments)[1] == "edit":
             self._open.add(call.call)
 
     def ended(self, call: ProposedCall) -> None:

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from acp_agent.errors import ToolError
-from acp_agent.events import ToolEnded, ToolKind
+from acp_agent.events import ToolEnded
 from acp_agent.ids import CallId
-
-if TYPE_CHECKING:  # not needed before a prompt runs
-    from acp_agent.tools.toolset import Toolset
 
 CANCELLED_RESULT = (
     "The user stopped the turn before this call ended; it may have taken effect in part."
@@ -100,21 +95,6 @@ class OpenCalls:
             return False
         command.set()
         return True
-
-
-def call_title(toolset: Toolset, name: str, arguments: str) -> tuple[str, ToolKind]:
-    """Return a title and a kind for a call whose tool or arguments may be invalid."""
-    try:
-        tool = toolset.get(name)
-    except ToolError:
-        return name or "Unnamed tool", "other"
-    from acp_agent.tools.argument_json import read_arguments  # noqa: PLC0415 - prompts only
-
-    try:
-        decoded = read_arguments(arguments)
-    except ValueError:
-        decoded = {}
-    return tool.title(decoded), tool.kind
 
 
 def cancelled_ends(calls: Iterable[CallId]) -> list[ToolEnded]:

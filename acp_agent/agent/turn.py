@@ -13,7 +13,7 @@ from acp_agent.agent.call_runner import CallRunner
 from acp_agent.agent.edit_reports import report_late_problems
 from acp_agent.agent.loop_check import check_loops
 from acp_agent.agent.resources import TurnResources
-from acp_agent.agent.tool_calls import ProposedCall, call_title, cancelled_ends
+from acp_agent.agent.tool_calls import ProposedCall, cancelled_ends
 from acp_agent.errors import BudgetSpentError
 from acp_agent.events import (
     ModelAnswered,
@@ -36,7 +36,7 @@ async def run_user_call(turn: TurnResources, name: str, arguments: str) -> None:
         StoreError: the journal could not be written.
     """
     message, call = new_message_id(), new_call_id()
-    title, kind = call_title(turn.tools.toolset, name, arguments)
+    title, kind = turn.tools.toolset.call_title(name, arguments)
     turn.tools.open_calls.add(call, by_user=True)
     try:
         await turn.journal.emit(

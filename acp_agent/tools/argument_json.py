@@ -44,9 +44,9 @@ def read_arguments(text: str) -> JsonObject:
     """
     if not text.strip():
         return {}
-    value = _read(text)
+    value = read_json(text)
     if isinstance(value, str) and "{" in value:  # encoded twice
-        value = _read(value)
+        value = read_json(value)
     if isinstance(value, dict):
         return value
     raise NotAnObjectError(value)
@@ -60,7 +60,8 @@ class NotAnObjectError(ValueError):
         self.value = value
 
 
-def _read(text: str) -> object:
+def read_json(text: str) -> object:
+    """Return a JSON value that is written in these ways; raises ValueError as `read_arguments`."""
     try:
         msgspec.json.decode(text)
         return json.loads(text, object_pairs_hook=_without_contradiction)

@@ -31,6 +31,7 @@ class EditItem(ToolParams):
     old: str
     new: str
     all: bool = False
+    after_line: SkipJsonSchema[int | None] = None
 
 
 class EditParams(FileParams):
@@ -44,6 +45,7 @@ class EditParams(FileParams):
     new: Annotated[str, Field(description="Text to put there.")]
     all: Annotated[bool, Field(description="Replace every occurrence.")] = False
     more: SkipJsonSchema[tuple[EditItem, ...]] = ()
+    after_line: SkipJsonSchema[int | None] = None
 
     @model_validator(mode="before")
     @classmethod
@@ -58,8 +60,8 @@ class EditParams(FileParams):
     @property
     def edits(self) -> tuple[Edit, ...]:
         """All replacements, in order."""
-        first = Edit(self.old, self.new, self.all)
-        return (first, *(Edit(one.old, one.new, one.all) for one in self.more))
+        every: tuple[EditParams | EditItem, ...] = (self, *self.more)
+        return tuple(Edit(one.old, one.new, one.all, one.after_line) for one in every)
 
 
 class EditTool(FileTool[EditParams]):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
+import re
+import shlex
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from acp_agent.content import JsonObject, TerminalPart, text_part
 from acp_agent.errors import ToolError, WorkspaceError
 from acp_agent.events import ToolKind
 from acp_agent.permissions.access import CommandAccess
 from acp_agent.platform import posix
+from acp_agent.tools.argument_json import read_json
 from acp_agent.tools.base import CommandEnd, Outcome, Prepared, Progress, Tool, ToolParams
 from acp_agent.tools.quoting import code_block, code_span, first_line, shorten
 from acp_agent.workspace.background_commands import BackgroundCommand
@@ -23,13 +27,33 @@ TITLE_LIMIT = 120  # characters of the command in the title
 SHOWN_LIMIT = 10_000  # characters of output in what the call shows at its end
 TERMINAL_BYTES = 50_000  # of output that an editor's terminal keeps
 MAX_TIMEOUT = 600.0  # seconds
+_SHELL = re.compile(r"(?:/\S*/)?(?:ba|z|da)?sh")
 _AFTER_TIMEOUT = "; give a larger `timeout`, or set `background` for what does not end by itself"
+
+
+def command_text(value: object) -> object:
+    """Return a command that is a list of words, or one in JSON, as the text of a command line.
+
+    The script that a shell is given stands for itself. Other values stay as they are.
+    """
+    words = value
+    if isinstance(value, str) and value.lstrip().startswith('["'):
+        with contextlib.suppress(ValueError):
+            words = read_json(value)
+    if not isinstance(words, list) or not words:
+        return value
+    line = [str(word) if isinstance(word, int | float) else word for word in words]
+    if not all(isinstance(word, str) for word in line):
+        return value
+    if len(line) == 3 and _SHELL.fullmatch(line[0]) and line[1] in {"-c", "-lc"}:
+        return line[2]
+    return line[0] if len(line) == 1 else shlex.join(line)
 
 
 class ShellParams(ToolParams):
     """The shell tool's parameters."""
 
-    command: Annotated[str, Field(min_length=1)]
+    command: Annotated[str, Field(min_length=1), BeforeValidator(command_text)]
     timeout: Annotated[float | None, Field(gt=0, le=MAX_TIMEOUT, description="Seconds.")] = None
     background: bool = False
     description: Annotated[

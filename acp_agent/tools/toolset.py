@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import difflib
 from collections.abc import Callable, Iterable, Sequence
-from typing import cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from acp_agent.content import JsonObject
 from acp_agent.errors import ToolError
+from acp_agent.events import ToolKind
 from acp_agent.tools.argument_json import NotAnObjectError, read_arguments
 from acp_agent.tools.ask_user import AskUserTool
 from acp_agent.tools.background import BackgroundTool
@@ -28,8 +29,22 @@ from acp_agent.tools.web_fetch import WebFetchTool
 from acp_agent.tools.write import WriteTool
 from acp_agent.workspace.workspace import Workspace
 
+if TYPE_CHECKING:
+    from acp_agent.tools.foreign_calls import ForeignCall
+
 _ERRORS_SHOWN = 5
 _IMPLIED = frozenset({"title", "default", "additionalProperties"})  # of a schema
+
+
+class ResolvedCall(NamedTuple):
+    """The tool that a call means and its parameters.
+
+    `ignored` are fields of the call that the tool does not have, each named once in a session.
+    """
+
+    tool: AnyTool
+    params: BaseModel
+    ignored: tuple[str, ...] = ()
 
 
 class Toolset:
@@ -47,10 +62,12 @@ class Toolset:
             self._tools[tool.name] = tool
         self._specs = [_spec(tool) for tool in self._tools.values()]
         self._measures: dict[Callable[[Sequence[ToolSpec]], int], int] = {}
+        self._named: set[tuple[str, str]] = set()  # ignored fields, by tool
 
     def with_tools(self, tools: Iterable[AnyTool]) -> Toolset:
         """These tools, then others; one whose name is taken already is left out."""
         both = Toolset(())
+        both._named = self._named
         both._tools, both._specs = dict(self._tools), list(self._specs)
         for tool in tools:
             if tool.name not in both._tools:
@@ -61,6 +78,7 @@ class Toolset:
     def filtered(self, wanted: Callable[[str], bool]) -> Toolset:
         """Those of these tools whose names are wanted, in the same order."""
         fewer = Toolset(())
+        fewer._named = self._named
         fewer._tools = {name: tool for name, tool in self._tools.items() if wanted(name)}
         fewer._specs = [spec for spec in self._specs if spec.name in fewer._tools]
         return fewer
@@ -68,6 +86,7 @@ class Toolset:
     def for_workspace(self, workspace: Workspace) -> Toolset:
         """The same tools for another workspace."""
         others = Toolset(())
+        others._named = self._named
         others._tools = {
             name: _for_workspace(tool, workspace) for name, tool in self._tools.items()
         }
@@ -85,50 +104,114 @@ class Toolset:
             found = self._measures[measure] = measure(self._specs)
         return found
 
-    def get(self, name: str) -> AnyTool:
-        """The tool of this name.
+    def get(self, name: str, *, command: object = None) -> AnyTool:
+        """The tool of this name, or the one that other agents' models call so.
+
+        Args:
+            name: the name in a call.
+            command: what a tool that does several things is to do.
 
         Raises:
             ToolError: there is none; the message has the names there are.
         """
         tool = self._tools.get(name)
-        if tool is None:
-            near = _near(name, self._tools)
-            known = f"the tools are {', '.join(self._tools)}"
-            raise ToolError(
-                f"there is no tool {name!r}", advice=f"{near} {known}" if near else known
-            )
-        return tool
+        if tool is not None:
+            return tool
+        from acp_agent.tools.foreign_calls import known_tool  # noqa: PLC0415 - few calls need it
 
-    def validate(self, tool: AnyTool, arguments: str) -> BaseModel:
-        """A call's arguments, given as JSON text, as the tool's parameters.
+        known = known_tool(name, self._tools, command)
+        if known is not None:
+            return self._tools[known]
+        near = _near(name, self._tools)
+        names = f"the tools are {', '.join(self._tools)}"
+        raise ToolError(f"there is no tool {name!r}", advice=f"{near} {names}" if near else names)
+
+    def resolve(self, name: str, arguments: str) -> ResolvedCall:
+        """Return the tool that a call means, with its parameters.
+
+        A call in the names of another agent, or with values of slightly other types, is taken for
+        what it certainly means.
 
         Raises:
-            ToolError: they are wrong; the message tells the model how.
+            ToolError: there is no such tool, or the arguments are wrong; the message tells the
+                model how.
         """
+        tool, values = self._read(name, arguments)
+        if tool.name == name:
+            try:
+                return ResolvedCall(tool, _checked(tool, values))
+            except (ValidationError, ToolError):
+                pass  # in the names of another agent perhaps
+        call = self._translated(name, tool, values)
         try:
-            decoded = read_arguments(arguments)
-        except NotAnObjectError as error:
-            raise ToolError(
-                f"the arguments of {tool.name} must be a JSON object, not {_kind(error.value)}",
-                advice="write them again as one JSON object",
-                shown=f"the model called {tool.name} with wrong arguments",
-            ) from error
-        except ValueError as error:
-            raise ToolError(
-                f"the arguments of {tool.name} are not valid JSON ({error})",
-                advice="write them again as one JSON object",
-            ) from error
-        if isinstance(tool, SchemaTool):
-            mistakes = tool.mistakes(decoded)
-            if mistakes:
-                names = tool.parameters().get("properties", {})
-                raise _wrong_arguments(tool, mistakes, names)
-            return SchemaArguments(values=decoded)
-        try:
-            return tool.params.model_validate(decoded)
+            params = _checked(tool, call.values)
         except ValidationError as error:
             raise _explain(tool, error) from error
+        news = [one for one in call.ignored if (tool.name, one) not in self._named]
+        self._named.update((tool.name, one) for one in news)
+        return ResolvedCall(tool, params, tuple(news))
+
+    def call_title(self, name: str, arguments: str) -> tuple[str, ToolKind]:
+        """Return a title and a kind for a call whose tool or arguments may be wrong."""
+        try:
+            tool, values = self._read(name, arguments)
+            if tool.name != name or not values.keys() <= tool.params.model_fields.keys():
+                values = self._translated(name, tool, values).values
+            return tool.title(values), tool.kind
+        except ToolError:
+            pass
+        try:
+            tool = self.get(name)
+        except ToolError:
+            return name or "Unnamed tool", "other"
+        return tool.title({}), tool.kind
+
+    def _read(self, name: str, arguments: str) -> tuple[AnyTool, JsonObject]:
+        """The tool of a call and its arguments, in whatever names they have."""
+        tool = self._tools.get(name)
+        try:
+            values = read_arguments(arguments)
+        except NotAnObjectError as error:
+            tool = tool or self.get(name)
+            match error.value:
+                case [dict() as values]:
+                    pass
+                case None:
+                    values = {}
+                case _:
+                    raise ToolError(
+                        f"the arguments of {tool.name} must be a JSON object, "
+                        f"not {_kind(error.value)}",
+                        advice="write them again as one JSON object",
+                        shown=f"the model called {tool.name} with wrong arguments",
+                    ) from error
+        except ValueError as error:
+            tool = tool or self.get(name)
+            raise ToolError(
+                f"the arguments of {tool.name} are not valid JSON ({error})",
+                advice=f"write them again as one JSON object with {', '.join(_names(tool))}",
+            ) from error
+        return tool or self.get(name, command=values.get("command")), values
+
+    def _translated(self, name: str, tool: AnyTool, values: JsonObject) -> ForeignCall:
+        from acp_agent.tools import foreign_calls  # noqa: PLC0415 - few calls need it
+
+        schema = next(spec.parameters for spec in self._specs if spec.name == tool.name)
+        if isinstance(tool, SchemaTool):  # its fields are another program's
+            own = schema.get("properties", {})
+            plain = foreign_calls.coerced(foreign_calls.unwrapped(values, own), schema)
+            return foreign_calls.ForeignCall(tool=tool.name, values=plain)
+        return foreign_calls.translate(name, tool.name, values, schema)
+
+
+def _checked(tool: AnyTool, values: JsonObject) -> BaseModel:
+    """Arguments as the tool's parameters; raises a ToolError or a ValidationError."""
+    if isinstance(tool, SchemaTool):
+        mistakes = tool.mistakes(values)
+        if mistakes:
+            raise _wrong_arguments(tool, mistakes, tool.parameters().get("properties", {}))
+        return SchemaArguments(values=values)
+    return tool.params.model_validate(values)
 
 
 def core_tools(
@@ -222,6 +305,14 @@ def _lean(schema: JsonObject, definitions: JsonObject) -> JsonObject:
     if "items" in kept:
         kept["items"] = _lean(kept["items"], definitions)
     return kept
+
+
+def _names(tool: AnyTool) -> Iterable[str]:
+    """The names of a tool's parameters."""
+    if isinstance(tool, SchemaTool):
+        names: Iterable[str] = tool.parameters().get("properties", {})
+        return names
+    return tool.params.model_fields
 
 
 def _wrong_arguments(tool: AnyTool, mistakes: Sequence[str], names: Iterable[str]) -> ToolError:

@@ -42,7 +42,7 @@ class BrokenBuffers:
     ("call", "told"),
     [
         (Call("fly", {"to": "the moon"}), "there is no tool 'fly'"),
-        (Call("read", {"file": "a"}), "path is required"),
+        (Call("read", {"shelf": "a"}), "path is required"),
         (Call("read", '{"path": '), "not valid JSON"),
         (Call("read", "[1]"), "must be a JSON object"),
         (Call("read", {"path": "missing"}), "missing"),

@@ -143,7 +143,7 @@ async def test_calls_that_cannot_run_fail_visibly_and_the_model_hears_why(
     model_server.add(
         answer(
             Call("read", {"path": "missing.py"}),
-            Call("read", {"file": "wrong name"}),
+            Call("read", {"shelf": "wrong name"}),
             Call("read", "{not json"),
             Call("no_such_tool", {}),
             Call("read", {"path": "../../../etc/passwd"}),

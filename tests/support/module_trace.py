@@ -48,6 +48,7 @@ async def traced_paths(home: Path, project: Path) -> dict[str, list[str]]:
 
         async def traced(agent: AgentProcess, method: str, params: dict[str, Any]) -> list[str]:
             found.unlink(missing_ok=True)
+            await until_idle(agent.process.pid)  # what is left of the work before is another path's
             os.kill(agent.process.pid, signal.SIGUSR1)
             await agent.request(method, params)
             os.kill(agent.process.pid, signal.SIGUSR2)
@@ -73,6 +74,21 @@ async def traced_paths(home: Path, project: Path) -> dict[str, list[str]]:
             await agent.request("session/load", load)
             paths["load"] = await traced(agent, "session/load", load)
     return paths
+
+
+async def until_idle(pid: int) -> None:
+    """Wait until a process has not used the processor for a fifth of a second."""
+    async with asyncio.timeout(20):
+        before, now = "", _used_time(pid)
+        while before != now:
+            await asyncio.sleep(0.2)
+            before, now = now, _used_time(pid)
+
+
+def _used_time(pid: int) -> str:
+    """The processor time of a process, in the system's ticks (proc(5), `stat`)."""
+    fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
+    return " ".join(fields[11:13])
 
 
 def _main() -> None:

@@ -94,8 +94,8 @@ class ToolUser:
 
     async def prepare(self, name: str, **arguments: object) -> Prepared:
         """A call up to the point where the user is asked."""
-        tool = self.tools.get(name)
-        prepared: Prepared = await tool.prepare(self.tools.validate(tool, json.dumps(arguments)))
+        tool, params, _ = self.tools.resolve(name, json.dumps(arguments))
+        prepared: Prepared = await tool.prepare(params)
         return prepared
 
     async def call(self, name: str, **arguments: object) -> Outcome:

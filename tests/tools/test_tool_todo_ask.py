@@ -44,7 +44,7 @@ async def test_a_plan_with_an_unknown_status_is_refused_with_those_there_are(
     user: ToolUser,
 ) -> None:
     with pytest.raises(ToolError, match=r"todos\.0\.status .*'pending', 'in_progress' or 'compl"):
-        await user.prepare("todo", todos=[{"content": "x", "status": "done"}])
+        await user.prepare("todo", todos=[{"content": "x", "status": "lost"}])
 
 
 async def test_an_answer_of_the_user_goes_to_the_model(user: ToolUser) -> None:

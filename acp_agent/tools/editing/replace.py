@@ -26,11 +26,15 @@ _LINES_NAMED = 10
 
 
 class Edit(Struct, frozen=True):
-    """One replacement: `old` by `new`, at its only place or, with `every`, at each."""
+    """One replacement: `old` by `new`, at its only place or, with `every`, at each.
+
+    With `after_line`, `new` is put after this line instead, 0 for the beginning of the file.
+    """
 
     old: str
     new: str
     every: bool = False
+    after_line: int | None = None
 
 
 class Span(Struct, frozen=True):
@@ -90,6 +94,9 @@ def apply_edits(file: TextFile, edits: Sequence[Edit], shown: str) -> Edited:
 def _apply(file: TextFile, edit: Edit, shown: str) -> Edited:
     old, new = with_lf(edit.old), with_lf(edit.new)
     text = with_lf(file.text)
+    if edit.after_line is not None:
+        spans: Sequence[Span] = [_insertion(text, edit.after_line, new, shown)]
+        return _edited(file, text, spans, ())
     if not old:
         return _fill(file, new, shown)
     if old == new:
@@ -98,12 +105,26 @@ def _apply(file: TextFile, edit: Edit, shown: str) -> Edited:
             advice="leave the edit out, or give the new text in `new`",
         )
     spans, notes = _spans(text, old, new, every=edit.every, shown=shown)
+    return _edited(file, text, spans, notes)
+
+
+def _edited(file: TextFile, text: str, spans: Sequence[Span], notes: tuple[str, ...]) -> Edited:
     return Edited(
         text=_splice(file, text, spans),
         line=text.count("\n", 0, spans[0].start) + 1,
         places=tuple(_lines_of(text, span) for span in spans),
         notes=notes,
     )
+
+
+def _insertion(text: str, after_line: int, new: str, shown: str) -> Span:
+    lines = text.splitlines(keepends=True)
+    if not 0 <= after_line <= len(lines):
+        raise ToolError(f"{shown} has {len(lines)} lines; there is no line {after_line}")
+    at = sum(map(len, lines[:after_line]))
+    if after_line and not lines[after_line - 1].endswith("\n"):
+        return Span(at, at, "\n" + new.removesuffix("\n"))
+    return Span(at, at, new if new.endswith("\n") else new + "\n")
 
 
 def _spans(
