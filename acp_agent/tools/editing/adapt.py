@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -12,7 +12,8 @@ from acp_agent.tools.editing.folding import Line, Unit, is_entity, parse, plain_
 from acp_agent.tools.editing.matching import Match
 
 _ALIKE = 0.5  # between 0 and 1; below it two lines are not one that was changed
-_PAIRED = 200  # lines of a block that are compared with each other
+_PAIRED = 10_000  # pairs of lines in a block that are compared in full
+_COMPARED = 4_000_000  # pairs of lines, or of words in a line, that are looked at
 _IN_WORDS = ("word", "digit")
 _CLOSING = {"\u201c": "\u201d", "\u2018": "\u2019"}
 _OPENING = {after: before for before, after in _CLOSING.items()}
@@ -92,12 +93,11 @@ def _indent(match: Match, line: Line, index: int) -> str:
 
 def _sources(old: Sequence[Line], new: Sequence[Line]) -> Iterator[tuple[int, int]]:
     """For lines of `new`, by index, the line of `old` that they are, or were made of."""
-    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    for tag, old_start, old_end, new_start, new_end in matcher.get_opcodes():
+    for tag, old_start, old_end, new_start, new_end in _opcodes(old, new):
         same_length = old_end - old_start == new_end - new_start
         if tag in ("equal", "replace") and same_length:
             yield from zip(range(new_start, new_end), range(old_start, old_end), strict=True)
-        elif tag == "replace" and new_end - new_start <= _PAIRED:
+        elif tag == "replace" and (old_end - old_start) * (new_end - new_start) <= _PAIRED:
             yield from _pairs(old, new, range(old_start, old_end), range(new_start, new_end))
 
 
@@ -117,17 +117,42 @@ def _pairs(
             start = found + 1
 
 
+def _opcodes(
+    old: Sequence[Hashable], new: Sequence[Hashable]
+) -> Iterator[tuple[str, int, int, int, int]]:
+    """The opcodes of difflib, in bounded time.
+
+    Raises:
+        UnclearError: what differs is too long for that.
+    """
+    least = min(len(old), len(new))
+    start = next((index for index in range(least) if old[index] != new[index]), least)
+    least -= start
+    after = next((index for index in range(least) if old[-1 - index] != new[-1 - index]), least)
+    old_end, new_end = len(old) - after, len(new) - after
+    if (old_end - start) * (new_end - start) > _COMPARED:
+        raise UnclearError(
+            "`old` is not in the file exactly, and too much changes to adapt `new`",
+            advice="give `old` exactly, or make smaller edits",
+        )
+    if start:
+        yield "equal", 0, start, 0, start
+    matcher = difflib.SequenceMatcher(None, old[start:old_end], new[start:new_end], autojunk=False)
+    for tag, a, b, c, d in matcher.get_opcodes():
+        yield tag, a + start, b + start, c + start, d + start
+    if after:
+        yield "equal", old_end, len(old), new_end, len(new)
+
+
 def _body(old: Line, file: Line, new: Line, style: _Style) -> str:
     """A changed line: what it shares with `old` as the file has it, the rest in its style."""
     old_words, new_words = _words(old.units), _words(new.units)
-    matcher = difflib.SequenceMatcher(
-        None,
+    opcodes = _opcodes(
         [_raw(old.units[start:end]) for start, end in old_words],
         [_raw(new.units[start:end]) for start, end in new_words],
-        autojunk=False,
     )
     pieces: list[str] = []
-    for tag, old_start, old_end, new_start, new_end in matcher.get_opcodes():
+    for tag, old_start, old_end, new_start, new_end in opcodes:
         if tag == "equal":
             start, end = old_words[old_start][0], old_words[old_end - 1][1]
             pieces.append(_raw(file.units[start:end]))

@@ -16,7 +16,8 @@ from msgspec import Struct
 from acp_agent.tools.editing.folding import Line, difference, fold, parse, plain_spaces
 from acp_agent.tools.editing.indentation import FileIndents, Indentation
 
-_MOST = 1_000  # places that are looked at
+_MOST = 1_000  # places that are found
+_TRIED = 200_000  # lines that are compared in full
 _NAMED = 10  # lines in an error
 _LEVELS = {
     "line ends": 1,
@@ -135,7 +136,11 @@ class FoldedText:
         ]
         found: list[Match] = []
         at = self._folded.find(key)
+        tried = 0
         while at >= 0 and len(found) < _MOST:
+            tried += len(old)
+            if tried > _TRIED:
+                return []  # far too many to be one place
             match = self._match(wanted, old, at, len(key), texts)
             if match is not None and match.level <= wanted.level:
                 found.append(match)
