@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import aclosing
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -12,7 +13,7 @@ from acp_agent.agent.context_size import side_request_usage
 from acp_agent.agent.resources import TurnResources
 from acp_agent.agent.scrub_events import scrub_json
 from acp_agent.agent.tool_calls import ProposedCall, cancelled_ends
-from acp_agent.errors import BudgetSpentError, ModelError, StoreError
+from acp_agent.errors import BudgetSpentError, ModelError, StoreError, ToolError
 from acp_agent.events import (
     AgentText,
     AgentThought,
@@ -25,13 +26,13 @@ from acp_agent.events import (
     Usage,
     UsageReported,
 )
-from acp_agent.ids import new_call_id, new_message_id
+from acp_agent.ids import MessageId, new_call_id, new_message_id
 from acp_agent.models.base import (
+    CallCut,
     CallDone,
     Failed,
     FellBack,
     Finished,
-    Message,
     ModelInfo,
     ModelRequest,
     Retrying,
@@ -39,45 +40,60 @@ from acp_agent.models.base import (
     TextDelta,
     ThoughtDelta,
     ThoughtDone,
+    UserSide,
+    UserText,
 )
+from acp_agent.models.dialects.written_calls import WrittenCalls
 from acp_agent.models.retries import RetryPolicy, stream_with_fallback
 from acp_agent.workspace.scrub import scrub
 
+if TYPE_CHECKING:  # the forms of calls in a text
+    from acp_agent.models.dialects.form import Tools
+
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """A complete answer: why it stopped, the calls in it, and the last message before it.
+    """An answer that came to its end: why it stopped, and the calls in it.
 
-    `why` is the reason the provider gave for a refusal; see `Finished`.
+    `message` is the one in which the user sees it, `visible` whether there is any text of it, `cut`
+    the call that the limit of tokens cut off. `why` is the reason the provider gave for a refusal;
+    see `Finished`.
     """
 
     stop: str
     why: str
     calls: Sequence[ProposedCall]
-    asked: Message | None
+    message: MessageId
+    visible: bool
+    cut: CallCut | None
 
 
 class _AnswerEvents:
     """Turns the events of a stream into events of the journal."""
 
-    def __init__(self, turn: TurnResources, model: ModelInfo) -> None:
+    def __init__(self, turn: TurnResources, model: ModelInfo, continues: MessageId | None) -> None:
         self._turn = turn
         self.model = model  # a fallback replaces it
         self.message = new_message_id()
-        self.latest: Message | None = None  # the last message of the request
+        self.continues = continues
+        self.visible = False
+        self.cut: CallCut | None = None
         self._calls_done: list[CallDone] = []
         self.finished: Finished | None = None
         self.failed: Failed | None = None
         self._usage = Usage()  # of the current attempt, as far as the provider has reported it
         self.calls: list[ProposedCall] = []
 
-    def start(self) -> ModelAsked:
-        return ModelAsked(message=self.message, model=self.model.ref)
+    def start(self, note: str = "") -> ModelAsked:
+        return ModelAsked(
+            message=self.message, model=self.model.ref, note=note, continues=self.continues
+        )
 
     def convert(self, batch: Sequence[StreamEvent]) -> list[AnyEvent]:
         events: list[AnyEvent] = []
         for item in batch:
             match item:
                 case TextDelta():
+                    self.visible = self.visible or not item.text.isspace()
                     events.append(AgentText(message=self.message, text=item.text))
                 case ThoughtDelta():
                     events.append(AgentThought(message=self.message, text=item.text))
@@ -93,6 +109,8 @@ class _AnswerEvents:
                     # Calls are shown when the answer is complete: one that is cut off and retried
                     # must leave no call behind that never ends.
                     self._calls_done.append(item)
+                case CallCut():
+                    self.cut = item
                 case Retrying():
                     events.extend(self._retry(item))
                 case FellBack():
@@ -151,6 +169,7 @@ class _AnswerEvents:
 
     def _start_over(self) -> list[AnyEvent]:
         self._calls_done.clear()
+        self.visible, self.cut = False, None
         self.message = new_message_id()
         return [self.start()]
 
@@ -210,23 +229,27 @@ async def prepare_context(turn: TurnResources) -> None:
     await shorten_if_needed(turn, turn.models.current)
 
 
-async def ask_model(turn: TurnResources) -> Answer:
+async def ask_model(
+    turn: TurnResources, note: str = "", continues: MessageId | None = None
+) -> Answer:
     """Send the context to the session's model and stream its answer.
 
-    Temporary failures are retried visibly. A request that was too long is shortened and sent again.
+    The request ends with `note`, if there is one; the user sees the answer as the continuation of
+    the message `continues`. Temporary failures are retried visibly. A request that was too long is
+    shortened and sent again.
 
     Raises:
         BudgetSpentError: a retry would exceed a budget.
         ModelError: the provider failed, also after retries; what was streamed is kept.
     """
-    model, writer = await _ask(turn)
+    model, writer = await _ask(turn, note, continues)
     failed = writer.failed
     if (
         failed is not None
         and failed.kind == "overflow"
         and await shorten_after_overflow(turn, model)
     ):
-        model, writer = await _ask(turn)
+        model, writer = await _ask(turn, "", continues)  # the note is in the context
         failed = writer.failed
     if failed is not None:
         message = scrub(failed.message, turn.journal.secrets)
@@ -241,8 +264,25 @@ async def ask_model(turn: TurnResources) -> Answer:
         stop=writer.finished.stop,
         why=writer.finished.why,
         calls=writer.calls,
-        asked=writer.latest,
+        message=continues or writer.message,
+        visible=writer.visible,
+        cut=writer.cut,
     )
+
+
+def _known_tools(turn: TurnResources) -> Tools:
+    from acp_agent.models.dialects.form import Tools  # noqa: PLC0415 - rarely needed
+
+    toolset = turn.tools.toolset
+
+    def knows(name: str) -> bool:
+        try:
+            toolset.get(name)
+        except ToolError:
+            return False
+        return True
+
+    return Tools(toolset.specs(), knows)
 
 
 async def _check_budget(turn: TurnResources) -> None:
@@ -257,28 +297,33 @@ async def _check_budget(turn: TurnResources) -> None:
         raise BudgetSpentError(refused)
 
 
-async def _ask(turn: TurnResources) -> tuple[ModelInfo, _AnswerEvents]:
+async def _ask(
+    turn: TurnResources, note: str, continues: MessageId | None
+) -> tuple[ModelInfo, _AnswerEvents]:
     """Make one request with retries; return the model that answered, or failed last."""
     # Read together: the user may choose another model while the driver is loaded.
     model, thought_level = turn.models.current, turn.models.thought_level
     driver = await turn.models.driver(model)
-    writer = _AnswerEvents(turn, model)
+    writer = _AnswerEvents(turn, model, continues)
     # Nothing may be awaited from here to the event that starts the request: messages that the user
     # sends before that event count as sent, so they must be in the request.
     await turn.journal.settled()
-    writer.latest = turn.journal.context.latest
+    messages = tuple(turn.journal.context.messages)
+    if note:
+        messages += (UserSide((UserText(note),)),)
     request = ModelRequest(
         model=model,
         system=turn.journal.context.system_prompt or "",
-        messages=tuple(turn.journal.context.messages),
+        messages=messages,
         tools=turn.tools.toolset.specs(),
         thought_level=thought_level,
         session=turn.journal.id,
     )
     limits = turn.limits
     policy = RetryPolicy(retries=limits.retries, first_byte=limits.first_byte, stall=limits.stall)
+    written = WrittenCalls(lambda: _known_tools(turn))
     try:
-        await turn.journal.emit(writer.start())
+        await turn.journal.emit(writer.start(note))
         others = turn.models.fallbacks(model)
         answers = stream_with_fallback(
             driver, request, policy, others=others, load=turn.models.driver
@@ -286,7 +331,7 @@ async def _ask(turn: TurnResources) -> tuple[ModelInfo, _AnswerEvents]:
         async with aclosing(answers) as stream:
             async for batch in stream:
                 turn.budget.streamed(batch)
-                events = writer.convert(batch)
+                events = writer.convert(written.read(batch))
                 if events:
                     await turn.journal.emit(*events)
                 if any(isinstance(item, Retrying | FellBack) for item in batch):

@@ -45,6 +45,7 @@ from acp_agent.models.base import (
     ModelSide,
     ToolResult,
     UserSide,
+    UserText,
 )
 
 CANCELLED_NOTE = "[The user stopped the previous turn before it was finished.]"
@@ -202,6 +203,8 @@ class Context:
     def _on_request(self, event: ModelAsked) -> None:
         if self._answer is not None or self._input.has_calls:
             self._close()  # the end of the last answer has a damaged id: send it as it is
+        if event.note:
+            self._view.append(UserSide((UserText(event.note),)), None, turn=self.turn)
         self._asked, self._asked_tokens = event.message, self.tokens
         self._has_new_message = False
 

@@ -11,6 +11,7 @@ import asyncio
 from acp_agent.agent.answer import Answer, ask_model, prepare_context
 from acp_agent.agent.call_runner import CallRunner
 from acp_agent.agent.edit_reports import report_late_problems
+from acp_agent.agent.incomplete_answers import FollowUp, IncompleteAnswers
 from acp_agent.agent.loop_check import check_loops
 from acp_agent.agent.resources import TurnResources
 from acp_agent.agent.tool_calls import ProposedCall, cancelled_ends
@@ -68,9 +69,10 @@ async def run_turn(turn: TurnResources) -> StopReason:
         ModelError: the model's provider failed, also after retries.
         StoreError: the journal could not be written.
     """
+    incomplete, after = IncompleteAnswers(turn), FollowUp(note="")
     for _ in range(turn.limits.model_requests):
         await report_late_problems(turn)
-        answer = await _answer(turn)
+        answer = await _answer(turn, after)
         if answer is None:
             return "max_tokens" if turn.journal.context.turn_was_answered else "refusal"
         await turn.budget.warn()
@@ -84,9 +86,15 @@ async def run_turn(turn: TurnResources) -> StopReason:
         await turn.journal.settled()
         if waits_for_user and not turn.journal.context.has_unanswered_message:
             return "end_turn"
-        is_empty = not answer.calls and turn.journal.context.latest == answer.asked
-        if is_empty or not turn.journal.context.awaits_answer:
-            return "max_tokens" if answer.stop == "max_tokens" else "end_turn"
+        after = FollowUp(note="")
+        if not turn.journal.context.has_unsent_message:
+            next_step = await incomplete.follow_up(answer)
+            if isinstance(next_step, str):
+                return next_step
+            if next_step is not None:
+                after = next_step
+            elif not turn.journal.context.awaits_answer:
+                return "end_turn"
         if answer.calls:
             ending = await check_loops(turn)
             if ending is not None:
@@ -100,7 +108,7 @@ async def run_turn(turn: TurnResources) -> StopReason:
     return "max_turn_requests"
 
 
-async def _answer(turn: TurnResources) -> Answer | None:
+async def _answer(turn: TurnResources, after: FollowUp) -> Answer | None:
     """Return the model's next answer; None, and tell the user, if a budget does not allow it."""
     refused = await turn.budget.refusal()
     if refused is None:
@@ -108,7 +116,7 @@ async def _answer(turn: TurnResources) -> Answer | None:
         try:
             async with turn.budget.reserve() as why:
                 if why is None:
-                    return await ask_model(turn)
+                    return await ask_model(turn, after.note, after.continues)
                 refused = why
         except BudgetSpentError as error:
             refused = str(error)

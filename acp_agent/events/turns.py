@@ -41,10 +41,16 @@ class TurnStarted(Event, frozen=True, kw_only=True, tag="turn_started"):
 
 
 class ModelAsked(Event, frozen=True, kw_only=True, tag="model_asked"):
-    """A request went to the model; the answer will be `message`."""
+    """A request went to the model; the answer will be `message`.
+
+    `note` is what the agent told the model at the end of the request, not shown to the user.
+    `continues` is the answer that was cut off and that the user sees continued.
+    """
 
     message: MessageId
     model: str
+    note: str = ""
+    continues: MessageId | None = None
 
 
 class AgentText(Event, frozen=True, kw_only=True, tag="agent_text"):

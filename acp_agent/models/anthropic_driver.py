@@ -6,7 +6,7 @@ The `anthropic` package handles authentication, addresses, headers and connectio
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import TYPE_CHECKING
 
 from acp_agent.models import anthropic_request
@@ -14,6 +14,7 @@ from acp_agent.models.anthropic_events import AnthropicDecoder
 from acp_agent.models.base import ModelRequest, StreamEvent
 from acp_agent.models.clouds import Bedrock, Vertex
 from acp_agent.models.exchange import RAW_RESPONSE, Exchanges
+from acp_agent.models.output_limit import within_limit
 from acp_agent.models.providers import Provider, spelled
 from acp_agent.models.sdk import NO_KEY, anthropic_client, http_client
 
@@ -40,6 +41,7 @@ class AnthropicDriver:
 
         self._provider = provider
         self._exchanges = Exchanges(provider)
+        self._limits: dict[str, int] = {}  # of answers; see `within_limit`
         self._response = httpx2.Response
         timeout = httpx2.Timeout(
             None, connect=15.0, pool=15.0
@@ -63,6 +65,9 @@ class AnthropicDriver:
 
     def stream(self, request: ModelRequest) -> AsyncIterator[Sequence[StreamEvent]]:
         """Ask the model. Closing the iterator closes the HTTP response at once."""
+        return within_limit(self._limits, request, self._stream)
+
+    def _stream(self, request: ModelRequest) -> AsyncGenerator[Sequence[StreamEvent]]:
         model = request.model.id
 
         async def send() -> Response:
@@ -115,12 +120,16 @@ class AnthropicCloudDriver:
         self._provider = provider
         self._cloud = cloud
         self._exchanges = Exchanges(provider)
+        self._limits: dict[str, int] = {}  # of answers; see `within_limit`
         self._response = httpx2.Response
         # The rest of the time limits is `stream_with_retries`'s.
         self._client = cloud.client(provider, httpx2.Timeout(None, connect=15.0, pool=15.0))
 
     def stream(self, request: ModelRequest) -> AsyncIterator[Sequence[StreamEvent]]:
         """Ask the model. Closing the iterator closes the HTTP response at once."""
+        return within_limit(self._limits, request, self._stream)
+
+    def _stream(self, request: ModelRequest) -> AsyncGenerator[Sequence[StreamEvent]]:
         model = request.model.id
 
         async def send() -> Response:

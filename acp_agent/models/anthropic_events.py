@@ -15,7 +15,6 @@ from acp_agent.events import Usage
 from acp_agent.models import failures
 from acp_agent.models.base import (
     CallDelta,
-    CallDone,
     CallStarted,
     Finished,
     StreamEvent,
@@ -24,8 +23,7 @@ from acp_agent.models.base import (
     ThoughtDone,
 )
 from acp_agent.models.providers import Provider
-from acp_agent.models.request_parts import is_object
-from acp_agent.models.stream_events import counted, event_decoder
+from acp_agent.models.stream_events import counted, ended_call, event_decoder
 
 
 class _OutputDetails(Struct):
@@ -95,6 +93,7 @@ _STOPS: dict[str, Literal["end_turn", "tool_calls", "max_tokens", "refusal"]] = 
     "tool_use": "tool_calls",
     "max_tokens": "max_tokens",
     "model_context_window_exceeded": "max_tokens",
+    "pause_turn": "max_tokens",  # the provider interrupted a long answer: it is continued
     "refusal": "refusal",
 }
 
@@ -111,7 +110,6 @@ class AnthropicDecoder:
         self._stop: str | None = None
         self._why = _StopDetails()
         self._usage = _Usage()
-        self._spoke = False
         self._failed: StreamEvent | None = None
 
     @property
@@ -168,15 +166,11 @@ class AnthropicDecoder:
         for index in list(self._blocks):
             self._end_block(index, events)
         stop = _STOPS.get(self._stop, "end_turn")
-        if stop in {"end_turn", "tool_calls"} and not self._spoke and not self._calls:
-            return [*events, failures.empty(self._provider.name, self._model)]
         for call in self._calls:
             text = "".join(call.pieces)
             if not text and call.input:
                 text = msgspec.json.encode(call.input).decode()  # whole at its start
-            if stop == "max_tokens" and not is_object(text or "{}"):
-                continue
-            events.append(CallDone(index=call.call, name=call.name, arguments=text or "{}"))
+            events.append(ended_call(call.call, call.name, text, cut=stop == "max_tokens"))
         why = f"{self._why.category or 'refusal'}. {self._why.explanation or ''}"
         finished = Finished(
             stop=stop, why=why.strip() if stop == "refusal" else "", usage=self._total()
@@ -201,7 +195,6 @@ class AnthropicDecoder:
 
     def _delta(self, index: int, delta: _Delta, events: list[StreamEvent]) -> None:
         if delta.text:
-            self._spoke = True
             events.append(TextDelta(delta.text))
         if delta.thinking:
             events.append(ThoughtDelta(delta.thinking))

@@ -21,6 +21,7 @@ import msgspec
 
 from acp_agent.content import ImageBlock, JsonObject
 from acp_agent.models.base import (
+    RESERVED_OUTPUT,
     AnswerCall,
     AnswerText,
     AnswerThought,
@@ -33,7 +34,7 @@ from acp_agent.models.base import (
     UserSide,
     UserText,
 )
-from acp_agent.models.openai_request import MAX_ANSWER, chosen_level
+from acp_agent.models.openai_request import chosen_level
 from acp_agent.models.providers import Provider
 from acp_agent.models.request_parts import as_name, as_object, image_parts
 
@@ -63,7 +64,8 @@ def body(provider: Provider, request: ModelRequest) -> bytes:
 
 def written(provider: Provider, request: ModelRequest) -> JsonObject:
     """The request; what is `msgspec.Raw` in it is JSON already."""
-    limit = min(request.model.max_output, MAX_ANSWER)
+    # The API needs a limit. One that is too high for the model is refused, and then lowered.
+    limit = request.model.output_limit or RESERVED_OUTPUT
     body: JsonObject = {"model": request.model.id, "max_tokens": limit, "stream": True}
     largest = _LARGEST_PICTURE if provider.platform is None else _LARGEST_IN_CLOUDS
 

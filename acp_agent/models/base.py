@@ -39,6 +39,10 @@ ToolDialect = Literal[
 ]  # fmt: skip
 
 
+MAX_ANSWER = 64_000  # tokens; more than an agent's step needs, less than services refuse
+RESERVED_OUTPUT = 32_000  # tokens for the answer of a model whose limit is unknown
+
+
 class Price(Struct, frozen=True, kw_only=True):
     """US dollars for a million tokens.
 
@@ -69,7 +73,8 @@ def price_on(day: str, later: Sequence[tuple[str, Price]]) -> Price | None:
 class ModelInfo(Struct, frozen=True, kw_only=True):
     """What the catalog knows of a model. `id` is what the provider calls it.
 
-    `tools` says whether its API takes tools, `tool_dialect` that it writes calls as text, and
+    Where `limit_known` is false, `max_output` is only what is reserved for an answer. `tools` says
+    whether its API takes tools, `tool_dialect` that it writes calls as text, and
     `temperature` what it is told, None where that is left to its provider. `later` are the prices
     that hold from a day on (YYYY-MM-DD), in the place of `price`.
     """
@@ -79,6 +84,7 @@ class ModelInfo(Struct, frozen=True, kw_only=True):
     name: str = ""
     window: int = 128_000
     max_output: int = 8_192
+    limit_known: bool = True
     vision: bool = False
     tools: bool = True
     thought_levels: tuple[ThoughtLevel, ...] = ()
@@ -88,6 +94,12 @@ class ModelInfo(Struct, frozen=True, kw_only=True):
     later: tuple[tuple[str, Price], ...] = ()
     tool_dialect: ToolDialect | None = None
     temperature: float | None = None
+
+    @property
+    def output_limit(self) -> int | None:
+        """Return the limit to ask for in tokens; None where the model's is unknown."""
+        unknown = not self.limit_known and self.max_output >= RESERVED_OUTPUT
+        return None if unknown else min(self.max_output, MAX_ANSWER)
 
     @property
     def ref(self) -> str:
@@ -222,13 +234,21 @@ class CallDone(Struct, frozen=True, kw_only=True):
     """A call is complete: its name and its whole arguments (`{}` where the model gave none).
 
     All of an answer's calls are told complete before `Finished`, in the order in which they began.
-    One that `max_tokens` cut off never is.
+    One that `max_tokens` cut off is a `CallCut` instead.
     """
 
     index: int
     name: str
     arguments: str
     provider_data: JsonObject | None = None
+
+
+class CallCut(Struct, frozen=True, kw_only=True):
+    """A call that `max_tokens` cut off after `size` characters of its arguments; never run."""
+
+    index: int
+    name: str
+    size: int
 
 
 class Retrying(Struct, frozen=True, kw_only=True):
@@ -258,7 +278,7 @@ class Finished(Struct, frozen=True, kw_only=True):
 
 
 FailureKind = Literal[
-    "connection", "timeout", "rate_limit", "overloaded", "server", "empty", "malformed",
+    "connection", "timeout", "rate_limit", "overloaded", "server", "malformed",
     "auth", "overflow", "bad_request", "refused", "not_found", "quota",
 ]  # fmt: skip
 
@@ -294,6 +314,7 @@ StreamEvent = (
     | CallStarted
     | CallDelta
     | CallDone
+    | CallCut
     | Retrying
     | FellBack
     | Finished

@@ -13,6 +13,7 @@ from acp_agent.config.types import ModelConfig, PriceConfig
 from acp_agent.errors import ConfigError
 from acp_agent.events import Usage
 from acp_agent.models.base import (
+    RESERVED_OUTPUT,
     ModelInfo,
     Price,
     ReasoningControl,
@@ -113,7 +114,15 @@ def unknown(provider: str, model: str) -> ModelInfo:
     """
     sees = provider in _file().unlisted_see
     price = Price(input=0, output=0) if provider in _file().free else None
-    return ModelInfo(provider=provider, id=model, name=model, vision=sees, price=price)
+    return ModelInfo(
+        provider=provider,
+        id=model,
+        name=model,
+        vision=sees,
+        price=price,
+        max_output=RESERVED_OUTPUT,
+        limit_known=False,
+    )
 
 
 @cache
@@ -166,6 +175,7 @@ def _changed(info: ModelInfo, change: ModelConfig) -> ModelInfo:
         name=change.name or info.name,
         window=change.context_window or info.window,
         max_output=change.max_output_tokens or info.max_output,
+        limit_known=info.limit_known or change.max_output_tokens is not None,
         vision=info.vision if change.vision is None else change.vision,
         tools=info.tools if change.tools is None else change.tools,
         tool_dialect=_dialect(info, change),

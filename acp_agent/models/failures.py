@@ -26,10 +26,8 @@ from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 from acp_agent.workspace.scrub import scrub
 
 RETRYABLE: frozenset[FailureKind] = frozenset(
-    {"connection", "timeout", "rate_limit", "overloaded", "server", "empty", "malformed"}
+    {"connection", "timeout", "rate_limit", "overloaded", "server", "malformed"}
 )
-
-EMPTY_ADVICE = " Ask again, or choose another model."
 
 _DETAIL_LIMIT = 300  # characters of the provider's own words
 
@@ -158,12 +156,6 @@ def cut(provider: str) -> Failed:
         kind="connection",
         message=f"The connection to {provider} broke in the middle of the answer. Try again.",
     )
-
-
-def empty(provider: str, model: str) -> Failed:
-    """The model said nothing and called nothing."""
-    message = f"{provider} sent an empty answer from {model}.{EMPTY_ADVICE}"
-    return Failed(kind="empty", message=message)
 
 
 def timed_out(provider: str, seconds: float, *, begun: bool) -> Failed:

@@ -31,7 +31,7 @@ from acp_agent.models.base import (
 )
 from acp_agent.models.exchange import Exchanges
 from acp_agent.models.gemini_events import GeminiDecoder
-from acp_agent.models.openai_request import MAX_ANSWER, chosen_level
+from acp_agent.models.openai_request import chosen_level
 from acp_agent.models.providers import Provider
 from acp_agent.models.request_parts import as_name, as_object, image_parts
 
@@ -139,7 +139,8 @@ def body(request: ModelRequest) -> bytes:
             for tool in request.tools
         ]
         written["tools"] = [{"functionDeclarations": declared}]
-    settings: JsonObject = {"maxOutputTokens": min(request.model.max_output, MAX_ANSWER)}
+    limit = request.model.output_limit
+    settings: JsonObject = {} if limit is None else {"maxOutputTokens": limit}
     if request.model.temperature is not None:
         settings["temperature"] = request.model.temperature
     written["generationConfig"] = settings | _thinking(request)

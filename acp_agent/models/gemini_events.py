@@ -93,7 +93,6 @@ class GeminiDecoder:
         self._detail = ""
         self._blocked: str | None = None
         self._usage = Usage()
-        self._spoke = False
         self._failed: StreamEvent | None = None
 
     @property
@@ -139,8 +138,6 @@ class GeminiDecoder:
             what = f"the answer ended with {self._finish}"
             return [failures.malformed(self._provider, what)]
         stop = self._stop()
-        if stop in {"end_turn", "tool_calls"} and not self._spoke and not self._calls:
-            return [failures.empty(self._provider.name, self._model)]
         why = f"{self._finish or self._blocked or 'refusal'}. {self._detail}"
         finished = Finished(
             stop=stop, why=why.strip() if stop == "refusal" else "", usage=self._usage
@@ -163,7 +160,6 @@ class GeminiDecoder:
         if text and part.thought:
             events.append(ThoughtDelta(text))
         elif text:
-            self._spoke = True
             events.append(TextDelta(text))
         if signature:  # also with no text at all
             # The model is kept beside it: a signature is taken back by the same model only.

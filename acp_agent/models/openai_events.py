@@ -16,7 +16,6 @@ from acp_agent.events import Usage
 from acp_agent.models import failures
 from acp_agent.models.base import (
     CallDelta,
-    CallDone,
     CallStarted,
     Finished,
     StreamEvent,
@@ -25,8 +24,7 @@ from acp_agent.models.base import (
     ThoughtDone,
 )
 from acp_agent.models.providers import Provider
-from acp_agent.models.request_parts import is_object
-from acp_agent.models.stream_events import counted, event_decoder
+from acp_agent.models.stream_events import counted, ended_call, event_decoder
 
 Number = int | float | None
 
@@ -54,6 +52,7 @@ class _Delta(Struct):
     reasoning_details: list[JsonObject] | None = None
     refusal: str | None = None
     tool_calls: list[_CallPiece] | None = None
+    function_call: _Function | None = None  # the API's form before it had several calls
 
 
 class _InputDetails(Struct):
@@ -124,7 +123,6 @@ class OpenAIDecoder:
         self._by_index: dict[int, _Call] = {}
         self._finish: str | None = None
         self._usage = Usage()
-        self._spoke = False
         self._refused = False
         self._thinking = False
         self._details: list[JsonObject] = []
@@ -178,21 +176,17 @@ class OpenAIDecoder:
         events: list[StreamEvent] = []
         self._end_thought(events)
         stop = self._stop()
-        called = any(call.name for call in self._calls)
-        if stop in {"end_turn", "tool_calls"} and not self._spoke and not called:
-            return [*events, failures.empty(self._provider.name, self._model)]
-        for call in self._calls:
-            text = "".join(call.pieces)
-            if not call.name or (stop == "max_tokens" and not is_object(text or "{}")):
-                continue
-            events.append(
-                CallDone(
-                    index=call.index,
-                    name=call.name,
-                    arguments=text or "{}",
-                    provider_data=call.provider_data,
-                )
+        events += [
+            ended_call(
+                call.index,
+                call.name,
+                "".join(call.pieces),
+                cut=stop == "max_tokens",
+                provider_data=call.provider_data,
             )
+            for call in self._calls
+            if call.name
+        ]
         by_provider = stop == "refusal" and not self._refused
         why = self._finish or "refusal" if by_provider else ""
         events.append(Finished(stop=stop, why=why, usage=self._usage))
@@ -219,13 +213,15 @@ class OpenAIDecoder:
             content = "".join(part.text or "" for part in content)
         if content:
             self._end_thought(events)
-            self._spoke = True
             events.append(TextDelta(content))
         if delta.refusal:
             self._end_thought(events)
-            self._spoke = self._refused = True
+            self._refused = True
             events.append(TextDelta(delta.refusal))
-        for piece in delta.tool_calls or ():
+        pieces = delta.tool_calls or ()
+        if delta.function_call is not None and not pieces:
+            pieces = [_CallPiece(index=0, function=delta.function_call)]
+        for piece in pieces:
             self._end_thought(events)
             self._piece(piece, events)
 

@@ -27,16 +27,15 @@ from acp_agent.models.base import (
 from acp_agent.models.providers import Dialect, Provider
 from acp_agent.models.request_parts import as_name, as_object, image_parts
 
-MAX_ANSWER = 64_000  # tokens; more than an agent's step needs, less than services refuse
-
 
 def body(provider: Provider, request: ModelRequest) -> bytes:
     """The request as JSON."""
     dialect = provider.dialect
     written: JsonObject = {"model": request.model.id, "stream": True}
     written["stream_options"] = {"include_usage": True}
-    if dialect.max_tokens is not None:
-        written[dialect.max_tokens] = min(request.model.max_output, MAX_ANSWER)
+    limit = request.model.output_limit
+    if dialect.max_tokens is not None and limit is not None:
+        written[dialect.max_tokens] = limit
     if request.model.temperature is not None:
         written["temperature"] = request.model.temperature
     written.update(_reasoning(request))

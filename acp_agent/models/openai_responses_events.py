@@ -15,7 +15,6 @@ from acp_agent.events import Usage
 from acp_agent.models import failures
 from acp_agent.models.base import (
     CallDelta,
-    CallDone,
     CallStarted,
     Finished,
     StreamEvent,
@@ -24,8 +23,7 @@ from acp_agent.models.base import (
     ThoughtDone,
 )
 from acp_agent.models.providers import Provider
-from acp_agent.models.request_parts import is_object
-from acp_agent.models.stream_events import counted, event_decoder
+from acp_agent.models.stream_events import counted, ended_call, event_decoder
 
 
 class _Content(Struct):
@@ -109,7 +107,6 @@ class OpenAIResponsesDecoder:
         self._items: dict[int, _Open] = {}
         self._calls: list[_Open] = []
         self._usage = Usage()
-        self._spoke = False
         self._refused = False
         self._end: str | None = None  # the API's own word for how it ended
         self._reason: str | None = None
@@ -171,14 +168,11 @@ class OpenAIResponsesDecoder:
         if self._end is None:
             return [failures.cut(self._provider.name)]
         stop = self._stop()
-        if stop in {"end_turn", "tool_calls"} and not self._spoke and not self._calls:
-            return [failures.empty(self._provider.name, self._model)]
-        events: list[StreamEvent] = []
-        for call in self._calls:
-            text = "".join(call.pieces) or "{}"
-            if not call.name or (stop == "max_tokens" and not is_object(text)):
-                continue
-            events.append(CallDone(index=call.call, name=call.name, arguments=text))
+        events: list[StreamEvent] = [
+            ended_call(call.call, call.name, "".join(call.pieces), cut=stop == "max_tokens")
+            for call in self._calls
+            if call.name
+        ]
         by_provider = stop == "refusal" and not self._refused
         why = self._reason or "refusal" if by_provider else ""
         return [*events, Finished(stop=stop, why=why, usage=self._usage)]
@@ -203,7 +197,6 @@ class OpenAIResponsesDecoder:
     def _say(self, index: int, text: str, events: list[StreamEvent]) -> None:
         if text:
             self._opened(index, "message").streamed = True
-            self._spoke = True
             events.append(TextDelta(text))
 
     def _think(self, index: int, part: int, text: str, events: list[StreamEvent]) -> None:

@@ -22,7 +22,7 @@ from acp_agent.models.base import (
     UserSide,
     UserText,
 )
-from acp_agent.models.openai_request import MAX_ANSWER, chosen_level
+from acp_agent.models.openai_request import chosen_level
 from acp_agent.models.providers import Provider
 from acp_agent.models.request_parts import as_name, as_object, image_parts
 
@@ -37,8 +37,9 @@ def body(provider: Provider, request: ModelRequest) -> bytes:
         "stream": True,
         "stream_options": {"include_obfuscation": False},  # padding, a third of the bytes
         "store": False,
-        "max_output_tokens": max(_LEAST_ANSWER, min(model.max_output, MAX_ANSWER)),
     }
+    if model.output_limit is not None:
+        written["max_output_tokens"] = max(_LEAST_ANSWER, model.output_limit)
     if model.temperature is not None:
         written["temperature"] = model.temperature
     written.update(_reasoning(request))

@@ -2,9 +2,6 @@
 
 Connection errors, timeouts, 429, 5xx and broken streams are retried after an exponential delay with
 jitter that respects the provider's Retry-After. Everything else fails at once.
-
-An answer of nothing but reasoning or white space is retried once. After the results of calls it is
-no failure: the model has nothing to add, and the turn ends.
 """
 
 from __future__ import annotations
@@ -20,7 +17,6 @@ from acp_agent.errors import AcpAgentError
 from acp_agent.events import Usage
 from acp_agent.models import failures
 from acp_agent.models.base import (
-    CallDone,
     Driver,
     Failed,
     FailureKind,
@@ -32,8 +28,6 @@ from acp_agent.models.base import (
     StreamEvent,
     TextDelta,
     ThoughtDelta,
-    ToolResult,
-    UserSide,
 )
 
 
@@ -75,19 +69,12 @@ async def stream_with_retries(
         Batches of events: those of the attempts, with a `Retrying` between two of them.
     """
     attempts = policy.retries + 1
-    may_be_empty, was_empty = _follows_results(request), False
     for attempt in range(1, attempts + 1):
-        streamed = answered = False
-        usage = Usage()
+        streamed = False
         failed: Failed | None = None
         async with aclosing(_in_time(driver.stream(request), policy, request)) as batches:
             async for batch in batches:
                 last = batch[-1] if batch else None
-                answered = answered or _answers(batch)
-                if isinstance(last, Finished) and not (answered or may_be_empty):
-                    batch = _as_empty(batch, last, request)  # noqa: PLW2901 - see there
-                    last = batch[-1]
-                usage = next((one for one in reversed(batch) if isinstance(one, Usage)), usage)
                 if isinstance(last, Failed):
                     failed, batch = last, batch[:-1]  # noqa: PLW2901 - the rest of it is told first
                 if batch:
@@ -97,15 +84,7 @@ async def stream_with_retries(
                     break
         if failed is None:
             return
-        tries = attempts
-        if failed.kind == "empty":
-            if may_be_empty:
-                yield [Finished(stop="end_turn", usage=usage)]
-                return
-            tries = attempt if was_empty else min(attempts, attempt + 1)
-            was_empty = True
-        if failed.unreachable and replaceable:
-            tries = attempt
+        tries = attempt if failed.unreachable and replaceable else attempts
         delay = _delay(policy, attempt, failed.retry_after, chance())
         if failed.kind not in failures.RETRYABLE or attempt == tries or delay > policy.longest:
             yield [failed]
@@ -155,29 +134,6 @@ def _tells(batch: Sequence[StreamEvent]) -> bool:
     return any(not isinstance(event, Usage) for event in batch)
 
 
-def _follows_results(request: ModelRequest) -> bool:
-    """Whether the model is asked what it says to the results of its calls."""
-    last = request.messages[-1] if request.messages else None
-    return isinstance(last, UserSide) and any(isinstance(part, ToolResult) for part in last.parts)
-
-
-def _answers(batch: Sequence[StreamEvent]) -> bool:
-    """Whether the model says or calls something in it."""
-    return any(
-        isinstance(event, CallDone) or (isinstance(event, TextDelta) and bool(event.text.strip()))
-        for event in batch
-    )
-
-
-def _as_empty(
-    batch: Sequence[StreamEvent], last: Finished, request: ModelRequest
-) -> Sequence[StreamEvent]:
-    """Return the end of an answer without a word or a call as a failure, with what it took."""
-    if last.stop not in {"end_turn", "tool_calls"}:
-        return batch
-    return [*batch[:-1], last.usage, failures.empty(request.model.provider, request.model.id)]
-
-
 def _delay(policy: RetryPolicy, attempt: int, asked: float | None, chance: float) -> float:
     """Seconds before the next attempt; never less than the provider asked for."""
     doubled = min(policy.first_delay * 2.0 ** (attempt - 1), policy.highest_delay)
@@ -188,7 +144,7 @@ def _delay(policy: RetryPolicy, attempt: int, asked: float | None, chance: float
 def _reason(failed: Failed) -> str:
     """The message without its advice to try again, which is about to happen."""
     short = failed.message
-    for advice in (" Try again later.", " Try again.", failures.EMPTY_ADVICE):
+    for advice in (" Try again later.", " Try again."):
         short = short.removesuffix(advice)
     return short.rstrip(".")
 

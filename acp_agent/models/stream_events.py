@@ -14,7 +14,10 @@ from typing import Any, Final, TypeVar, Union, get_args, get_origin
 import msgspec
 from msgspec import structs
 
+from acp_agent.content import JsonObject
 from acp_agent.events import Usage
+from acp_agent.models.base import CallCut, CallDone
+from acp_agent.models.request_parts import is_object
 
 EVENT_LIMIT = 64 * 1024 * 1024  # bytes of one event; far beyond what any model sends
 
@@ -190,6 +193,25 @@ def _plain(value: object, expected: Any) -> object:
     except msgspec.ValidationError:
         return _UNFIT
     return found
+
+
+def ended_call(
+    index: int,
+    name: str,
+    arguments: str,
+    *,
+    cut: bool,
+    provider_data: JsonObject | None = None,
+) -> CallDone | CallCut:
+    """Return the end of a call; `cut` where the answer's limit was reached.
+
+    Arguments that are a whole object were not cut off. None at all may have been.
+    """
+    if cut and not is_object(arguments):
+        return CallCut(index=index, name=name, size=len(arguments))
+    return CallDone(
+        index=index, name=name, arguments=arguments or "{}", provider_data=provider_data
+    )
 
 
 _MOST = 100_000_000  # tokens; no model takes or gives as many in one request

@@ -19,7 +19,7 @@ from acp_agent.events import (
     TurnEnded,
 )
 from acp_agent.models.base import AnswerText
-from tests.support.model_server import Call, ModelServer, Status, Thought, answer
+from tests.support.model_server import Call, ModelServer, Status, answer
 from tests.support.open_session import SECRET, Desk, open_desk
 
 
@@ -160,22 +160,13 @@ async def test_a_turn_ends_at_the_limit_of_model_requests(
         assert len(desk.editor.of(ToolEnded)) == 3  # the last answer's call ran, too
 
 
-@pytest.mark.parametrize("steps", [(), (Thought("Let me think, and think"),)])
-async def test_an_answer_of_nothing_but_its_limit_ends_the_turn(
-    desk: Desk, model_server: ModelServer, steps: tuple[Thought, ...]
-) -> None:
-    model_server.otherwise = answer(*steps, stop="length")
-    assert await desk.say("Go") == "max_tokens"
-    assert len(model_server.requests) == 1
-
-
 @pytest.mark.parametrize(
     ("word", "reason"), [("length", "max_tokens"), ("content_filter", "refusal")]
 )
 async def test_a_turn_says_why_the_model_stopped(
     desk: Desk, model_server: ModelServer, word: str, reason: str
 ) -> None:
-    model_server.add(answer("Half a", stop=word), answer("Yes."))
+    model_server.otherwise = answer("Half a", stop=word)
     assert await desk.say("Go") == reason
     await desk.say("Again")
     # A refused turn is taken out of what the model is sent; a cut one stays.

@@ -16,6 +16,7 @@ from acp_agent.models import (
     openai_responses_request,
 )
 from acp_agent.models.base import (
+    RESERVED_OUTPUT,
     AnswerCall,
     AnswerText,
     AnswerThought,
@@ -451,3 +452,9 @@ def test_the_limit_of_an_answer_has_the_name_that_the_service_knows() -> None:
     assert "max_tokens" not in newer
     none = decoded("openai", request, max_tokens=None)
     assert not {"max_tokens", "max_completion_tokens", "prompt_cache_key"} & set(none)
+
+
+@pytest.mark.parametrize("api", ["openai", "openai_responses", "gemini"])
+def test_an_unknown_limit_of_the_answer_is_left_out(api: Api) -> None:
+    unknown = ask(model_max_output=RESERVED_OUTPUT, model_limit_known=False)
+    assert b"max" not in body(api, unknown).lower()

@@ -8,24 +8,16 @@ import pytest
 
 from acp_agent.config.localization import translator_for
 from acp_agent.events import Usage
-from acp_agent.ids import CallId
 from acp_agent.models import exchange
 from acp_agent.models.base import (
-    AnswerCall,
     Driver,
     Failed,
     Finished,
-    Message,
     ModelRequest,
-    ModelSide,
     Retrying,
     StreamEvent,
     TextDelta,
-    ToolResult,
-    UserSide,
-    UserText,
 )
-from acp_agent.models.dialects.driver import DialectDriver
 from acp_agent.models.failures import timed_out
 from acp_agent.models.retries import RetryPolicy, stream_with_retries
 from tests.support.model_asking import Gathered, ask, driver_for, gather
@@ -38,7 +30,6 @@ from tests.support.model_server import (
     Reply,
     Stall,
     Status,
-    Thought,
     answer,
 )
 
@@ -94,56 +85,6 @@ async def test_what_may_pass_is_tried_again_and_the_user_is_told(
     assert "Try again" not in retry.reason
     assert got.text == "Better now."
     assert isinstance(got.last, Finished)
-
-
-RESULTS = (
-    UserSide((UserText("Look at a.py"),)),
-    ModelSide((AnswerCall(call=CallId("c1"), name="read", arguments="{}"),)),
-    UserSide((ToolResult(call=CallId("c1"), text="x = 1"),)),
-)
-
-
-@pytest.fixture(
-    params=["openai", "openai_responses", "anthropic", "gemini", "bedrock", "vertex", "hermes"]
-)
-async def any_driver(request: pytest.FixtureRequest, server: ModelServer) -> AsyncIterator[Driver]:
-    made = driver_for(request.param, server)
-    yield DialectDriver(made) if request.param == "hermes" else made
-    await made.aclose()
-
-
-async def asked(driver: Driver, *messages: Message) -> Gathered:
-    """The answer of a driver, which has a dialect if it can have one."""
-    request = ask(*messages, model_tool_dialect="hermes")
-    return await gather(stream_with_retries(driver, request, POLICY, sleep=Clock().sleep))
-
-
-@pytest.mark.parametrize("nothing", [answer(), answer(" \n"), answer(Thought("Hm."))])
-async def test_an_empty_first_answer_is_tried_again_once(
-    any_driver: Driver, server: ModelServer, nothing: Reply
-) -> None:
-    server.add(nothing, answer("Better now."), nothing, nothing, answer("Never asked for."))
-    got = await asked(any_driver)
-    (retry,) = [event for event in got.events if isinstance(event, Retrying)]
-    assert (retry.attempt, retry.attempts) == (1, 2)
-    assert retry.reason.endswith("sent an empty answer from scripted-model")
-    assert isinstance(got.last, Finished)
-    got = await asked(any_driver)
-    assert isinstance(got.last, Failed)
-    assert got.last.message.endswith("Ask again, or choose another model.")
-    assert len(server.requests) == 4
-
-
-@pytest.mark.parametrize("nothing", [answer(), answer(" \n"), answer(Thought("Hm."))])
-async def test_an_empty_answer_to_the_results_of_calls_is_the_end(
-    any_driver: Driver, server: ModelServer, nothing: Reply
-) -> None:
-    server.add(nothing, answer("Never asked for."))
-    got = await asked(any_driver, *RESULTS)
-    assert isinstance(got.last, Finished)
-    assert got.last.stop == "end_turn"
-    assert got.last.usage.input
-    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("code", [400, 401, 402, 403, 404, 413, 422])

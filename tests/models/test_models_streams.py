@@ -9,6 +9,7 @@ import pytest
 from acp_agent.events import Usage
 from acp_agent.models import exchange
 from acp_agent.models.base import (
+    RESERVED_OUTPUT,
     CallStarted,
     Driver,
     Failed,
@@ -261,14 +262,6 @@ async def test_an_event_that_is_no_json_is_malformed_and_what_came_before_it_is_
     assert got.last.kind == "malformed"
 
 
-async def test_an_answer_without_a_word_or_a_call_is_a_failure(
-    driver: Driver, server: ModelServer
-) -> None:
-    server.add(answer())
-    failed = await failure(driver)
-    assert failed.kind == "empty"
-
-
 async def test_an_error_inside_the_stream_ends_it(driver: Driver, server: ModelServer) -> None:
     told = b'data: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n'
     server.add(answer("begun", Raw(told), "never read"))
@@ -467,3 +460,16 @@ async def test_closing_the_driver_ends_everything(server: ModelServer, driver: D
     await gather(driver.stream(ask()))
     await driver.aclose()
     assert (await gather(driver.stream(ask()))).last.__class__ is Failed
+
+
+async def test_a_limit_of_the_answer_that_the_provider_names_is_used_from_then_on(
+    server: ModelServer,
+) -> None:
+    refusal = "max_tokens: 32000 > 8192, which is the maximum allowed for claude-3-5-20241022"
+    server.add(Status(code=400, message=refusal), answer("One."), answer("Two."))
+    driver = driver_for("anthropic", server)
+    unknown = ask(model_max_output=RESERVED_OUTPUT, model_limit_known=False)
+    texts = [(await gather(driver.stream(unknown))).text for _ in range(2)]
+    await driver.aclose()
+    assert texts == ["One.", "Two."]
+    assert [request.json["max_tokens"] for request in server.requests] == [32_000, 8_192, 8_192]

@@ -85,7 +85,6 @@ PASSING: dict[str, tuple[Reply, str]] = {
     "529": (Status(code=529, headers={"Retry-After": "0"}), "529"),
     "a proxy's page": (Status(code=503, body=b"<html>proxy</html>"), "503"),
     "dropped": (Drop(), "No connection"),
-    "empty": (answer(), "empty answer"),
     "cut": (answer("Half of ", Cut()), "broke in the middle"),
     "cut in an event": (answer("Half of ", Cut(within=b'data: {"choi')), "broke"),
     "no end": (answer("Half of ", ended=False), "broke"),

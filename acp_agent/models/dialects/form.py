@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Protocol
 
@@ -22,13 +22,16 @@ _DEPTH = 16  # of references to definitions that are followed
 
 
 class Tools:
-    """The tools that a model may call."""
+    """The tools that a model may call; `knows` says which other names are taken for theirs."""
 
-    def __init__(self, specs: Iterable[ToolSpec]) -> None:
+    def __init__(
+        self, specs: Iterable[ToolSpec], knows: Callable[[str], bool] = lambda _: False
+    ) -> None:
         self._specs = {spec.name: spec for spec in specs}
+        self._knows = knows
 
     def __contains__(self, name: object) -> bool:
-        return name in self._specs
+        return name in self._specs or (isinstance(name, str) and self._knows(name))
 
     def __iter__(self) -> Iterator[ToolSpec]:
         return iter(self._specs.values())

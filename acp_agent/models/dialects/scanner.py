@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from acp_agent.models.base import (
+    CallCut,
     CallDelta,
     CallDone,
     CallStarted,
@@ -18,6 +19,7 @@ from acp_agent.models.dialects.form import (
     MORE,
     NO_END,
     SURE,
+    UNREADABLE,
     Block,
     Form,
     More,
@@ -320,9 +322,11 @@ class Scanner:
         return whole[verdict.end :]
 
     def _call(self, call: WrittenCall, *, cut: bool) -> None:
-        if call.problem == NO_END and cut:
-            return  # as with every API: a call that the answer's limit cut off is not told
         self._flush()
+        if call.problem == NO_END and cut:
+            name = "" if call.name == UNREADABLE else call.name
+            self._told.append(CallCut(index=self._index, name=name, size=len(call.arguments)))
+            return
         self._blank = []
         index, self._index = self._index, self._index + 1
         self.calls += 1

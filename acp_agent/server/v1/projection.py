@@ -18,6 +18,7 @@ from acp_agent.events import (
     AnyEvent,
     CompactionChanged,
     CompactionSummaryText,
+    ModelAsked,
     NoticeShown,
     PlanChanged,
     PlanRemoved,
@@ -32,7 +33,7 @@ from acp_agent.events import (
     UsageReported,
     UserMessage,
 )
-from acp_agent.ids import CallId
+from acp_agent.ids import CallId, MessageId
 from acp_agent.server.conversion import raw_input
 from acp_agent.server.handshake import ClientProfile
 from acp_agent.server.notices import CUT_CALL, interrupted_note
@@ -58,11 +59,13 @@ class Projector:
         self._translate = translate
         self._replay = replay
         self._live_output: dict[CallId, str] = {}
+        self._continued: dict[MessageId, MessageId] = {}  # answers shown as a part of another
         self._shown: dict[CallId, Sequence[CallContent]] = {}  # of calls that have not ended
 
         # By type and not by pattern: a replay projects thousands of events.
         self._by_type: dict[type, Callable[[Any], Sequence[acp.SessionUpdate]]] = {
-            AgentText: _answer,
+            ModelAsked: self._asked,
+            AgentText: self._answer,
             AgentThought: _thought,
             ToolOutput: self._output,
             UserMessage: self._user,
@@ -92,6 +95,15 @@ class Projector:
 
             event = localize(event, self._translate)
         return show(event)
+
+    def _asked(self, event: ModelAsked) -> Sequence[acp.SessionUpdate]:
+        if event.continues is not None:
+            self._continued[event.message] = event.continues
+        return ()
+
+    def _answer(self, event: AgentText) -> Sequence[acp.SessionUpdate]:
+        message = self._continued.get(event.message, event.message)
+        return [acp.AgentMessageChunk(content=_text(event.text), message_id=message)]
 
     def _user(self, event: UserMessage) -> Sequence[acp.SessionUpdate]:
         if not self._replay:
@@ -246,10 +258,6 @@ class Projector:
 
 def _text(text: str) -> acp.TextContent:
     return acp.TextContent(text=text)
-
-
-def _answer(event: AgentText) -> Sequence[acp.SessionUpdate]:
-    return [acp.AgentMessageChunk(content=_text(event.text), message_id=event.message)]
 
 
 def _thought(event: AgentThought) -> Sequence[acp.SessionUpdate]:

@@ -39,7 +39,7 @@ from acp_agent.events import (
     UsageReported,
     UserMessage,
 )
-from acp_agent.ids import TurnId
+from acp_agent.ids import MessageId, TurnId
 from acp_agent.server.notices import interrupted_note
 from acp_agent.server.v2.activity import Activity
 from acp_agent.server.v2.calls import Calls
@@ -58,6 +58,7 @@ class Projector:
         self._translate = translate
         self.activity = Activity(translate)
         self._calls = Calls(translate)
+        self._continued: dict[MessageId, MessageId] = {}  # answers shown as a part of another
 
         # By type and not by pattern: a replay projects thousands of events.
         self._by_type: dict[type, Callable[[Any], Sequence[acp.SessionUpdate]]] = {
@@ -66,7 +67,7 @@ class Projector:
             ToolOutput: self._calls.output,
             UserMessage: _user,
             TurnStarted: lambda _: self.activity.turn_started(),
-            ModelAsked: lambda _: self.activity.model_asked(),
+            ModelAsked: self._asked,
             TurnEnded: self._turn_ended,
             TurnInterrupted: self._interrupted,
             ToolCalled: self._calls.called,
@@ -105,9 +106,15 @@ class Projector:
         """Return the updates that end what was shown as running."""
         return [*self._calls.cut_all(), *self.activity.turn_ended(None)]
 
+    def _asked(self, event: ModelAsked) -> Sequence[acp.SessionUpdate]:
+        if event.continues is not None:
+            self._continued[event.message] = event.continues
+        return self.activity.model_asked()
+
     def _answer(self, event: AgentText) -> Sequence[acp.SessionUpdate]:
+        message = self._continued.get(event.message, event.message)
         return self.activity.message_sent(
-            acp.AgentMessageChunk(message_id=event.message, content=text(event.text))
+            acp.AgentMessageChunk(message_id=message, content=text(event.text))
         )
 
     def _started(self, event: ToolStarted) -> Sequence[acp.SessionUpdate]:

@@ -1,0 +1,82 @@
+"""Follows up answers that are not complete: cut off by their limit of tokens, or empty."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from acp_agent.agent.answer import Answer
+from acp_agent.agent.resources import TurnResources
+from acp_agent.events import agent_notice
+from acp_agent.ids import MessageId
+
+MAX_CONTINUATIONS = 4  # in a row; models that reach their limit so often have lost their way
+
+_NOTHING_SEEN = (
+    "[Your answer reached its limit of tokens before the user could see any of it. Reason more "
+    "briefly, and answer.]"
+)
+_CONTINUE = (
+    "[Your answer reached its limit of tokens. Continue it exactly where it stopped: begin with "
+    "the next character, repeat nothing, and do not mention the interruption.]"
+)
+_EMPTY = (
+    "[Your answer had neither text nor a tool call, so the user saw nothing. If there is work "
+    "left, continue with it; otherwise tell the user the result in a sentence or two.]"
+)
+
+
+class FollowUp(Struct, frozen=True, kw_only=True):
+    """The next request: the note at its end, and the answer that the next one continues."""
+
+    note: str
+    continues: MessageId | None = None
+
+
+class IncompleteAnswers:
+    """The incomplete answers of one turn, and how often each kind was followed up in a row."""
+
+    def __init__(self, turn: TurnResources) -> None:
+        self._turn = turn
+        self._continued = 0
+        self._was_empty = False
+
+    async def follow_up(
+        self, answer: Answer
+    ) -> FollowUp | Literal["end_turn", "max_tokens"] | None:
+        """Return how to go on; None where the answer is complete, a reason if the turn ends.
+
+        Raises:
+            StoreError: the journal could not be written.
+        """
+        if answer.stop == "max_tokens":
+            return self._cut(answer)
+        self._continued = 0
+        if answer.calls or answer.visible:
+            self._was_empty = False
+            return None
+        if not self._was_empty:
+            self._was_empty = True
+            return FollowUp(note=_EMPTY)
+        text = self._turn.user.translate(
+            "The model gave an empty answer twice. Ask again, or choose another model."
+        )
+        await self._turn.journal.emit(*agent_notice(text))
+        return "end_turn"
+
+    def _cut(self, answer: Answer) -> FollowUp | Literal["max_tokens"]:
+        self._continued += 1
+        if self._continued > MAX_CONTINUATIONS:
+            return "max_tokens"  # the end of the turn says so to the user
+        if answer.cut is not None:
+            name = f" of {answer.cut.name}" if answer.cut.name else ""
+            return FollowUp(
+                note=f"[Your answer reached its limit of tokens. Your call{name} was cut off after "
+                f"{answer.cut.size:,} characters of its arguments and was not run. Do the same in "
+                "several smaller calls: for a long file, write its first part, then add the rest "
+                "part by part.]"
+            )
+        if answer.visible and not answer.calls:
+            return FollowUp(note=_CONTINUE, continues=answer.message)
+        return FollowUp(note=_CONTINUE if answer.calls else _NOTHING_SEEN)

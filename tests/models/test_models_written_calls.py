@@ -1,0 +1,65 @@
+"""Calls that models write as text: which are taken for calls, however the stream is cut."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from acp_agent.models.base import CallDone, Finished, StreamEvent, TextDelta, ThoughtDelta
+from acp_agent.models.dialects.form import Tools
+from acp_agent.models.dialects.written_calls import WrittenCalls
+from acp_agent.tools.spec import ToolSpec
+
+CASES = tomllib.loads((Path(__file__).parent / "data" / "written_calls.toml").read_text("utf-8"))
+TOOLS = [
+    ToolSpec(name=name, description="", parameters={"type": "object", "properties": {}})
+    for name in ("read", "shell", "write")
+]
+
+
+def read(text: str, size: int, stop: str = "end_turn") -> list[StreamEvent]:
+    reader = WrittenCalls(lambda: Tools(TOOLS, lambda name: name == "Bash"))
+    pieces = [TextDelta(text[at : at + size]) for at in range(0, len(text), size)]
+    events = [event for piece in pieces for event in reader.read([piece])]
+    last = Finished(stop="refusal" if stop == "refusal" else "end_turn")
+    return [*events, *reader.read([last])]
+
+
+def shown(events: list[StreamEvent]) -> str:
+    return "".join(event.text for event in events if isinstance(event, TextDelta))
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 100_000])
+@pytest.mark.parametrize("text", CASES["calls"])
+def test_a_call_alone_in_an_answer_is_one(text: str, size: int) -> None:
+    events = read(text, size)
+    assert any(isinstance(event, CallDone) for event in events)
+    assert events[-1] == Finished(stop="tool_calls")
+    assert not set("<{}>`[]") & set(shown(events))
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 100_000])
+@pytest.mark.parametrize("text", CASES["text"])
+def test_a_text_about_a_call_stays_a_text(text: str, size: int) -> None:
+    events = read(text, size)
+    assert shown(events) == text
+    assert events[-1] == Finished(stop="end_turn")
+
+
+def test_a_refused_answer_calls_nothing() -> None:
+    text = CASES["calls"][0]
+    assert shown(read(text, 5, stop="refusal")) == text
+
+
+def test_reasoning_between_tags_is_no_text_of_the_answer() -> None:
+    events = read("<think>a < b</think>\n\nYes.", 2)
+    assert shown(events) == "Yes."
+    assert "".join(e.text for e in events if isinstance(e, ThoughtDelta)) == "a < b"
+
+
+def test_text_that_may_be_no_call_is_shown_at_once() -> None:
+    reader = WrittenCalls(lambda: Tools(TOOLS))
+    for piece in ("The file", " a < b", ",\n", "- [x] ", "done\n"):
+        assert shown(list(reader.read([TextDelta(piece)]))) == piece
