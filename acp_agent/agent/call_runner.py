@@ -33,6 +33,7 @@ from acp_agent.events import (
 from acp_agent.permissions.access import Allow, CommandAccess, NoAccess
 from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 from acp_agent.tools.base import (
+    ALL_FILES_READ,
     EVERYTHING,
     NOTHING,
     AnyTool,
@@ -152,6 +153,11 @@ class CallRunner:
             touches = tool.touches(params)
             if touches.unless_granted and await self._is_trusted(tool, params):
                 touches = NOTHING
+            elif touches.unless_only_reads:
+                # What a command does may depend on files that an earlier call still writes.
+                await scheduled.wait_for_conflicts(ALL_FILES_READ)
+                if await self._only_reads(tool, params):
+                    touches = ALL_FILES_READ
         except AcpAgentError:
             touches = EVERYTHING  # preparing it will fail with the reason
         scheduled.declare(touches)
@@ -161,6 +167,11 @@ class CallRunner:
         """Return whether a remembered grant allows the tool."""
         verdict = await self._permissions.judge(await tool.prepare(params))
         return isinstance(verdict, Allow) and verdict.by == "grant"
+
+    async def _only_reads(self, tool: AnyTool, params: BaseModel) -> bool:
+        """Return whether the gate lets a command run because it only reads."""
+        verdict = await self._permissions.judge(await tool.prepare(params))
+        return isinstance(verdict, Allow) and verdict.only_reads
 
     async def _show(self, call: ProposedCall, prepared: Prepared) -> None:
         shown, _ = self._turn.tools.toolset.call_title(call.name, call.arguments)
@@ -296,10 +307,10 @@ class _ScheduledCall:
             if call.touches.exclusive:
                 await call.ended.wait()
 
-    async def wait_for_conflicts(self) -> None:
-        """Wait until the earlier calls that touch the same things have ended."""
+    async def wait_for_conflicts(self, touches: Touches | None = None) -> None:
+        """Wait until the earlier calls that touch the same things, or `touches`, have ended."""
         for call in self._earlier:
-            if conflict(call.touches, self.touches):
+            if conflict(call.touches, touches or self.touches):
                 await call.ended.wait()
 
     async def wait_for_decisions(self) -> None:

@@ -41,13 +41,15 @@ class Touches(Struct, frozen=True, kw_only=True):
 
     A name that does not begin with a slash stands for something that is not a file, such as the
     plan. A call that is `exclusive` runs while no other call does; `unless_granted` lifts this once
-    the user has allowed the tool permanently.
+    the user has allowed the tool permanently, `unless_only_reads` where the permission gate lets a
+    command run because it only reads.
     """
 
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     exclusive: bool = False
     unless_granted: bool = False
+    unless_only_reads: bool = False
 
 
 NOTHING = Touches()
@@ -57,6 +59,9 @@ ALL_FILES_READ = Touches(reads=("/",))
 
 
 EVERYTHING = Touches(exclusive=True)
+
+
+READS_OR_EVERYTHING = Touches(exclusive=True, unless_only_reads=True)
 
 
 NOTHING_IF_GRANTED = Touches(exclusive=True, unless_granted=True)

@@ -17,7 +17,17 @@ from acp_agent.events import ToolKind
 from acp_agent.permissions.access import CommandAccess
 from acp_agent.platform import posix
 from acp_agent.tools.argument_json import read_json
-from acp_agent.tools.base import CommandEnd, Outcome, Prepared, Progress, Tool, ToolParams
+from acp_agent.tools.base import (
+    EVERYTHING,
+    READS_OR_EVERYTHING,
+    CommandEnd,
+    Outcome,
+    Prepared,
+    Progress,
+    Tool,
+    ToolParams,
+    Touches,
+)
 from acp_agent.tools.quoting import code_block, code_span, first_line, shorten
 from acp_agent.workspace.background_commands import BackgroundCommand
 from acp_agent.workspace.processes import CommandResult, EditorTerminals
@@ -79,6 +89,10 @@ class ShellTool(Tool[ShellParams]):
         command = arguments.get("command")
         line = first_line(command, TITLE_LIMIT) if isinstance(command, str) else ""
         return code_span(line) if line else self.name
+
+    def touches(self, params: ShellParams) -> Touches:
+        """Any file, unless the permission gate knows that the command only reads."""
+        return EVERYTHING if params.background else READS_OR_EVERYTHING
 
     async def prepare(self, params: ShellParams) -> Prepared:
         """Show the command; the title has the command itself, not only its purpose."""
