@@ -141,7 +141,7 @@ def test_a_model_can_be_named_by_its_name_alone_by_an_alias_and_with_slashes() -
 
 def test_an_unknown_model_gets_safe_assumptions() -> None:
     info = models().resolve("deepseek/something-new")
-    assert info == ModelInfo(provider="deepseek", id="something-new", name="something-new")
+    assert (info.name, info.output_limit) == ("something-new", None)
     assert (info.vision, info.price, info.thought_levels) == (False, None, ())
 
 

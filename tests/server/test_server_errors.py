@@ -226,7 +226,7 @@ async def test_the_limit_of_model_requests_ends_the_turn_and_says_so(
 async def test_an_answer_that_was_too_long_says_so_and_is_kept(
     opened: OpenSession, model_server: ModelServer, api: Any, word: str
 ) -> None:
-    model_server.add(answer("As long as it", stop=word), answer(" gets."))
+    model_server.otherwise = answer("As long as it", stop=word)
     running, session = await opened(api=api)
     assert (await running.prompt(session, "talk"))["stopReason"] == "max_tokens"
     await running.prompt(session, "go on")

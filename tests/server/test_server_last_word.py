@@ -40,7 +40,7 @@ async def test_why_there_is_no_answer_or_no_more_of_it_is_told_once(
     ]
     for reply, reason, told in cases:
         before = len(client.wire.text(session))
-        model_server.add(reply)
+        model_server.otherwise = reply
         assert await client.say(session, "go on") == reason
         said = client.wire.text(session)[before:]
         assert said.count(told) == 1
@@ -55,21 +55,22 @@ async def test_a_turn_that_has_its_answer_or_did_something_says_nothing_more(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     running, session = await opened()
-    model_server.add(answer("Hello."), answer(Call("read", {"path": "greeting.py"})), answer(" "))
+    model_server.add(
+        answer("Hello."), answer(Call("read", {"path": "greeting.py"})), answer("Fine.")
+    )
     await running.prompt(session, "hi")
     await running.prompt(session, "read it")
-    assert running.text(session).strip() == "Hello."
+    assert running.text(session).strip() == "Hello.Fine."
 
 
 @pytest.mark.covers("P8")
-async def test_nothing_to_add_to_the_results_of_calls_ends_the_turn_at_once(
+async def test_nothing_said_to_the_results_of_calls_is_asked_for_once(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     running, session = await opened()
     model_server.add(answer(Call("read", {"path": "greeting.py"})), answer(), answer("Hello."))
     assert (await running.prompt(session, "read it"))["stopReason"] == "end_turn"
-    assert len(model_server.requests) == 2
-    assert (await running.prompt(session, "hi"))["stopReason"] == "end_turn"
+    assert len(model_server.requests) == 3
     assert running.text(session).strip() == "Hello."
 
 
@@ -91,7 +92,7 @@ async def test_it_is_told_in_the_users_language(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     running, session = await opened(environ={"ACP_AGENT_LANGUAGE": "zh"})
-    model_server.add(answer(stop="length"))
+    model_server.otherwise = answer(stop="length")
     await running.prompt(session, "说吧")
     assert running.text(session).strip().startswith("*模型没有给出回答")
 

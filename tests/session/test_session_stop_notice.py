@@ -15,7 +15,9 @@ from tests.support.open_session import Desk
 async def test_words_said_in_the_last_moment_of_a_turn_that_was_cut_off_are_answered(
     desk: Desk, model_server: ModelServer
 ) -> None:
-    model_server.add(answer("As far", stop="length"), answer("In short: yes."))
+    model_server.otherwise = lambda request: (
+        answer("In short: yes.") if b"shorter" in request.body else answer("As far", stop="length")
+    )
     show, said = desk.editor.show, list[asyncio.Task[Turn]]()
 
     async def speak_up(session: SessionId, events: Sequence[AnyEvent]) -> None:
