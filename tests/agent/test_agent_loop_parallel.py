@@ -376,3 +376,19 @@ async def _done(calls: Sequence[Call], *, together: bool) -> tuple[dict[str, str
 
 def _text(text: str) -> tuple[TextBlock, ...]:
     return (TextBlock(text=text),)
+
+
+@pytest.mark.parametrize(
+    ("command", "together"), [("sleep 0.3; cat a", True), ("sleep 0.1; cat a > b", False)]
+)
+async def test_commands_run_at_the_same_time_only_where_they_only_read(
+    tmp_path: Path, model_server: ModelServer, command: str, together: bool
+) -> None:
+    async with open_desk(tmp_path, model_server, config=FULL) as desk:
+        (desk.folder / "a").write_text("x\n")
+        calls = (Call("shell", {"command": command}), Call("shell", {"command": f"{command} "}))
+        model_server.add(answer(*calls), answer("Done."))
+        await desk.say("Go")
+        begun = [isinstance(event, ToolStarted) for event in desk.editor.shown
+                 if isinstance(event, ToolStarted | ToolEnded)]  # fmt: skip
+        assert begun == ([True, True, False, False] if together else [True, False, True, False])
