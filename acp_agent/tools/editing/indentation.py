@@ -52,7 +52,7 @@ class Indentation:
             # A level is wider in one than in the other, or a line is two levels deeper at once.
             ((old, new),) = pairs
             is_scaled = bool(old and new) and old * new_step == new * (old_step or 0)
-            if is_scaled or (new and old_step != _DEEP and (self._tabs or file.is_certain)):
+            if is_scaled or (old_step != _DEEP and (self._tabs or file.is_certain)):
                 self._shift = None
         self._steps = (old_step, new_step) if old_step else None
         if old_step and len({new * old_step - old * new_step for old, new in pairs}) > 1:

@@ -91,5 +91,5 @@ def _patterns() -> _Patterns:
             rf"{_DOTS} ?[(\[]?(?:{phrases})[)\]]? ?{_DOTS}?|[(\[]?(?:{phrases})[)\]]? ?{_DOTS}"
             rf"|[(\[<] ?{_DOTS}? ?(?:{phrases}) ?{_DOTS}? ?[)\]>]"
         ),
-        plain=re.compile(rf"(?=\S+ .*(?:{kept})\W*$)(?:{said})\.?"),
+        plain=re.compile(rf"(?!(?:the )?original)(?=\S+ .*(?:{kept})\W*$)(?:{said})\.?"),
     )

@@ -125,9 +125,10 @@ def _new_without_numbers(
     """`new` without line numbers where it has any; None where that cannot be told."""
     lines = new.split("\n")
     numbered = [line for line in lines if pattern.fullmatch(line)]
-    # A line of `old` that is here without its number: what looks like numbers is text.
-    if not numbered or set(old.split("\n")) & {line for line in lines if line.strip()}:
+    if not numbered:
         return new
+    if set(old.split("\n")) & {line for line in lines if line.strip()}:
+        return None  # a line of `old` is here without its number: the others may be text
     stripped = _strip_numbers(new, pattern, every=every)
     if stripped is None or len(numbered) == len([line for line in lines if line.strip()]):
         return stripped
