@@ -28,6 +28,11 @@ class Session(Struct, kw_only=True):
     text: str = ""
     asked: int = 0
 
+    def begin_paragraph(self) -> None:
+        """Separate the text from what follows, as an editor does around anything else."""
+        if self.text and not self.text.endswith("\n"):
+            self.text += "\n"
+
 
 class Client:
     """A running agent that reaches the models at an address."""
@@ -120,11 +125,11 @@ def _update(session: Session, update: Json) -> None:
     match update["sessionUpdate"]:
         case "agent_message_chunk":
             session.text += update["content"].get("text", "")
-            return
+        case "agent_thought_chunk" | "plan":
+            session.begin_paragraph()
         case "tool_call" | "tool_call_update":
+            session.begin_paragraph()
             before = session.calls.get(update["toolCallId"], "pending")
             session.calls[update["toolCallId"]] = update.get("status") or before
         case _:
             pass
-    if session.text and not session.text.endswith("\n"):
-        session.text += "\n"  # an editor begins a new paragraph after anything else
