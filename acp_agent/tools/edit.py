@@ -79,7 +79,8 @@ class EditTool(FileTool[EditParams]):
     async def prepare(self, params: EditParams) -> Prepared:
         """Find the text and make the diff."""
         files = self.workspace.files
-        path, shown = self.target(params.path)
+        asked = files.cleaned(params.path, existing=bool(params.old))
+        path, shown = self.target(asked)
         try:
             before = await files.read_text(path)
         except MissingFileError:
@@ -95,7 +96,7 @@ class EditTool(FileTool[EditParams]):
             return apply_edits(file, params.edits, shown)
 
         change = Change(
-            asked=params.path,
+            asked=asked,
             path=path,
             opened=files.editor_path(path),
             shown=shown,

@@ -46,7 +46,8 @@ class WriteTool(FileTool[WriteParams]):
     async def prepare(self, params: WriteParams) -> Prepared:
         """Compare with the file as it is; replacing one demands that the model has seen it."""
         files = self.workspace.files
-        path, shown = self.target(params.path)
+        asked = files.cleaned(params.path, existing=False)
+        path, shown = self.target(asked)
         try:
             before = await files.check_unchanged(path)
         except MissingFileError:
@@ -62,7 +63,7 @@ class WriteTool(FileTool[WriteParams]):
             notebook = await asyncio.to_thread(write_notebook, old, text)
             edited = notebook if notebook is not None else edited
         change = Change(
-            asked=params.path,
+            asked=asked,
             path=path,
             opened=files.editor_path(path),
             shown=shown,

@@ -30,8 +30,11 @@ from acp_agent.workspace.file_io import (
     read_regular,
     replace_file,
 )
+from acp_agent.workspace.path_cleaning import clean_path
 
 TEXT_LIMIT = 10_000_000  # bytes of a text file that may be read or written as a whole
+_NAMED = 3  # files that an error suggests
+_SEARCH = 1.0  # seconds to look for them
 
 
 class WorkspaceFiles:
@@ -81,6 +84,7 @@ class WorkspaceFiles:
             raise WorkspaceError("the path has a NUL character", advice="leave it out")
         if not is_utf8(path):
             raise WorkspaceError("the path has a broken character", advice="leave it out")
+        path = self.cleaned(path, existing=to_read)
         if path == "~" or path.startswith("~/"):
             path = str(Path(path).expanduser())
         real = _real(str(self._roots[0] / path))
@@ -96,6 +100,10 @@ class WorkspaceFiles:
                 f"the working folder {cwd} is gone; restore it, or open the session in another one"
             )
         return real
+
+    def cleaned(self, path: str, *, existing: bool) -> str:
+        """The path that a model meant; see `clean_path`."""
+        return clean_path(path, self._roots[0], existing=existing)
 
     def editor_path(self, path: Path) -> Path:
         """A resolved path as the editor knows it: below a root as it was given, not resolved.
@@ -128,7 +136,7 @@ class WorkspaceFiles:
         else:
             file = await read_disk()
         if file is None:
-            raise await asyncio.to_thread(self._missing, path)
+            raise await self._missing(path)
         return file
 
     async def refused_reads(self, paths: Sequence[Path]) -> dict[Path, str]:
@@ -149,7 +157,7 @@ class WorkspaceFiles:
         try:
             return await read_regular(path, limit=limit, shown=self._shown(path))
         except MissingFileError:
-            raise await asyncio.to_thread(self._missing, path) from None
+            raise await self._missing(path) from None
 
     async def write_text(
         self, path: Path, text: str, *, newline: str = "\n", encoding: str = "utf-8"
@@ -258,19 +266,33 @@ class WorkspaceFiles:
             return None
         return await asyncio.to_thread(decode, path, data, shown=shown)
 
-    def _missing(self, path: Path) -> MissingFileError:
-        """The error for a missing file, with names in its folder that come near. Blocks."""
+    async def _missing(self, path: Path) -> MissingFileError:
+        """The error for a missing file, with those of its name elsewhere, or of similar names."""
+        near = await self._of_same_name(path) or await asyncio.to_thread(self._similar, path)
+        hint = f"did you mean {' or '.join(near)}?" if near else "find it with `glob`"
+        return MissingFileError(f"no such file: {self._shown(path)}", advice=hint)
+
+    async def _of_same_name(self, path: Path) -> list[str]:
+        """Files of the same name in the working folder."""
+        from acp_agent.workspace.search import list_files  # noqa: PLC0415 - rarely needed
+
+        cwd = self._roots[0]
+        try:
+            names = await list_files(cwd, timeout=_SEARCH, partial=True)
+        except WorkspaceError:
+            return []
+        wanted = os.fsencode(path.name.lower())
+        same = (name for name in names if name.rsplit(b"/", 1)[-1].lower() == wanted)
+        return sorted(os.fsdecode(name).removeprefix("./") for name in same)[:_NAMED]
+
+    def _similar(self, path: Path) -> list[str]:
         try:
             with listed_folder(path.parent) as folder, os.scandir(folder) as entries:
                 names = [entry.name for _, entry in zip(range(2_000), entries, strict=False)]
         except OSError:
             names = []
-        near = [
-            self._shown(path.parent / name)
-            for name in difflib.get_close_matches(path.name, names, n=3, cutoff=0.6)
-        ]
-        hint = f"did you mean {' or '.join(near)}?" if near else "find it with `glob`"
-        return MissingFileError(f"no such file: {self._shown(path)}", advice=hint)
+        near = difflib.get_close_matches(path.name, names, n=_NAMED, cutoff=0.6)
+        return [self._shown(path.parent / name) for name in near]
 
 
 async def _uninterrupted(write: Coroutine[Any, Any, None]) -> None:

@@ -1,0 +1,112 @@
+"""Paths as models write them: quoted, with `@`, as addresses, with backslashes or a leading slash.
+
+A path that exists as it is written is what is meant. Whatever this returns is checked like any
+other path: nothing outside the session's folders is reached by it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+_ENTRIES = 2_000  # of a folder, whose names are compared
+_QUOTES = "`\"'"
+_LINE = re.compile(r"(.+?):\d+(?:[-:]\d+)?")
+_DASHES = dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2212"), "-")
+
+
+def clean_path(path: str, cwd: Path, *, existing: bool) -> str:
+    """Return the path that was meant; the same one if it exists or nothing better does. Blocks.
+
+    Args:
+        path: as the model wrote it.
+        cwd: the folder that relative paths start at, resolved.
+        existing: the path has to lead to something that exists, so that another spelling of a name
+            (upper and lower case, dashes, composed letters) is accepted if only one fits.
+    """
+    if not path.strip() or "\0" in path or _exists(cwd, path):
+        return path
+    plain = _plain(path, cwd)
+    candidates = [plain, *_variants(plain, cwd)]
+    found = next((one for one in candidates if _is_inside(cwd, one) and _exists(cwd, one)), None)
+    if found is not None:
+        return found
+    if existing:
+        for one in candidates:
+            if _is_inside(cwd, one) and (spelt := _spelt_otherwise(cwd, one)) is not None:
+                return spelt
+    # A new file: the first candidate whose folder exists.
+    folders = (one for one in candidates if _is_inside(cwd, one) and _has_folder(cwd, one))
+    return next(folders, plain)
+
+
+def _plain(path: str, cwd: Path) -> str:
+    """Without what is around a path in a text."""
+    path = path.strip()
+    if len(path) > 1 and path[0] == path[-1] and path[0] in _QUOTES:
+        path = path[1:-1].strip()
+    if path.startswith("@") and not _exists(cwd, path.split("/")[0]):
+        path = path[1:]
+    if path.lower().startswith("file://"):
+        path = unquote(urlsplit(path).path)
+    return path.replace("\\", "/") if "/" not in path else path
+
+
+def _variants(path: str, cwd: Path) -> Iterator[str]:
+    """What else a path may mean."""
+    if path.startswith("/"):
+        inner = path.lstrip("/")
+        if inner and not os.path.lexists(path):
+            yield inner  # the project is the root
+            top, _, rest = inner.partition("/")
+            if rest and not os.path.lexists(f"/{top}"):
+                yield rest  # it is at another place where others run
+    elif path.startswith(f"{cwd.name}/"):
+        yield path.removeprefix(f"{cwd.name}/")
+    if path.endswith("/"):
+        yield path.rstrip("/")
+    if numbered := _LINE.fullmatch(path):
+        yield numbered[1]
+
+
+def _spelt_otherwise(cwd: Path, path: str) -> str | None:
+    """The only existing path whose names are the same but for their spelling."""
+    place = Path(path) if path.startswith("/") else cwd / path
+    known = next((parent for parent in place.parents if parent.is_dir()), None)
+    if known is None or not known.is_relative_to(cwd):
+        return None
+    for name in place.relative_to(known).parts:
+        try:
+            with os.scandir(known) as entries:
+                names = [entry.name for _, entry in zip(range(_ENTRIES), entries, strict=False)]
+        except OSError:
+            return None
+        same = [one for one in names if _folded(one) == _folded(name)]
+        if len(same) != 1:
+            return None
+        known /= same[0]
+    return os.path.relpath(known, cwd)
+
+
+def _folded(name: str) -> str:
+    name = unicodedata.normalize("NFC", name).translate(_DASHES)
+    return name.replace("\u00a0", " ").casefold()
+
+
+def _is_inside(cwd: Path, path: str) -> bool:
+    return Path(os.path.normpath(cwd / path)).is_relative_to(cwd)
+
+
+def _exists(cwd: Path, path: str) -> bool:
+    try:
+        return os.path.lexists(cwd / path)
+    except (OSError, ValueError):
+        return False
+
+
+def _has_folder(cwd: Path, path: str) -> bool:
+    return os.path.isdir(os.path.dirname(cwd / path))  # noqa: PTH112, PTH120 - keeps a last slash

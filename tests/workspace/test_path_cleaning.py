@@ -1,0 +1,77 @@
+"""Paths as models write them: what is meant where that is one file, and never more than it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from acp_agent.errors import OutsideWorkspaceError
+from acp_agent.workspace.files import WorkspaceFiles
+
+FILES = (
+    "src/utils.py",
+    "README.md",
+    "Data.txt",
+    "data.TXT",
+    "@types/x.d.ts",
+    "a\\b.txt",
+    "a/b.txt",
+)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    for name in FILES:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(name)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        (" src/utils.py\n", "src/utils.py"),
+        ("`src/utils.py`", "src/utils.py"),
+        ("@src/utils.py", "src/utils.py"),
+        ("@types/x.d.ts", None),
+        ("src\\utils.py", "src/utils.py"),
+        ("src\\new.py", "src/new.py"),
+        ("a\\b.txt", None),
+        ("/src/utils.py", "src/utils.py"),
+        ("/src/new.py", "src/new.py"),
+        ("/workspace/src/utils.py", "src/utils.py"),
+        ("project/src/utils.py", "src/utils.py"),
+        ("src/utils.py:12", "src/utils.py"),
+        ("readme.md", "README.md"),
+        ("data.txt", None),
+        ("data.TXT", None),
+        ("nowhere/x.py", None),
+    ],
+)
+def test_a_path_is_taken_for_the_one_file_that_it_can_mean(
+    project: Path, written: str, meant: str | None
+) -> None:
+    files = WorkspaceFiles(project)
+    assert files.cleaned(written, existing=True) == (meant or written)
+
+
+def test_a_new_file_does_not_take_the_place_of_one_with_another_spelling(project: Path) -> None:
+    assert WorkspaceFiles(project).cleaned("readme.md", existing=False) == "readme.md"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "../secret.txt",
+        "@../secret.txt",
+        "..\\secret.txt",
+        "`../secret.txt`",
+        "file://{above}/secret.txt",
+    ],
+)
+def test_no_way_of_writing_a_path_leads_out_of_the_project(project: Path, written: str) -> None:
+    (project.parent / "secret.txt").write_text("secret")
+    with pytest.raises(OutsideWorkspaceError):
+        WorkspaceFiles(project).resolve(written.replace("{above}", str(project.parent)))
