@@ -170,7 +170,11 @@ class AnthropicDecoder:
             text = "".join(call.pieces)
             if not text and call.input:
                 text = msgspec.json.encode(call.input).decode()  # whole at its start
-            events.append(ended_call(call.call, call.name, text, cut=stop == "max_tokens"))
+            events.append(
+                ended_call(
+                    call.call, call.name, text, cut=stop == "max_tokens" and call is self._calls[-1]
+                )
+            )
         why = f"{self._why.category or 'refusal'}. {self._why.explanation or ''}"
         finished = Finished(
             stop=stop, why=why.strip() if stop == "refusal" else "", usage=self._total()

@@ -24,6 +24,7 @@ from acp_agent.models.base import (
     ThoughtDone,
 )
 from acp_agent.models.providers import Provider
+from acp_agent.models.request_parts import is_object
 from acp_agent.models.stream_events import counted, ended_call, event_decoder
 
 Number = int | float | None
@@ -76,6 +77,7 @@ class _Usage(Struct):
 
 class _Choice(Struct):
     delta: _Delta | None = None
+    message: _Delta | None = None  # the whole answer, from services that do not stream
     finish_reason: str | None = None
     usage: _Usage | None = None  # Kimi's place for it
 
@@ -124,6 +126,7 @@ class OpenAIDecoder:
         self._finish: str | None = None
         self._usage = Usage()
         self._refused = False
+        self._begun = False
         self._thinking = False
         self._details: list[JsonObject] = []
         self._failed: StreamEvent | None = None
@@ -158,8 +161,12 @@ class OpenAIDecoder:
         for choice in chunk.choices or ():
             if choice.usage is not None:
                 self._usage = _usage(choice.usage)
-            if choice.delta is not None:
-                self._delta(choice.delta, events)
+            delta = choice.delta
+            if delta is None and not self._begun:
+                delta = choice.message
+            if delta is not None:
+                self._begun = True
+                self._delta(delta, events)
             if choice.finish_reason:
                 self._finish = choice.finish_reason
 
@@ -181,7 +188,7 @@ class OpenAIDecoder:
                 call.index,
                 call.name,
                 "".join(call.pieces),
-                cut=stop == "max_tokens",
+                cut=stop == "max_tokens" and call is self._calls[-1],
                 provider_data=call.provider_data,
             )
             for call in self._calls
@@ -244,12 +251,22 @@ class OpenAIDecoder:
                 "extra_content": piece.extra_content,
                 "provider": self._provider.id,
             }
-        if function.name and not call.name:
+        given = function.arguments
+        text = msgspec.json.encode(given).decode() if isinstance(given, dict) else given
+        begins = bool(function.name and call.name and text and text.lstrip().startswith("{"))
+        if begins and is_object("".join(call.pieces)):
+            # A further call under the same number; the very same one is a repeated event.
+            if piece.id and piece.id == call.id and text == "".join(call.pieces):
+                return
+            call = self._new_call(piece)
+            if piece.index is not None:
+                self._by_index[piece.index] = call
+        if function.name and call.name and not call.pieces and function.name != call.name:
+            call.name += function.name  # some services send a name in pieces
+        elif function.name and not call.name:
             call.name = function.name
             events.append(CallStarted(index=call.index, name=call.name))
             events.extend(CallDelta(index=call.index, text=text) for text in call.pieces)
-        given = function.arguments
-        text = msgspec.json.encode(given).decode() if isinstance(given, dict) else given
         if text:
             call.pieces.append(text)
             if call.name:

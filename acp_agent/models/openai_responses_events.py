@@ -169,7 +169,12 @@ class OpenAIResponsesDecoder:
             return [failures.cut(self._provider.name)]
         stop = self._stop()
         events: list[StreamEvent] = [
-            ended_call(call.call, call.name, "".join(call.pieces), cut=stop == "max_tokens")
+            ended_call(
+                call.call,
+                call.name,
+                "".join(call.pieces),
+                cut=stop == "max_tokens" and call is self._calls[-1],
+            )
             for call in self._calls
             if call.name
         ]

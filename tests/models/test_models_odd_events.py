@@ -248,3 +248,40 @@ def test_an_answer_of_nothing_but_a_call_without_a_name_is_empty() -> None:
     )
     assert isinstance(got.last, Finished)
     assert not got.calls
+
+
+def piece(index: int | None, call: str | None, name: str | None, arguments: Any = None) -> Json:
+    function = {"name": name, "arguments": arguments}
+    one = {"index": index, "id": call, "function": function}
+    return {"choices": [{"delta": {"tool_calls": [one]}}]}
+
+
+A, B = '{"path":"a"}', '{"path":"b"}'
+LEGACY = [{"choices": [{"delta": {"function_call": one}}]}
+          for one in ({"name": "read", "arguments": A[:4]}, {"arguments": A[4:]})]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("events", "calls"),
+    [
+        ([piece(0, None, "read", A), piece(0, None, "write", B)], [("read", A), ("write", B)]),
+        ([piece(None, "x", "read", A), piece(None, "x", "read", B)], [("read", A), ("read", B)]),
+        ([piece(0, "x", "read", A), piece(0, "x", "read", A)], [("read", A)]),
+        ([piece(0, "x", "read", A), piece(0, "x", "read", "")], [("read", A)]),
+        ([piece(0, "x", "web_"), piece(0, None, "fetch", A)], [("web_fetch", A)]),
+        ([piece(0, "x", "read", A[:4]), piece(0, "x", "read", A[4:])], [("read", A)]),
+        ([piece(7, "x", "read", A), piece(3, "y", "read", B)], [("read", A), ("read", B)]),
+        (LEGACY, [("read", A)]),
+    ],
+)
+def test_calls_are_told_apart_however_a_service_numbers_them(
+    events: list[Json], calls: list[tuple[str, str]]
+) -> None:
+    got = read("openai", *events, {"choices": [{"delta": {}, "finish_reason": "stop"}]})
+    assert [(call.name, call.arguments) for call in got.calls] == calls
+    assert got.finished.stop == "tool_calls"
+
+
+def test_an_answer_that_comes_whole_is_read() -> None:
+    got = read("openai", {"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]})
+    assert got.text == "Hi"
