@@ -25,6 +25,7 @@ from acp_agent.events import (
     ToolCalled,
     Usage,
     UsageReported,
+    agent_notice,
 )
 from acp_agent.ids import MessageId, new_call_id, new_message_id
 from acp_agent.models.base import (
@@ -155,7 +156,10 @@ class _AnswerEvents:
             f"(attempt {item.attempt + 1} of {item.attempts})",
             description="The answer begins again." if item.discard else "",
         )
-        return [*self.cut_off(discarded=True), notice, *self._start_over()]
+        ended = self.cut_off(discarded=True)
+        if self.visible:  # clients that join messages must not join this one to what follows
+            ended += agent_notice(self._turn.user.translate("The answer begins again."))
+        return [*ended, notice, *self._start_over()]
 
     def _fall_back(self, item: FellBack) -> list[AnyEvent]:
         notice = NoticeShown(
