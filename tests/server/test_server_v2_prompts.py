@@ -254,7 +254,7 @@ async def test_a_connection_that_breaks_keeps_what_was_shown(
 async def test_the_other_reasons_to_stop_are_told_as_what_they_are(
     opened_v2: OpenV2, model_server: ModelServer, stop: str, reason: str
 ) -> None:
-    model_server.add(answer("So far", stop=stop))
+    model_server.otherwise = answer("So far", stop=stop)
     client, session = await opened_v2()
     assert (await client.prompt(session, "Go"))["stopReason"] == reason
 
