@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 from collections.abc import Mapping
@@ -24,6 +25,10 @@ def clean_environment(home: str, extra: Mapping[str, str] | None = None) -> dict
         for name, value in os.environ.items()
         if not name.endswith(("_API_KEY", "_BASE_URL")) and not name.startswith("ACP_AGENT")
     }
+    # A benchmark that wants language servers names the folder that they are in.
+    folders = kept.get("PATH", os.defpath).split(os.pathsep)
+    own = sysconfig.get_path("scripts")
+    kept["PATH"] = os.pathsep.join(folder for folder in folders if folder != own)
     return kept | {"ACP_AGENT_HOME": home} | dict(extra or {})
 
 

@@ -8,8 +8,10 @@ the next request to the model.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -23,7 +25,7 @@ from acp_agent.language_servers.service import (
 )
 
 WAIT = 1.5  # seconds for the problems of the changed files, from a server that is ready
-_OTHERS_WAIT = 0.15  # seconds more for those of other files
+_OTHERS_WAIT = 0.25  # seconds in all after which those of other files are late
 _LONG = 30.0  # seconds in which late ones are taken
 _WORKSPACE_SECONDS = 20.0
 _MOST_UNANSWERED = 3  # requests in a row before a server is ended
@@ -59,6 +61,7 @@ class EditChecks:
         self._check_syntax = check_syntax
         self._changes: dict[Path, str | None] = {}  # the texts before
         self._known: dict[LanguageServer, _Known] = {}
+        self._others: dict[LanguageServer, asyncio.Task[None]] = {}
         self._behind: set[LanguageServer] = set()  # those that are not waited for
 
     @property
@@ -111,14 +114,20 @@ class EditChecks:
         ]
         for check in checks:
             check.task = self._servers.spawn(check.run())
+        began = time.monotonic()
         await _wait([check.files_done.wait() for check in ready], WAIT)
         self._behind.update(check.server for check in ready if not check.files_done.is_set())
-        await _wait([check.all_done.wait() for check in ready], _OTHERS_WAIT)
+        left = began + _OTHERS_WAIT - time.monotonic()
+        await _wait([check.all_done.wait() for check in ready], max(0.0, left))
         return [*found, *self.late()]
 
     def caught_up(self, server: LanguageServer) -> None:
         """Wait again for a server that was slow."""
         self._behind.discard(server)
+
+    def check_others(self, server: LanguageServer, work: Coroutine[Any, Any, None]) -> None:
+        """Check the files that were not changed, until the next change."""
+        self._others[server] = self._servers.spawn(work)
 
     def late(self) -> Sequence[Problem]:
         """Return the new problems that were not reported yet. Never waits."""
@@ -148,6 +157,10 @@ class EditChecks:
 
     async def take_baseline(self, server: LanguageServer, changes: Mapping[Path, _Change]) -> bool:
         """Let a server check the texts before the changes; whether it still runs."""
+        others = self._others.pop(server, None)
+        if others is not None and not others.done():  # they are checked again after this change
+            others.cancel()
+            await asyncio.wait([others])
         for path, change in changes.items():
             if change.old is not None:
                 await check_text(server, path, change.old, timeout=_LONG)
@@ -238,11 +251,11 @@ class _Check:
                 if await self._owner.take_baseline(self.server, self._changes):
                     if await self._check_files():
                         self._owner.caught_up(self.server)
-                    self.files_done.set()
-                    await self._check_others()
+                    self._owner.check_others(self.server, self._check_others())
+                    return
         finally:
             self.files_done.set()
-            self.all_done.set()
+        self.all_done.set()
 
     async def _check_files(self) -> bool:
         """Check the changed files; whether the server did it."""
@@ -261,6 +274,12 @@ class _Check:
         return done
 
     async def _check_others(self) -> None:
+        try:
+            await self._check_other_files()
+        finally:
+            self.all_done.set()
+
+    async def _check_other_files(self) -> None:
         running = self.server.running
         if running is None:
             return

@@ -10,12 +10,15 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
-from acp_agent.language_servers.table import ServerSpec
+from acp_agent.errors import MissingFileError
+from acp_agent.language_servers.table import ServerSettings, ServerSpec
 from acp_agent.platform.programs import find_program
 from acp_agent.workspace.environment import command_environ
 
+_PACKAGES = (".venv/lib/python3*/site-packages", "venv/lib/python3*/site-packages")
 _PROJECT_FOLDERS = (".venv/bin", "venv/bin", "node_modules/.bin", "vendor/bin")
 
 
@@ -87,6 +90,37 @@ def find_root(spec: ServerSpec, path: Path, roots: Sequence[Path]) -> Path | Non
         if folder == root:
             break
     return None if spec.required_marker else root
+
+
+def fill_in(given: ServerSettings, program: str, root: Path, search_path: str) -> ServerSettings:
+    """Return what a server is given with the paths that its placeholders stand for.
+
+    Args:
+        given: from the table.
+        program: the server's program.
+        root: the project's folder.
+        search_path: the PATH variable.
+
+    Raises:
+        MissingFileError: there is no such path, so that the server would use the project's own.
+    """
+    real = Path(os.path.realpath(program))
+    beside = next((str(one) for one in real.parents if one.name == "node_modules"), None)
+    python = find_program("python3", _outside(search_path, [root]))
+
+    def filled(value: object) -> object:
+        if isinstance(value, dict):
+            return {key: filled(one) for key, one in value.items()}
+        if value == ["{packages}"]:
+            return [str(one) for kept in _PACKAGES for one in root.glob(kept)]
+        if not isinstance(value, str) or not value.startswith(("{python}", "{beside}")):
+            return value
+        path = value.replace("{python}", python or "").replace("{beside}", beside or "")
+        if not Path(path).is_absolute() or not Path(path).exists():
+            raise MissingFileError("what it needs is installed in the project alone")
+        return path
+
+    return msgspec.convert(filled(msgspec.to_builtins(given)), ServerSettings)
 
 
 def server_environ(environ: Mapping[str, str], added: Mapping[str, str]) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -12,11 +13,12 @@ from typing import Literal
 from msgspec import Struct
 
 from acp_agent.content import printable_line
+from acp_agent.errors import MissingFileError
 from acp_agent.language_servers.client import LanguageClient
 from acp_agent.language_servers.diagnostics import Diagnostics
 from acp_agent.language_servers.documents import Document, Documents
 from acp_agent.language_servers.process import ServerProcess, start_server
-from acp_agent.language_servers.programs import FoundServer, server_environ
+from acp_agent.language_servers.programs import FoundServer, fill_in, server_environ
 from acp_agent.language_servers.project_size import is_large
 from acp_agent.platform import posix
 from acp_agent.platform.descriptor_limit import describe_os_error
@@ -160,6 +162,14 @@ class LanguageServer:
         self.large = await asyncio.to_thread(is_large, self.root, frozenset(self.spec.extensions))
         given = self.spec.given(trusted=self._trusted, large=self.large)
         self.last_error = ""
+        search_path = self._environ.get("PATH", os.defpath)
+        try:
+            given = await asyncio.to_thread(
+                fill_in, given, self._command[0], self.root, search_path
+            )
+        except MissingFileError as error:
+            self.last_error = str(error)
+            return False
         try:
             process = await start_server(
                 self._command,

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.language_servers.programs import find_server
-from acp_agent.language_servers.table import ServerSpec
+from acp_agent.errors import MissingFileError
+from acp_agent.language_servers.programs import fill_in, find_server
+from acp_agent.language_servers.table import ServerSpec, built_in_servers
 from tests.language_servers.conftest import scripted_server
 from tests.support.agent_process import StartAgent
 from tests.support.model_server import Call, ModelServer, answer
@@ -93,3 +94,24 @@ def test_a_program_of_the_project_is_only_started_in_a_trusted_session(tmp_path:
     assert trusted.in_project
     named = ServerSpec(name="srv", commands=(("node_modules/.bin/srv",),), by_user=True)
     assert find_server(named, [project], str(outside), in_project=False) is not None
+
+
+def test_a_server_is_pointed_away_from_the_programs_of_the_project(tmp_path: Path) -> None:
+    project, outside = tmp_path / "project", tmp_path / "bin"
+    packages = project / ".venv" / "lib" / "python3.11" / "site-packages"
+    inside = project / ".venv" / "bin"
+    for folder in (packages, inside, outside):
+        folder.mkdir(parents=True)
+    for folder in (inside, outside):
+        (folder / "python3").write_text("#!/bin/sh\n")
+        (folder / "python3").chmod(0o755)
+    specs = {spec.name: spec for spec in built_in_servers()}
+    given = specs["basedpyright"].given(trusted=False, large=False)
+    path = f"{inside}:{outside}"
+    filled = fill_in(given, "/usr/bin/basedpyright-langserver", project, path).settings
+    assert filled["python"] == {"pythonPath": str(outside / "python3")}
+    assert filled["basedpyright"]["analysis"]["extraPaths"] == [str(packages)]
+    typescript = specs["typescript-language-server"]
+    with pytest.raises(MissingFileError):
+        fill_in(typescript.given(trusted=False, large=False), "/usr/bin/tls", project, path)
+    fill_in(typescript.given(trusted=True, large=False), "/usr/bin/tls", project, path)
