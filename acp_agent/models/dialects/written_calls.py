@@ -211,7 +211,10 @@ class WrittenCalls:
     def _finish(self, finished: Finished) -> Sequence[StreamEvent]:
         read: list[StreamEvent] = []
         if self._scanner is not None:
-            self._scan(self._scanner.end(cut=finished.stop == "max_tokens"), read)
+            is_cut = finished.stop == "max_tokens"
+            events = self._scanner.end(cut=is_cut)
+            # Without its end a call is not whole, even if its arguments are.
+            self._scan([_cut(event) for event in events] if is_cut else events, read)
         elif not self._off and finished.stop != "max_tokens":
             self._calls = self._python_call()
         calls = self._calls
@@ -276,6 +279,12 @@ class WrittenCalls:
             CallDelta(index=0, text=arguments),
             CallDone(index=0, name=name, arguments=arguments),
         ]
+
+
+def _cut(event: StreamEvent) -> StreamEvent:
+    if not isinstance(event, CallDone):
+        return event
+    return CallCut(index=event.index, name=event.name, size=len(event.arguments))
 
 
 def _called(call: ast.Call) -> str:
