@@ -68,7 +68,7 @@ class EditReports:
         return msgspec.structs.replace(
             outcome,
             text=f"{outcome.text}\n\n{_HEADING}\n{found}",
-            content=(*shown, text_part(f"{_HEADING}\n\n```\n{found}\n```")),
+            content=(*shown, text_part(f"```\n{found}\n```")),
         )
 
     def _old_texts(self, paths: tuple[str, ...], prepared: Prepared) -> Mapping[str, str | None]:

@@ -12,7 +12,7 @@ from acp_agent.language_servers.client import LanguageClient
 from acp_agent.language_servers.positions import split_lines
 
 _MOST_OPEN = 60
-_CREATED, _CHANGED = 1, 2  # kinds of FileChangeType
+CREATED, CHANGED = 1, 2  # kinds of FileChangeType
 
 
 class Document(Struct):
@@ -85,9 +85,9 @@ class Documents:
                 params["text"] = document.text
             if options or isinstance(sync, int):
                 self._client.notify("textDocument/didSave", params)
-        self.on_disk([path], kind=_CREATED if created else _CHANGED)
+        self.on_disk([path], kind=CREATED if created else CHANGED)
 
-    def on_disk(self, paths: Sequence[Path], *, kind: int = _CHANGED) -> None:
+    def on_disk(self, paths: Sequence[Path], *, kind: int = CHANGED) -> None:
         """Report files that changed on the disk, to a server that asked for such reports."""
         if paths and self._client.capability("", "workspace/didChangeWatchedFiles") is not None:
             changes = [{"uri": path.as_uri(), "type": kind} for path in paths]

@@ -209,7 +209,7 @@ class EditChecks:
 
     async def _read_again(self, server: LanguageServer) -> None:
         async with server.lock:
-            changed = []
+            await server.report_changed_files()
             for path in [] if server.running is None else server.running.documents.paths():
                 text = await self._servers.read(path)
                 running = server.running
@@ -223,10 +223,7 @@ class EditChecks:
                 if known is not None and path in known.problems:
                     moves = line_moves(document.text, text)
                     known.problems[path] = moved_problems(known.problems[path], moves)
-                changed.append(path)
                 await check_text(server, path, text, timeout=_LONG)
-            if server.running is not None:
-                server.running.documents.on_disk(changed)
 
 
 class _Check:

@@ -1,13 +1,15 @@
-"""Tells projects that a language server can check as a whole from those that are too large."""
+"""The files of a project: whether they are too many to check all, and which have changed."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 _MOST_FILES = 3_000  # of the server's languages
 _MOST_ENTRIES = 30_000  # of all that is looked at
+_MOST_CHANGED = 200
 _LEFT_OUT = frozenset({"node_modules", "__pycache__", "target", "build", "dist", "vendor", "venv"})
 
 
@@ -18,11 +20,43 @@ def is_large(root: Path, extensions: Collection[str]) -> bool:
         root: the project's folder.
         extensions: what the names of the files end in.
     """
-    files = entries = 0
-    for _, folders, names in os.walk(root):
-        folders[:] = [one for one in folders if one not in _LEFT_OUT and not one.startswith(".")]
-        entries += len(folders) + len(names)
-        files += sum(os.path.splitext(name)[1].lower() in extensions for name in names)  # noqa: PTH122 - many
-        if files > _MOST_FILES or entries > _MOST_ENTRIES:
+    files = 0
+    for found in _walk(root, extensions):
+        if found is None:
+            return True
+        files += len(found)
+        if files > _MOST_FILES:
             return True
     return False
+
+
+def changed_files(root: Path, extensions: Collection[str], since: int) -> list[Path]:
+    """Return files that were written since a time, at most `_MOST_CHANGED`. Blocks, within a bound.
+
+    Args:
+        root: the project's folder.
+        extensions: what the names of the files end in.
+        since: nanoseconds since the epoch.
+    """
+    changed: list[Path] = []
+    for found in _walk(root, extensions):
+        for path in found or ():
+            with suppress(OSError):
+                if os.stat(path).st_mtime_ns >= since:  # noqa: PTH116 - many
+                    changed.append(Path(path))
+        if len(changed) >= _MOST_CHANGED:
+            break
+    return changed[:_MOST_CHANGED]
+
+
+def _walk(root: Path, extensions: Collection[str]) -> Iterator[list[str] | None]:
+    """Yield the files of each folder; None, and no more, where there is too much to look at."""
+    entries = 0
+    for folder, folders, names in os.walk(root):
+        folders[:] = [one for one in folders if one not in _LEFT_OUT and not one.startswith(".")]
+        entries += len(folders) + len(names)
+        if entries > _MOST_ENTRIES:
+            yield None
+            return
+        ours = [name for name in names if os.path.splitext(name)[1].lower() in extensions]  # noqa: PTH122 - many
+        yield [f"{folder}/{name}" for name in ours]

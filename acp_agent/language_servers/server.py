@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -16,10 +17,10 @@ from acp_agent.content import printable_line
 from acp_agent.errors import MissingFileError
 from acp_agent.language_servers.client import LanguageClient
 from acp_agent.language_servers.diagnostics import Diagnostics
-from acp_agent.language_servers.documents import Document, Documents
+from acp_agent.language_servers.documents import CREATED, Document, Documents
 from acp_agent.language_servers.process import ServerProcess, start_server
 from acp_agent.language_servers.programs import FoundServer, fill_in, server_environ
-from acp_agent.language_servers.project_size import is_large
+from acp_agent.language_servers.project_size import changed_files, is_large
 from acp_agent.platform import posix
 from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.watchdog import Watchdog
@@ -85,6 +86,7 @@ class LanguageServer:
         self.lock = asyncio.Lock()
         self.used_at = asyncio.get_running_loop().time()
         self.large = False
+        self.scanned = time.time_ns()  # when changed files were last looked for
         self._command = found.command
         self._environ = environ
         self._trusted = trusted
@@ -116,6 +118,15 @@ class LanguageServer:
             return None
         seen = self.running.diagnostics.count_published(path)
         return self.running.documents.sync(path, text, language, seen=seen)
+
+    async def report_changed_files(self) -> None:
+        """Tell it of files that were written since the last time, by commands for instance."""
+        since, self.scanned = self.scanned, time.time_ns()
+        extensions = frozenset(self.spec.extensions)
+        paths = await asyncio.to_thread(changed_files, self.root, extensions, since)
+        if self.running is not None:
+            self.running.documents.on_disk(paths, kind=CREATED)
+            self.running.documents.on_disk(paths)
 
     def fail(self, why: str) -> None:
         """End it now, for a reason; it may be started again."""

@@ -108,3 +108,19 @@ async def test_ruff_reports_with_an_edit(tmp_path: Path, model_server: ModelServ
         model_server.add(answer(edit("x = 1", "import os", "a.py")), answer("Done."))
         await desk.say("Go.")
         assert "a.py:1:8: warning: `os` imported but unused" in desk.results()[-1]
+
+
+async def test_a_file_that_a_command_broke_is_reported_with_the_next_request(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    async with open_desk(tmp_path, model_server, config=scripted_server()) as desk:
+        (desk.folder / "a.txt").write_text("one\n")
+        await ready(desk, "a.txt")
+        model_server.add(
+            answer(edit("one", "two")),
+            answer(Call("shell", {"command": "echo new BAD >> a.txt"})),
+            answer(Call("shell", {"command": "sleep 1"})),
+            answer("Done."),
+        )
+        await desk.say("Go.")
+        assert any("a.txt:2:5: error: new is bad" in text for text in desk.words())
