@@ -76,16 +76,21 @@ class EditTool(FileTool[EditParams]):
         """For instance "Edit src/a.py"."""
         return f"Edit {path_argument(self, arguments) or 'a file'}"
 
+    def meant(self, params: EditParams) -> str:
+        """The path, of a file that exists where there is text to find in it."""
+        existing = bool(params.old) or params.after_line is not None
+        return self.workspace.files.cleaned(params.path, existing=existing)
+
     async def prepare(self, params: EditParams) -> Prepared:
         """Find the text and make the diff."""
         files = self.workspace.files
-        asked = files.cleaned(params.path, existing=bool(params.old))
+        asked = self.meant(params)
         path, shown = self.target(asked)
         try:
             before = await files.read_text(path)
-        except MissingFileError:
-            if params.old:
-                raise
+        except MissingFileError as error:
+            if params.old or params.after_line is not None:
+                raise await files.with_suggestions(error, path) from error
             before = None
 
         def redo(file: TextFile) -> Edited:

@@ -35,9 +35,13 @@ _Params = TypeVar("_Params", bound=FileParams)
 class FileTool(Tool[_Params]):
     """A tool that changes one file."""
 
+    def meant(self, params: _Params) -> str:
+        """The path as it is meant; that of a new file unless a subclass knows better."""
+        return self.workspace.files.cleaned(params.path, existing=False)
+
     def touches(self, params: _Params) -> Touches:
         """The file."""
-        return Touches(writes=(str(self.workspace.files.resolve(params.path)),))
+        return Touches(writes=(str(self.workspace.files.resolve(self.meant(params))),))
 
     def target(self, asked: str) -> tuple[Path, str]:
         """The file that a path leads to, and how it is shown.

@@ -13,7 +13,7 @@ from msgspec import Struct
 from pydantic import Field
 
 from acp_agent.content import ContentPart, JsonObject, Location, text_part
-from acp_agent.errors import ToolError
+from acp_agent.errors import MissingFileError, ToolError
 from acp_agent.permissions.access import ReadAccess
 from acp_agent.tools.base import (
     RESULT_LIMIT,
@@ -75,13 +75,10 @@ class ReadTool(Tool[ReadParams]):
         path = self.workspace.files.resolve(params.path, to_read=True)
 
         async def run(_: Progress) -> Outcome:
-            if path.suffix.lower() in IMAGE_SUFFIXES:
-                return await self._picture(path)
-            if path.suffix.lower() == ".pdf":
-                return await self._pages(path, params)
-            if is_notebook(path.name):
-                return await self._notebook(path, params)
-            return await self._lines(path, params)
+            try:
+                return await self._read(path, params)
+            except MissingFileError as error:
+                raise await self.workspace.files.with_suggestions(error, path) from error
 
         opened = self.workspace.files.editor_path(path)
         location = Location(path=str(opened), line=params.line)
@@ -91,6 +88,15 @@ class ReadTool(Tool[ReadParams]):
             access=ReadAccess(paths=(str(path),)),
             locations=(location,),
         )
+
+    async def _read(self, path: Path, params: ReadParams) -> Outcome:
+        if path.suffix.lower() in IMAGE_SUFFIXES:
+            return await self._picture(path)
+        if path.suffix.lower() == ".pdf":
+            return await self._pages(path, params)
+        if is_notebook(path.name):
+            return await self._notebook(path, params)
+        return await self._lines(path, params)
 
     async def _picture(self, path: Path) -> Outcome:
         data = await self.workspace.files.read_bytes(path, limit=IMAGE_LIMIT)

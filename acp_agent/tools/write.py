@@ -46,7 +46,7 @@ class WriteTool(FileTool[WriteParams]):
     async def prepare(self, params: WriteParams) -> Prepared:
         """Compare with the file as it is; replacing one demands that the model has seen it."""
         files = self.workspace.files
-        asked = files.cleaned(params.path, existing=False)
+        asked = self.meant(params)
         path, shown = self.target(asked)
         try:
             before = await files.check_unchanged(path)

@@ -34,7 +34,7 @@ from acp_agent.workspace.path_cleaning import clean_path
 
 TEXT_LIMIT = 10_000_000  # bytes of a text file that may be read or written as a whole
 _NAMED = 3  # files that an error suggests
-_SEARCH = 1.0  # seconds to look for them
+_SEARCH = 0.5  # seconds to look for them
 
 
 class WorkspaceFiles:
@@ -136,7 +136,7 @@ class WorkspaceFiles:
         else:
             file = await read_disk()
         if file is None:
-            raise await self._missing(path)
+            raise self._missing(path)
         return file
 
     async def refused_reads(self, paths: Sequence[Path]) -> dict[Path, str]:
@@ -157,7 +157,7 @@ class WorkspaceFiles:
         try:
             return await read_regular(path, limit=limit, shown=self._shown(path))
         except MissingFileError:
-            raise await self._missing(path) from None
+            raise self._missing(path) from None
 
     async def write_text(
         self, path: Path, text: str, *, newline: str = "\n", encoding: str = "utf-8"
@@ -266,11 +266,17 @@ class WorkspaceFiles:
             return None
         return await asyncio.to_thread(decode, path, data, shown=shown)
 
-    async def _missing(self, path: Path) -> MissingFileError:
-        """The error for a missing file, with those of its name elsewhere, or of similar names."""
+    def _missing(self, path: Path) -> MissingFileError:
+        return MissingFileError(f"no such file: {self._shown(path)}")
+
+    async def with_suggestions(self, missing: MissingFileError, path: Path) -> MissingFileError:
+        """Return the error with files of the same name elsewhere, or of similar names.
+
+        Takes some milliseconds, in a large project up to `_SEARCH` seconds.
+        """
         near = await self._of_same_name(path) or await asyncio.to_thread(self._similar, path)
         hint = f"did you mean {' or '.join(near)}?" if near else "find it with `glob`"
-        return MissingFileError(f"no such file: {self._shown(path)}", advice=hint)
+        return MissingFileError(missing.shown, advice=hint)
 
     async def _of_same_name(self, path: Path) -> list[str]:
         """Files of the same name in the working folder."""

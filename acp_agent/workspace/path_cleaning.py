@@ -26,12 +26,17 @@ def clean_path(path: str, cwd: Path, *, existing: bool) -> str:
         path: as the model wrote it.
         cwd: the folder that relative paths start at, resolved.
         existing: the path has to lead to something that exists, so that another spelling of a name
-            (upper and lower case, dashes, composed letters) is accepted if only one fits.
+            (upper and lower case, dashes, composed letters) is accepted if only one fits, and what
+            others put before or behind a path is taken off.
     """
     if not path.strip() or "\0" in path or _exists(cwd, path):
         return path
     plain = _plain(path, cwd)
-    candidates = [plain, *_variants(plain, cwd)]
+    # The project is the root, unless the system has a folder of that name.
+    top = plain.lstrip("/").partition("/")[0]
+    outside = plain.startswith("/") and bool(top) and not os.path.lexists(f"/{top}")
+    new = [plain, plain.lstrip("/")] if outside else [plain]
+    candidates: list[str] = [*new, *(_variants(plain, cwd) if existing else ())]
     found = next((one for one in candidates if _is_inside(cwd, one) and _exists(cwd, one)), None)
     if found is not None:
         return found
@@ -40,7 +45,7 @@ def clean_path(path: str, cwd: Path, *, existing: bool) -> str:
             if _is_inside(cwd, one) and (spelt := _spelt_otherwise(cwd, one)) is not None:
                 return spelt
     # A new file: the first candidate whose folder exists.
-    folders = (one for one in candidates if _is_inside(cwd, one) and _has_folder(cwd, one))
+    folders = (one for one in new if _is_inside(cwd, one) and _has_folder(cwd, one))
     return next(folders, plain)
 
 
@@ -57,16 +62,13 @@ def _plain(path: str, cwd: Path) -> str:
 
 
 def _variants(path: str, cwd: Path) -> Iterator[str]:
-    """What else a path may mean."""
+    """What else a path of an existing file may mean."""
     if path.startswith("/"):
-        inner = path.lstrip("/")
-        if inner and not os.path.lexists(path):
-            yield inner  # the project is the root
-            top, _, rest = inner.partition("/")
-            if rest and not os.path.lexists(f"/{top}"):
-                yield rest  # it is at another place where others run
-    elif path.startswith(f"{cwd.name}/"):
-        yield path.removeprefix(f"{cwd.name}/")
+        top, _, rest = path.lstrip("/").partition("/")
+        if rest and not os.path.lexists(f"/{top}"):
+            yield rest  # the project is at another place where others run
+    elif path.startswith((f"{cwd.name}/", "a/", "b/")):  # the two sides of a diff
+        yield path.partition("/")[2]
     if path.endswith("/"):
         yield path.rstrip("/")
     if numbered := _LINE.fullmatch(path):

@@ -57,8 +57,10 @@ async def test_a_folder_is_refused_with_the_tool_to_use(root: Path) -> None:
 
 async def test_a_missing_file_is_told_with_names_that_come_near(root: Path) -> None:
     (root / "server.py").write_text("")
-    with pytest.raises(MissingFileError, match=r"no such file: sever.py; did you mean server.py\?"):
+    with pytest.raises(MissingFileError, match=r"no such file: sever.py") as missing:
         await read(root, "sever.py")
+    told = await WorkspaceFiles(root).with_suggestions(missing.value, root / "sever.py")
+    assert str(told) == "no such file: sever.py; did you mean server.py?"
     with pytest.raises(MissingFileError, match="no such file: a/b"):
         await read(root, "a/b")
     with pytest.raises(MissingFileError):

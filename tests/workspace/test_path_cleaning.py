@@ -43,6 +43,7 @@ def project(tmp_path: Path) -> Path:
         ("/src/new.py", "src/new.py"),
         ("/workspace/src/utils.py", "src/utils.py"),
         ("project/src/utils.py", "src/utils.py"),
+        ("a/src/utils.py", "src/utils.py"),
         ("src/utils.py:12", "src/utils.py"),
         ("readme.md", "README.md"),
         ("data.txt", None),
@@ -58,7 +59,9 @@ def test_a_path_is_taken_for_the_one_file_that_it_can_mean(
 
 
 def test_a_new_file_does_not_take_the_place_of_one_with_another_spelling(project: Path) -> None:
-    assert WorkspaceFiles(project).cleaned("readme.md", existing=False) == "readme.md"
+    files = WorkspaceFiles(project)
+    for path in ("readme.md", "b/src/utils.py", "project/README.md", "/nowhere/new.py"):
+        assert files.cleaned(path, existing=False) == path
 
 
 @pytest.mark.parametrize(
