@@ -14,7 +14,7 @@ import msgspec
 from msgspec import structs
 
 from acp_agent.content import ImageBlock, JsonObject
-from acp_agent.tools.argument_json import read_arguments
+from acp_agent.tools.calls.argument_json import read_arguments
 from acp_agent.tools.images import image_type
 
 NO_PICTURE = "[A picture stood here; this model cannot see pictures.]"

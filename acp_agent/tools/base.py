@@ -223,6 +223,7 @@ class Tool(ABC, Generic[Params]):
     name: ClassVar[str]
     kind: ClassVar[ToolKind]
     effect: ClassVar[Literal["reads", "writes"]]
+    stands_for: ClassVar[tuple[str, ...]] = ()  # tools that it does the work of, unoffered itself
     polls: ClassVar[bool] = False  # to call it again and again with the same result is its use
     params: ClassVar[type[BaseModel]]
     touched: ClassVar[Touches | None] = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -140,6 +140,44 @@ async def apply_change(
         wrote=wrote,
         content=(change.diff,) if redone else None,
         locations=(change.location,) if redone else None,
+    )
+
+
+async def apply_changes(
+    changes: Sequence[Change], files: WorkspaceFiles, done: Callable[[Change], str]
+) -> Outcome:
+    """Write changes of several files, none of them unless all can still be made.
+
+    Args:
+        changes: what to write, each to another file.
+        files: the session's.
+        done: what the model reads of each change when it is written.
+
+    Raises:
+        ToolError: a file is not what its diff was made of; nothing is written.
+        WorkspaceError: a file cannot be written; the message names those that were.
+    """
+    texts: list[str] = []
+    wrote: list[tuple[str, str]] = []
+    async with AsyncExitStack() as locks:
+        for path in sorted(change.path for change in changes):
+            await locks.enter_async_context(files.locked(path))
+        current = [await _current(change, files) for change in changes]
+        for change, redone in current:
+            try:
+                written, note = await _make(change, files)
+            except WorkspaceError as error:
+                before = "; written before: " + ", ".join(one for one, _ in wrote) if wrote else ""
+                raise ToolError(f"{error.shown}{before}", advice=error.advice) from error
+            wrote += await _on_disk(change.path, files)
+            old = change.before.text if change.before else ""
+            shown = await asyncio.to_thread(changed_lines, old, written) if change.redo else ""
+            texts.append(f"{done(change)}{_REDONE if redone else ''}{note}{shown}")
+    diffs = tuple(change.diff for change, _ in current)
+    return Outcome(
+        text="\n".join(texts),
+        wrote=tuple(wrote),
+        content=diffs if any(redone for _, redone in current) else None,
     )
 
 

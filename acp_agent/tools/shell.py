@@ -16,7 +16,6 @@ from acp_agent.errors import ToolError, WorkspaceError
 from acp_agent.events import ToolKind
 from acp_agent.permissions.access import CommandAccess
 from acp_agent.platform import posix
-from acp_agent.tools.argument_json import read_json
 from acp_agent.tools.base import (
     EVERYTHING,
     READS_OR_EVERYTHING,
@@ -28,6 +27,7 @@ from acp_agent.tools.base import (
     ToolParams,
     Touches,
 )
+from acp_agent.tools.calls.argument_json import read_json
 from acp_agent.tools.quoting import code_block, code_span, first_line, shorten
 from acp_agent.workspace.background_commands import BackgroundCommand
 from acp_agent.workspace.processes import CommandResult, EditorTerminals
@@ -99,6 +99,10 @@ class ShellTool(Tool[ShellParams]):
         line = first_line(params.command, TITLE_LIMIT)
         if not line:
             raise ToolError("the command is empty", advice="give a command line")
+        if re.match(r"\s*apply_patch\b", params.command):
+            raise ToolError(
+                "apply_patch is a tool and not a program", advice="call it as a tool, or use `edit`"
+            )
         title = code_span(line)
         if params.description and (purpose := first_line(params.description, 80)):
             title += f" ({purpose})"

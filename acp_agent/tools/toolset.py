@@ -13,10 +13,11 @@ from pydantic_core import ErrorDetails
 from acp_agent.content import JsonObject
 from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
-from acp_agent.tools.argument_json import NotAnObjectError, read_arguments
+from acp_agent.tools.apply_patch import ApplyPatchTool
 from acp_agent.tools.ask_user import AskUserTool
 from acp_agent.tools.background import BackgroundTool
 from acp_agent.tools.base import AnyTool, SchemaArguments, SchemaTool
+from acp_agent.tools.calls.argument_json import NotAnObjectError, read_arguments
 from acp_agent.tools.edit import EditTool
 from acp_agent.tools.glob import GlobTool
 from acp_agent.tools.grep import GrepTool
@@ -30,7 +31,7 @@ from acp_agent.tools.write import WriteTool
 from acp_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from acp_agent.tools.foreign_calls import ForeignCall
+    from acp_agent.tools.calls.foreign_calls import ForeignCall
 
 _ERRORS_SHOWN = 5
 _IMPLIED = frozenset({"title", "default", "additionalProperties"})  # of a schema
@@ -60,7 +61,7 @@ class Toolset:
             if tool.name in self._tools:
                 raise ValueError(f"two tools are named {tool.name}")
             self._tools[tool.name] = tool
-        self._specs = [_spec(tool) for tool in self._tools.values()]
+        self._specs = [_spec(tool) for tool in self._tools.values() if not tool.stands_for]
         self._measures: dict[Callable[[Sequence[ToolSpec]], int], int] = {}
         self._named: set[tuple[str, str]] = set()  # ignored fields, by tool
 
@@ -79,7 +80,11 @@ class Toolset:
         """Those of these tools whose names are wanted, in the same order."""
         fewer = Toolset(())
         fewer._named = self._named
-        fewer._tools = {name: tool for name, tool in self._tools.items() if wanted(name)}
+        fewer._tools = {
+            name: tool
+            for name, tool in self._tools.items()
+            if all(map(wanted, tool.stands_for or (name,)))
+        }
         fewer._specs = [spec for spec in self._specs if spec.name in fewer._tools]
         return fewer
 
@@ -117,13 +122,13 @@ class Toolset:
         tool = self._tools.get(name)
         if tool is not None:
             return tool
-        from acp_agent.tools.foreign_calls import known_tool  # noqa: PLC0415 - few calls need it
+        from acp_agent.tools.calls.foreign_calls import known_tool  # noqa: PLC0415 - few calls need it
 
         known = known_tool(name, self._tools, command)
         if known is not None:
             return self._tools[known]
         near = _near(name, self._tools)
-        names = f"the tools are {', '.join(self._tools)}"
+        names = f"the tools are {', '.join(spec.name for spec in self._specs)}"
         raise ToolError(f"there is no tool {name!r}", advice=f"{near} {names}" if near else names)
 
     def resolve(self, name: str, arguments: str) -> ResolvedCall:
@@ -194,9 +199,10 @@ class Toolset:
         return tool or self.get(name, command=values.get("command")), values
 
     def _translated(self, name: str, tool: AnyTool, values: JsonObject) -> ForeignCall:
-        from acp_agent.tools import foreign_calls  # noqa: PLC0415 - few calls need it
+        from acp_agent.tools.calls import foreign_calls  # noqa: PLC0415 - few calls need it
 
-        schema = next(spec.parameters for spec in self._specs if spec.name == tool.name)
+        schema = next((one.parameters for one in self._specs if one.name == tool.name), None)
+        schema = schema or parameters_schema(tool.params)
         if isinstance(tool, SchemaTool):  # its fields are another program's
             own = schema.get("properties", {})
             plain = foreign_calls.coerced(foreign_calls.unwrapped(values, own), schema)
@@ -238,6 +244,7 @@ def core_tools(
             WebFetchTool(workspace),
             TodoTool(workspace),
             AskUserTool(workspace),
+            ApplyPatchTool(workspace),
         )
     )
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, strategies as st
 
-from acp_agent.tools.argument_json import read_arguments
+from acp_agent.tools.calls.argument_json import read_arguments
 
 _FILE = Path(__file__).parent / "argument_json.toml"
 CASES = tomllib.loads(_FILE.read_text("utf-8"))["cases"]

@@ -19,8 +19,8 @@ from msgspec import Struct
 from acp_agent.content import JsonObject
 from acp_agent.errors import ToolError
 from acp_agent.platform.first_use import first_use
-from acp_agent.tools.argument_json import read_json
-from acp_agent.tools.foreign_values import COMPLETE, CONVERSIONS, FILTERS, NotConvertibleError
+from acp_agent.tools.calls.argument_json import read_json
+from acp_agent.tools.calls.foreign_values import COMPLETE, CONVERSIONS, FILTERS, NotConvertibleError
 
 # Fields that a model may put around all the others.
 _WRAPPERS = ("arguments", "args", "input", "parameters", "params", "kwargs", "tool_input")

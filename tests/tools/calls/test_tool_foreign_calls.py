@@ -42,7 +42,7 @@ def test_a_call_of_ours_needs_no_table(user: ToolUser) -> None:
         f"user = ToolUser(Path({str(user.workspace.cwd)!r}))\n"
         'user.tools.resolve(\'read\', \'{"path": "a", "limit": 3}\')\n'
         "user.tools.call_title('read', '{\"path\": \"a\"}')\n"
-        "sys.exit('acp_agent.tools.foreign_calls' in sys.modules)\n"
+        "sys.exit('acp_agent.tools.calls.foreign_calls' in sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], timeout=60, check=False)
     assert done.returncode == 0

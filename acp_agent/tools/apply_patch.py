@@ -1,0 +1,122 @@
+"""Apply a patch of several files; for models that call `apply_patch` though it is not offered."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar, Literal
+
+from acp_agent.content import JsonObject
+from acp_agent.errors import MissingFileError, ToolError
+from acp_agent.events import ToolKind
+from acp_agent.permissions.access import WriteAccess
+from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams, Touches
+from acp_agent.tools.editing.patches import FILE_LINE, FilePatch, apply_hunks, parse_patch
+from acp_agent.tools.editing.placeholders import refuse_placeholder
+from acp_agent.tools.editing.replace import Edited
+from acp_agent.tools.file_changes import Change, apply_changes, count_lines
+from acp_agent.workspace.file_io import TextFile, display_name, display_path
+
+
+class PatchParams(ToolParams):
+    """The patch, as its text."""
+
+    input: str
+
+
+class ApplyPatchTool(Tool[PatchParams]):
+    """Changes and creates the files that a patch names, all or none."""
+
+    name: ClassVar[str] = "apply_patch"
+    kind: ClassVar[ToolKind] = "edit"
+    effect: ClassVar[Literal["reads", "writes"]] = "writes"
+    params: ClassVar[type[PatchParams]] = PatchParams
+    stands_for: ClassVar[tuple[str, ...]] = ("edit", "write")
+
+    def description(self) -> str:
+        """No model is offered the tool."""
+        return ""
+
+    def title(self, arguments: JsonObject) -> str:
+        """For instance "Edit a.py and 2 more files"."""
+        text = arguments.get("input")
+        found = FILE_LINE.findall(text) if isinstance(text, str) else []
+        return _title([path for _, path in found])
+
+    def touches(self, params: PatchParams) -> Touches:
+        """All files of the patch."""
+        paths = [self._path(file) for file in parse_patch(params.input)]
+        return Touches(writes=tuple(str(self.workspace.files.resolve(path)) for path in paths))
+
+    async def prepare(self, params: PatchParams) -> Prepared:
+        """Find the places of all hunks and make the diffs."""
+        files = self.workspace.files
+        patches = parse_patch(params.input)
+        changes = [await self._change(file) for file in patches]
+        title = _title([change.shown for change in changes])
+
+        def done(change: Change) -> str:
+            if change.before is None:
+                return f"{change.shown} created, {count_lines(change.edited.text)}."
+            return f"{change.shown} edited, from line {change.edited.line} on."
+
+        async def run(_: Progress) -> Outcome:
+            return await apply_changes(changes, files, done)
+
+        return Prepared(
+            title=title,
+            run=run,
+            access=WriteAccess(
+                paths=tuple(str(change.path) for change in changes),
+                asked=tuple(change.asked for change in changes),
+            ),
+            locations=tuple(change.location for change in changes),
+            content=tuple(change.diff for change in changes),
+        )
+
+    def _path(self, file: FilePatch) -> str:
+        return self.workspace.files.cleaned(file.path, existing=file.content is None)
+
+    async def _change(self, file: FilePatch) -> Change:
+        files = self.workspace.files
+        asked = self._path(file)
+        path = files.resolve(asked)
+        shown = display_path(path, files.roots[0])
+        try:
+            before = await files.read_text(path)
+        except MissingFileError as error:
+            if file.content is None:
+                raise await files.with_suggestions(error, path) from error
+            before = None
+        if file.content is not None:
+            if before is not None:
+                raise ToolError(
+                    f"{shown} exists already", advice="change it with *** Update File: or `edit`"
+                )
+            await asyncio.to_thread(refuse_placeholder, file.content, "")
+            edited = Edited(file.content, 1, (("", file.content),))
+        else:
+            assert before is not None
+            edited = await asyncio.to_thread(apply_hunks, before, file.hunks, shown)
+            for hunk in file.hunks:
+                await asyncio.to_thread(refuse_placeholder, "\n".join(hunk.new), before.text)
+
+        def redo(now: TextFile) -> Edited:
+            return apply_hunks(now, file.hunks, shown)
+
+        return Change(
+            asked=asked,
+            path=path,
+            opened=files.editor_path(path),
+            shown=shown,
+            before=before,
+            edited=edited,
+            redo=redo if before is not None else None,
+        )
+
+
+def _title(paths: list[str]) -> str:
+    if not paths:
+        return "Edit files"
+    more = len(paths) - 1
+    others = f" and {more} more file{'' if more == 1 else 's'}" if more else ""
+    return f"Edit {display_name(paths[0])}{others}"

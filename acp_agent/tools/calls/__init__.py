@@ -1,0 +1,1 @@
+"""Calls as models write them, read as calls of our tools."""
