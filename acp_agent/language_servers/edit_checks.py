@@ -31,7 +31,7 @@ _WORKSPACE_SECONDS = 20.0
 _MOST_UNANSWERED = 3  # requests in a row before a server is ended
 _OTHER_DOCUMENTS = 10  # open ones that are checked again where a server cannot check all files
 
-CheckSyntax = Callable[[Path, str], Awaitable[Sequence[Problem]]]
+CheckSyntax = Callable[[Mapping[Path, tuple[str | None, str]]], Awaitable[Sequence[Problem]]]
 
 
 class _Change(Struct):
@@ -53,7 +53,7 @@ class EditChecks:
 
     Args:
         servers: the session's language servers.
-        check_syntax: checks a text where no server runs for its file; None: nothing does.
+        check_syntax: finds what was broken in files that no server runs for; None: nothing does.
     """
 
     def __init__(self, servers: LanguageServers, check_syntax: CheckSyntax | None = None) -> None:
@@ -187,17 +187,11 @@ class EditChecks:
                 known.problems[path] = moved_problems(known.problems[path], moves)
         return server.running is running
 
-    async def _syntax_problems(self, changes: Mapping[Path, _Change]) -> list[Problem]:
-        found: list[Problem] = []
-        if self._check_syntax is not None:
-            for path, change in changes.items():
-                after = await self._check_syntax(path, change.new)
-                if after and change.old is not None:
-                    before = await self._check_syntax(path, change.old)
-                    moves = line_moves(change.old, change.new)
-                    after = new_problems(moved_problems(before, moves), after)
-                found += after
-        return found
+    async def _syntax_problems(self, changes: Mapping[Path, _Change]) -> Sequence[Problem]:
+        if self._check_syntax is None or not changes:
+            return []
+        texts = {path: (change.old, change.new) for path, change in changes.items()}
+        return await self._check_syntax(texts)
 
     def _open_paths(self) -> set[Path]:
         return {

@@ -50,7 +50,7 @@ def find_server(
             program = program if program and os.access(program, os.X_OK) else None
         else:
             folders = [str(root / part) for root in roots for part in _PROJECT_FOLDERS]
-            outside = _outside(search_path, roots)
+            outside = outside_folders(search_path, roots)
             program = find_program(name, outside)
             if in_project or spec.by_user:
                 program = find_program(name, os.pathsep.join([*folders, search_path])) or program
@@ -60,7 +60,7 @@ def find_server(
     return None
 
 
-def _outside(search_path: str, roots: Sequence[Path]) -> str:
+def outside_folders(search_path: str, roots: Sequence[Path]) -> str:
     """Return a PATH variable without folders of the session, symlinks followed."""
     folders = [folder for folder in search_path.split(os.pathsep) if folder]
     kept = [
@@ -106,7 +106,7 @@ def fill_in(given: ServerSettings, program: str, root: Path, search_path: str) -
     """
     real = Path(os.path.realpath(program))
     beside = next((str(one) for one in real.parents if one.name == "node_modules"), None)
-    python = find_program("python3", _outside(search_path, [root]))
+    python = find_program("python3", outside_folders(search_path, [root]))
 
     def filled(value: object) -> object:
         if isinstance(value, dict):

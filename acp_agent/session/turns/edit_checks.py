@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -116,6 +117,7 @@ class SessionEditChecks:
     def _make(self) -> None:
         from acp_agent.language_servers.edit_checks import EditChecks  # noqa: PLC0415 - loaded
         from acp_agent.language_servers.service import LanguageServers  # noqa: PLC0415 - loaded
+        from acp_agent.language_servers.syntax_check import SyntaxChecks  # noqa: PLC0415 - loaded
 
         core = self._core
         services = core.services
@@ -125,7 +127,8 @@ class SessionEditChecks:
             services.config.language_servers,
             lambda: core.settings.mode == "full",
         )
-        self._checks = EditChecks(self._servers)
+        syntax = SyntaxChecks(self._files.roots, services.environ.get("PATH", os.defpath))
+        self._checks = EditChecks(self._servers, syntax.new_problems)
         for path in self._touched:
             self._checks.touched(path)
         for path, old in self._changed.items():
@@ -136,6 +139,7 @@ class SessionEditChecks:
 
 def _import() -> None:
     """Import what the checks need. Takes some milliseconds: call it in a thread."""
+    import acp_agent.language_servers.syntax_check  # noqa: F401, PLC0415 - likewise
     from acp_agent.language_servers.table import built_in_servers  # noqa: PLC0415 - likewise
 
     built_in_servers()

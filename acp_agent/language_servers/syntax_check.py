@@ -1,0 +1,172 @@
+"""Checks the syntax of files that were changed and for which no language server runs.
+
+Parsers run in processes of their own: a small text can keep one busy for long, or make it crash.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import subprocess
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+
+from acp_agent.errors import WorkspaceError
+from acp_agent.language_servers.problems import Problem
+from acp_agent.language_servers.programs import outside_folders
+from acp_agent.language_servers.syntax_parsers import (
+    PARSERS,
+    Edit,
+    Mistake,
+    find_mistakes,
+    language_of,
+)
+from acp_agent.platform.programs import find_program
+from acp_agent.workspace.child_process import end_process, start_process
+from acp_agent.workspace.worker_process import run_in_process
+
+SECONDS = 0.3  # for everything; what takes longer is not reported
+_MOST_CHARACTERS = 1_000_000
+_MOST_FILES = 20  # of one check
+_MOST_REPORTED = 3
+_LONGEST_LINE = 120  # characters that are shown
+_OUTPUT = 1 << 16  # bytes
+_NODE_ERROR = re.compile(
+    r"^\[stdin\]:(\d+)\n(?:.*\n)?( *)\^.*\n(?:.*\n)*?SyntaxError: (.+)", re.MULTILINE
+)
+_IN_MODULE = re.compile(r"import|export|await")
+_SHELL_ERROR = re.compile(r"^/dev/stdin: line (\d+): (.+)", re.MULTILINE)
+_OTHER_SHELL = re.compile(r"#!.*\b(?!(?:ba|da|a)?sh\b)\w*(?:sh|python\d?|perl|node|expect|awk)\b")
+# What is no JavaScript, and yet usual in files that end in .js: JSX, Flow, decorators, templates.
+_TEMPLATED = re.compile(r"(?<!\$)\{\{|\{%|<%")
+_DIALECT = re.compile(r"@flow\b|\{%|<%|</\w*>|/>|^\s*@\w", re.MULTILINE)
+
+
+class SyntaxChecks:
+    """Checks texts of a session.
+
+    Args:
+        roots: the session's folders, in which programs are the project's and are not run.
+        search_path: the PATH variable.
+    """
+
+    def __init__(self, roots: Sequence[Path], search_path: str) -> None:
+        self._path = outside_folders(search_path, roots)
+
+    async def new_problems(self, changes: Mapping[Path, tuple[str | None, str]]) -> list[Problem]:
+        """Return the mistakes that changes made, at most three; none where it takes too long.
+
+        Args:
+            changes: the texts before (None: there was none) and after, by absolute path.
+        """
+        edits: dict[str, list[Edit]] = {}
+        for path, (old, new) in list(changes.items())[:_MOST_FILES]:
+            language = language_of(str(path))
+            if language and max(len(new), len(old or "")) <= _MOST_CHARACTERS:
+                kind = "parsed" if language in PARSERS else language
+                edits.setdefault(kind, []).append((str(path), old, new))
+        ways = {"parsed": self._parsed, "javascript": self._javascript, "shell": self._shell}
+        found = await asyncio.gather(*(self._in_time(ways[kind](edits[kind])) for kind in edits))
+        texts = {str(path): new for path, (_, new) in changes.items()}
+        problems = [
+            _problem(path, texts[path], mistake) for part in found for path, mistake in part
+        ]
+        return problems[:_MOST_REPORTED]
+
+    async def _in_time(
+        self, work: Awaitable[list[tuple[str, Mistake]]]
+    ) -> list[tuple[str, Mistake]]:
+        try:
+            async with asyncio.timeout(SECONDS):
+                return await work
+        except (TimeoutError, WorkspaceError, OSError):
+            return []
+
+    async def _parsed(self, edits: Sequence[Edit]) -> list[tuple[str, Mistake]]:
+        function = f"{find_mistakes.__module__}:{find_mistakes.__name__}"
+        found = list[tuple[str, Mistake]]
+        return await run_in_process(function, {"edits": edits}, found, seconds=SECONDS)
+
+    async def _javascript(self, edits: Sequence[Edit]) -> list[tuple[str, Mistake]]:
+        node = find_program("node", self._path)
+
+        async def mistake(path: str, text: str) -> Mistake | None:
+            kinds = {".mjs": ("module",), ".cjs": ("commonjs",)}
+            found = None
+            # What a .js is depends on packages and bundlers: it is wrong if it is neither.
+            for kind in kinds.get(Path(path).suffix, ("commonjs", "module")):
+                said = await _run(text, str(node), f"--input-type={kind}", "--check", "-")
+                error = _NODE_ERROR.search(said)
+                if error is None:
+                    return None
+                if found is None or _IN_MODULE.search(found[2]):  # else it is no module
+                    found = int(error[1]), len(error[2]) + 1, error[3]
+            return None if _DIALECT.search(text) else found
+
+        return [] if node is None else await _mistakes(edits, mistake)
+
+    async def _shell(self, edits: Sequence[Edit]) -> list[tuple[str, Mistake]]:
+        bash = find_program("bash", self._path)
+
+        async def mistake(path: str, text: str) -> Mistake | None:
+            del path
+            if _OTHER_SHELL.match(text) or _TEMPLATED.search(text):
+                return None
+            said = await _run(text, str(bash), "-O", "extglob", "-n", "/dev/stdin")
+            error = _SHELL_ERROR.search(said)
+            return None if error is None else (int(error[1]), 1, error[2])
+
+        return [] if bash is None else await _mistakes(edits, mistake)
+
+
+async def _mistakes(
+    edits: Sequence[Edit], check: Callable[[str, str], Awaitable[Mistake | None]]
+) -> list[tuple[str, Mistake]]:
+    """Return what a program finds in the new texts, where it found nothing in those before."""
+    found = []
+    for path, old, new in edits:
+        mistake = await check(path, new)
+        if mistake is not None and (not old or await check(path, old) is None):
+            found.append((path, mistake))
+    return found
+
+
+async def _run(text: str, *command: str) -> str:
+    """Return what a program says of a text that it reads on stdin; "" where it finds no fault.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    process = await start_process(
+        *command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        cwd="/",
+        env={"PATH": os.defpath, "LC_ALL": "C"},  # without NODE_OPTIONS, BASH_ENV and the like
+    )
+    assert process.stdin is not None
+    assert process.stderr is not None
+    try:
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it has seen enough
+            process.stdin.write(text.encode("utf-8", "replace"))
+            await process.stdin.drain()
+        process.stdin.close()
+        said = bytearray()
+        while piece := await process.stderr.read(_OUTPUT):
+            said += piece[: _OUTPUT - len(said)]
+        return "" if await process.wait() == 0 else said.decode("utf-8", "replace")
+    finally:
+        await end_process(process)
+
+
+def _problem(path: str, text: str, mistake: Mistake) -> Problem:
+    line, column, message = mistake
+    lines = text.split("\n")
+    shown = lines[line - 1].strip() if 0 < line <= len(lines) else ""
+    if len(shown) > _LONGEST_LINE:
+        shown = shown[: _LONGEST_LINE - 1] + "…"
+    message = f"{message}: {shown}" if shown else message
+    return Problem(path=path, line=line, column=column, message=message, source="syntax")
