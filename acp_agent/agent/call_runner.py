@@ -43,6 +43,7 @@ from acp_agent.tools.base import (
     conflict,
     limit_result,
 )
+from acp_agent.tools.calls.argument_json import read_arguments
 from acp_agent.tools.file_changes import refuse_hidden
 from acp_agent.workspace.scrub import scrub
 
@@ -196,7 +197,8 @@ class CallRunner:
         cwd = None if access is None else access.cwd
         stop = None if cwd is None else self._turn.tools.open_calls.add_command(call.call)
         await self._turn.tools.save_files(prepared.access)
-        await self._turn.journal.emit(ToolStarted(call=call.call, cwd=cwd))
+        command = None if access is None else self._unshown_command(call, access.command)
+        await self._turn.journal.emit(ToolStarted(call=call.call, cwd=cwd, command=command))
         only_reads = access is not None and access.only_reads
         progress = CallProgress(
             self._turn.journal, self._turn.user, call.call, stop, only_reads=only_reads
@@ -214,6 +216,14 @@ class CallRunner:
             self._end_turn = self._end_turn or outcome.end_turn
             self._turn.tools.open_calls.remove(call.call)
             await self._turn.journal.emit(ended)
+
+    def _unshown_command(self, call: ProposedCall, command: str) -> str | None:
+        """Return a command without secrets unless the call's arguments have it as such."""
+        try:
+            is_shown = read_arguments(call.arguments).get("command") == command
+        except ValueError:
+            is_shown = False
+        return None if is_shown else scrub(command, self._turn.journal.secrets)
 
     async def _end_of(
         self, scheduled: _ScheduledCall, prepared: Prepared, outcome: Outcome

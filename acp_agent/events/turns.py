@@ -199,10 +199,15 @@ class ToolCalled(Event, frozen=True, kw_only=True, tag="tool_called"):
 
 
 class ToolStarted(Event, frozen=True, kw_only=True, tag="tool_started"):
-    """A call that was allowed began to run. `cwd` is set where it runs a command."""
+    """A call that was allowed began to run.
+
+    `cwd` is set where it runs a command, and `command` where that is not in the call's arguments as
+    such, since the model called a tool of another agent's.
+    """
 
     call: CallId
     cwd: str | None = None
+    command: str | None = None
 
 
 class ToolOutput(Event, frozen=True, kw_only=True, tag="tool_output"):

@@ -65,6 +65,8 @@ class Calls:
         if (state := self._states.get(event.call)) is not None:
             state.step.started, state.step.status = at, "running"
             state.step.cwd = self._clean.line(event.cwd or "")
+            if event.command is not None:
+                state.step.command = self._clean.text(event.command)
 
     def output(self, event: events.ToolOutput) -> None:
         """Its command wrote, while it ran or behind it."""

@@ -279,7 +279,7 @@ async def test_an_error_is_a_json_line_too(
 async def test_an_answer_that_was_cut_at_its_limit_has_a_status_of_its_own(
     home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
-    model_server.add(answer("half an ans", stop="max_tokens"))
+    model_server.otherwise = lambda _: answer("half an ans", stop="max_tokens")
     status, _, err = await run(home, workspace_repo, "talk", **model_server.environ())
     assert status == 3
     assert "stop reason: max_tokens" in err

@@ -108,10 +108,10 @@ async def test_wrong_arguments_are_told_to_the_model_and_reach_no_server(
     with_servers: OpenWithServers, model_server: ModelServer, tmp_path: Path
 ) -> None:
     record = tmp_path / "record"
-    model_server.add(answer(call("echo", words=3, text=7)), answer("Oh."))
+    model_server.add(answer(call("echo", words=3, text=["7"])), answer("Oh."))
     running, session = await with_servers(program("echo", env={"MCP_RECORD": str(record)}))
     await running.prompt(session, "go")
-    assert "text: 7 is not of type 'string'" in results(model_server)[0]
+    assert "is not of type 'string'" in results(model_server)[0]
     assert running.editor.asked == []
     assert record.read_text() == "started\n"
 

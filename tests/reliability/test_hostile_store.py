@@ -120,10 +120,10 @@ async def test_a_full_disk_under_a_file_is_told_to_the_model_and_the_old_file_st
             session,
             model_server,
             Call("read", {"path": "small/file.txt"}),
-            Call("write", {"path": "small/file.txt", "content": "x" * 100_000}),
-            Call("edit", {"path": "small/file.txt", "old": "old", "new": "y" * 100_000}),
-            Call("write", {"path": "small/more/new.txt", "content": "x" * 100_000}),
-            Call("shell", {"command": "ls small; head -c 100000 /dev/zero > small/zeros"}),
+            Call("write", {"path": "small/file.txt", "content": "x" * 70_000}),
+            Call("edit", {"path": "small/file.txt", "old": "old", "new": "y" * 70_000}),
+            Call("write", {"path": "small/more/new.txt", "content": "x" * 70_000}),
+            Call("shell", {"command": "ls small; head -c 70000 /dev/zero > small/zeros"}),
             Call("write", {"path": "small/short.txt", "content": "fits"}),
         )
         inside = Path(f"/proc/{agent.process.pid}/root{small}")

@@ -104,7 +104,8 @@ async def test_a_cancel_while_a_retry_is_waited_for_ends_the_wait(
 async def test_a_cancel_ends_a_command_and_its_terminal_before_idle(
     opened_v2: OpenV2, model_server: ModelServer
 ) -> None:
-    model_server.add(answer(SLEEP, READ))
+    waiting = Call("write", {"path": "new.py", "content": "x = 1\n"})
+    model_server.add(answer(SLEEP, waiting))
     client, session = await opened_v2()
     message = await client.said(client.post_prompt(session, "Go"))
     await client.expect_update(session, "terminal_output_chunk")

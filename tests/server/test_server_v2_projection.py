@@ -60,7 +60,7 @@ async def test_a_whole_session_is_the_same_live_and_in_a_replay(
         answer(Call("edit", {"path": "greeting.py", "old": "Hello", "new": "Good day"})),
         answer(Call("write", {"path": "new.py", "content": "x = 1\n"})),
         answer(Call("shell", {"command": "echo out; echo 好 >&2; exit 3"})),
-        answer(Call("shell", {"cmd": "typo"}), Call("no_such_tool", {})),
+        answer(Call("shell", {"commando": "typo"}), Call("no_such_tool", {})),
         answer(Call("todo", {"todos": []})),
         answer("All ", "done ✓ 好."),
         answer("And more."),

@@ -33,7 +33,8 @@ async def test_another_process_replays_what_was_shown_live(
         answer(Thought("Hm."), "Rea", "ding.", READ, Call("todo", {"todos": steps})),
         answer(EDIT, Call("write", {"path": "new.py", "content": "x = 1"})),
         answer(
-            Call("shell", {"command": "printf '好\\n'; exit 3"}), Call("shell", {"cmd": "typo"})
+            Call("shell", {"command": "printf '好\\n'; exit 3"}),
+            Call("shell", {"commando": "typo"}),
         ),
         answer("Done."),
     )

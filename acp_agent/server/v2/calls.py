@@ -72,7 +72,7 @@ class Calls:
         call = self._open.get(event.call)
         if event.cwd is None or call is None:
             return [acp.ToolCallProgress(tool_call_id=event.call, status="in_progress")]
-        call.terminal = terminal_began(event, call.command)
+        call.terminal = terminal_began(event, event.command or call.command)
         return [
             call.terminal,
             acp.ToolCallProgress(

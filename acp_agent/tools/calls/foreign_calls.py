@@ -25,6 +25,7 @@ from acp_agent.tools.calls.foreign_values import COMPLETE, CONVERSIONS, FILTERS,
 # Fields that a model may put around all the others.
 _WRAPPERS = ("arguments", "args", "input", "parameters", "params", "kwargs", "tool_input")
 _NAMING = {"name", "tool", "tool_name", "id", "type", "function", "recipient_name"}
+_PREFIX = re.compile(r"^(?:\w+[.:/])+")
 _SEPARATORS = re.compile(r"[\s_-]+")
 
 
@@ -258,7 +259,7 @@ def _unclear(tool: str, own: Collection[str], why: str) -> ToolError:
 def _bare(name: str) -> str:
     """A name without what models put around it: `functions.read`, `tool:read`, `read()`."""
     bare = name.strip().removesuffix("()").strip("`'\"<> ")
-    return _key(re.split(r"[.:/]", bare)[-1])
+    return _key(_PREFIX.sub("", bare))
 
 
 def _key(name: str) -> str:

@@ -132,7 +132,7 @@ def _milliseconds(ours: str, value: object, given: Mapping[str, object]) -> Json
 def _seconds_of(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
     """A time limit, in milliseconds where the tool has these or it can be nothing else."""
     number = _real(value)
-    if number is not None and (given.get("_ms") or number > MAX_TIMEOUT):
+    if number is not None and (given.get("_ms") or MAX_TIMEOUT < number <= MAX_TIMEOUT * 1000):
         return _milliseconds(ours, number, given)
     return {ours: value}
 
