@@ -93,7 +93,7 @@ describe.skipIf(command === "")("with the real agent", () => {
     expect((await client.store.list(cwd)).map((one) => one.sessionId)).not.toContain(first.id);
   });
 
-  it("a killed agent is started again, and the You can continue the conversation", async () => {
+  it("a killed agent is started again, and the conversation continues", async () => {
     const { client } = world(["--model", "demo/demo"]);
     const turn = client.prompt(message("$ touch begun; sleep 60"));
     await until(() => tools(client.active).some((item) => item.status === "in_progress"));
@@ -115,7 +115,7 @@ describe.skipIf(command === "")("with the real agent", () => {
     expect(question?.url).toMatch(/^http:\/\/127\.0\.0\.1:/u);
     client.lobby.answer(question?.requestId ?? 0, "decline", {});
     await login;
-    expect(notices(client.lobby)).toContain("The login failed");
+    expect(notices(client.lobby)).toContain("Login failed");
     expect(client.view.signIn).not.toEqual([]);
   });
 
