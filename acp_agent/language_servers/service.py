@@ -112,6 +112,12 @@ class LanguageServers:
         """Return whether a server that is running handles the file. Never waits."""
         return any(server.running is not None for server in self.servers_of(path))
 
+    def offering(self, method: str) -> list[Running]:
+        """Return the servers of the session's folders that run and offer a method."""
+        servers = self._pool.servers(self.files.roots)
+        running = [one.running for one in servers if one.running is not None]
+        return [one for one in running if one.client.offers(method)]
+
     def touch(self, path: Path) -> None:
         """Start the servers of a file in the background, and show it to them.
 

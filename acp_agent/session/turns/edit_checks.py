@@ -37,6 +37,7 @@ class SessionEditChecks:
         self._enabled = core.services.config.use_language_servers
         self._checks: EditChecks | None = None
         self._servers: LanguageServers | None = None
+        self._know_symbols = False
         self._loading: asyncio.Task[None] | None = None
         self._touched: dict[Path, None] = {}  # while the checks are loaded
         self._changed: dict[Path, str | None] = {}
@@ -45,6 +46,17 @@ class SessionEditChecks:
     def servers(self) -> LanguageServers | None:
         """The session's language servers; None before a file was read or changed."""
         return self._servers
+
+    @property
+    def know_symbols(self) -> bool:
+        """Whether a server ran that knows where symbols are defined.
+
+        It stays so, for the provider's cache: the list of tools changes at most once in a session,
+        early, when the first file of a language is touched.
+        """
+        if not self._know_symbols and self._servers is not None:
+            self._know_symbols = bool(self._servers.offering("textDocument/definition"))
+        return self._know_symbols
 
     @property
     def due(self) -> bool:

@@ -208,6 +208,11 @@ class SessionResources:
 
             return [SessionSearchTool(tools.workspace, core.dated_history)]
 
+        def code() -> Sequence[AnyTool]:
+            from acp_agent.tools.code import CodeTool  # noqa: PLC0415 - where a server runs
+
+            return [CodeTool(tools.workspace, lambda: tools.edit_checks.servers)]
+
         def rewind() -> Sequence[AnyTool]:
             from acp_agent.tools.rewind import RewindTool  # noqa: PLC0415 - where the user wants it
 
@@ -227,6 +232,7 @@ class SessionResources:
             # Where the model is not sent all of the session, the provider's cache is lost anyway.
             AddedTools(lambda: core.context.is_shortened, search),
             AddedTools(lambda: core.services.config.checkpoints.rewind_tool, rewind),
+            AddedTools(lambda: tools.edit_checks.know_symbols, code),
             # Kept after a loop, for the provider's cache.
             AddedTools(
                 lambda: self._tools.repetition is not None or core.context.was_repeated, finish_loop

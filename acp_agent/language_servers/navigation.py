@@ -1,0 +1,265 @@
+"""What language servers know of a symbol: its definition, its uses, its description, its outline.
+
+Everything they say is data of others: it is bounded here, and made printable where it is shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import Raw, Struct
+
+from acp_agent.errors import ToolError
+from acp_agent.language_servers.positions import path_of, split_lines, to_position
+from acp_agent.language_servers.service import LanguageServers
+from acp_agent.language_servers.wire import Range
+from protocol.codec import typed_json
+from protocol.codec.tolerance import Lenient, LenientItems
+from protocol.jsonrpc.errors import RpcError
+
+Kind = Literal["definition", "references", "hover"]
+
+SECONDS = 20.0  # for one question, with the start of the server
+MOST_PLACES = 100
+_MOST_NAMED = 10  # places that a mistaken question is answered with
+_DEPTH = 5  # of an outline
+_MOST_TEXT = 6_000  # characters of a description
+_KINDS = (
+    "", "file", "module", "namespace", "package", "class", "method", "property", "field",
+    "constructor", "enum", "interface", "function", "variable", "constant", "string", "number",
+    "boolean", "array", "object", "key", "null", "enum member", "struct", "event", "operator",
+    "type parameter",
+)  # fmt: skip
+
+
+class Place(Struct, frozen=True):
+    """A line of a file, from 1, with what is known of it."""
+
+    path: Path
+    line: int
+    label: str = ""
+    depth: int = 0
+
+
+class _Target(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A Location or a LocationLink."""
+
+    uri: Lenient[str] = ""
+    range: Lenient[Range | None] = None
+    target_uri: Lenient[str] = ""
+    target_selection_range: Lenient[Range | None] = None
+
+
+class _Symbol(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A DocumentSymbol, a SymbolInformation or a WorkspaceSymbol."""
+
+    name: str
+    kind: Lenient[int] = 0
+    container_name: Lenient[str] = ""
+    selection_range: Lenient[Range | None] = None
+    location: Lenient[_Target | None] = None
+    children: LenientItems[list[_Symbol]] = []
+
+
+class _Hover(Struct, frozen=True):
+    contents: Any = ""
+
+
+_Targets = LenientItems[list[_Target]]
+_Symbols = LenientItems[list[_Symbol]]
+
+
+class Navigator:
+    """Asks the language servers of a session.
+
+    Args:
+        servers: the session's.
+    """
+
+    def __init__(self, servers: LanguageServers) -> None:
+        self._servers = servers
+
+    async def places(
+        self, kind: Literal["definition", "references"], path: Path, symbol: str, line: int | None
+    ) -> list[Place]:
+        """Return where a symbol is defined or used, in the order of paths and lines.
+
+        Args:
+            kind: what is asked.
+            path: the file that has the symbol.
+            symbol: its name, with those of what it is in where it helps (`Class.method`).
+            line: where it is in the file, from 1.
+
+        Raises:
+            ToolError: the symbol is not there, or in several places, or no server can tell.
+        """
+        method = f"textDocument/{kind}"
+        params = await self._position(method, path, symbol, line)
+        if kind == "references":
+            params["context"] = {"includeDeclaration": True}
+        raw = bytes(
+            await self._servers.request(path, method, params, Raw, timeout=SECONDS) or b"[]"
+        )
+        try:
+            targets = typed_json.decode(raw if raw.startswith(b"[") else b"[%b]" % raw, _Targets)
+        except (typed_json.InvalidValueError, typed_json.MalformedJsonError):
+            raise ToolError("the language server's answer cannot be understood") from None
+        places = {place for one in targets if (place := _place(one)) is not None}
+        return sorted(places, key=lambda one: (one.path, one.line))
+
+    async def hover(self, path: Path, symbol: str, line: int | None) -> str:
+        """Return a symbol's type and documentation, "" where the server knows none.
+
+        Raises:
+            ToolError: see `places`.
+        """
+        method = "textDocument/hover"
+        params = await self._position(method, path, symbol, line)
+        found = await self._servers.request(path, method, params, _Hover, timeout=SECONDS)
+        return "" if found is None else _plain(found.contents)[:_MOST_TEXT]
+
+    async def outline(self, path: Path) -> list[Place]:
+        """Return the symbols of a file.
+
+        Raises:
+            ToolError: no server can tell.
+        """
+        method = "textDocument/documentSymbol"
+        found = await self._servers.request(path, method, {}, _Symbols, timeout=SECONDS)
+        return [place for one in found or [] for place, _ in _flat(one, path, "", 0)]
+
+    async def search(self, query: str) -> list[Place]:
+        """Return the symbols of the project whose names have the query, of all running servers.
+
+        Raises:
+            ToolError: no server can tell.
+        """
+        method = "workspace/symbol"
+        running = self._servers.offering(method)
+        if not running:
+            raise ToolError("no language server that runs offers symbols of the project")
+        places: list[Place] = []
+        for one in running:
+            try:
+                found = await one.client.request(
+                    method, {"query": query}, _Symbols, timeout=SECONDS / 2
+                )
+            except (RpcError, ConnectionError, TimeoutError):
+                continue
+            for symbol in found or []:
+                place = None if symbol.location is None else _place(symbol.location)
+                if place is not None:
+                    label = _label(symbol, symbol.container_name)
+                    places.append(Place(place.path, place.line, label))
+        return list(dict.fromkeys(places))
+
+    async def _position(
+        self, method: str, path: Path, symbol: str, line: int | None
+    ) -> dict[str, object]:
+        _, running = await self._servers.ready_server(path, method, timeout=SECONDS)
+        text = await self._servers.read(path)
+        lines = split_lines(text or "")
+        found = _occurrences(lines, symbol)
+        here = [one for one in found if one[0] == line]
+        if line is None and len(found) != 1:
+            here = await self._declared(path, symbol, found)
+        elif line is None:
+            here = found
+        if not here:
+            raise _not_there(lines, path, symbol, line, found)
+        place = to_position(lines, *here[0], running.client.encoding)
+        return {"position": {"line": place.line, "character": place.character}}
+
+    async def _declared(
+        self, path: Path, symbol: str, found: Sequence[tuple[int, int]]
+    ) -> list[tuple[int, int]]:
+        """Return the place where the file itself declares a symbol, if it is one."""
+        try:
+            method = "textDocument/documentSymbol"
+            symbols = await self._servers.request(path, method, {}, _Symbols, timeout=SECONDS)
+        except ToolError:
+            return []
+        lines = [
+            place.line
+            for one in symbols or []
+            for place, name in _flat(one, path, "", 0)
+            if f".{name}".endswith(f".{symbol}")
+        ]
+        here = [one for one in found if one[0] in lines]
+        if lines and not here:  # `Class.method` is written so nowhere in the file
+            text = split_lines(await self._servers.read(path) or "")
+            name = symbol.rpartition(".")[2]
+            here = [one for one in _occurrences(text, name) if one[0] in lines]
+        return here if len({line for line, _ in here}) == 1 else []
+
+
+def _occurrences(lines: Sequence[str], symbol: str) -> list[tuple[int, int]]:
+    """Return the lines and columns, from 1, of a name's last part."""
+    whole = re.compile(rf"(?<!\w){re.escape(symbol)}(?!\w)")
+    last = len(symbol) - len(symbol.rpartition(".")[2])
+    return [
+        (number, match.start() + last + 1)
+        for number, line in enumerate(lines, 1)
+        for match in whole.finditer(line)
+    ]
+
+
+def _not_there(
+    lines: Sequence[str],
+    path: Path,
+    symbol: str,
+    line: int | None,
+    found: Sequence[tuple[int, int]],
+) -> ToolError:
+    numbers = list(dict.fromkeys(number for number, _ in found))
+    if not numbers:
+        return ToolError(
+            f"{path.name} has no `{symbol}`", advice="give a name as it is written in the file"
+        )
+    rows = [f"{number}: {lines[number - 1].strip()[:120]}" for number in numbers[:_MOST_NAMED]]
+    if len(numbers) > _MOST_NAMED:
+        rows.append(f"[and {len(numbers) - _MOST_NAMED} more]")
+    listed = "\n".join(rows)
+    if line is None:
+        problem = f"several lines of {path.name} have `{symbol}`:\n{listed}\n"
+    else:
+        problem = f"line {line} does not have `{symbol}`, but these do:\n{listed}\n"
+    return ToolError(problem, advice="give one of these as `line`")
+
+
+def _place(target: _Target) -> Place | None:
+    path = path_of(target.target_uri or target.uri)
+    span = target.target_selection_range or target.range
+    return None if path is None else Place(path, max(0, span.start.line if span else 0) + 1)
+
+
+def _flat(symbol: _Symbol, path: Path, within: str, depth: int) -> Iterator[tuple[Place, str]]:
+    """Yield a symbol and those in it, each with its name in full."""
+    span = symbol.selection_range or (symbol.location.range if symbol.location else None)
+    name = f"{within}.{symbol.name}" if within else symbol.name
+    line = max(0, span.start.line if span else 0) + 1
+    yield Place(path, line, _label(symbol, symbol.container_name), depth), name
+    if depth < _DEPTH:
+        for one in symbol.children:
+            yield from _flat(one, path, name, depth + 1)
+
+
+def _label(symbol: _Symbol, container: str) -> str:
+    kind = _KINDS[symbol.kind] if 0 < symbol.kind < len(_KINDS) else "symbol"
+    return f"{kind} {symbol.name}" + (f" in {container}" if container else "")
+
+
+def _plain(contents: object) -> str:
+    """Return the text of a hover: MarkupContent, MarkedString or a list of these."""
+    match contents:
+        case str():
+            return contents
+        case {"value": str(value)}:
+            return value
+        case list():
+            return "\n\n".join(filter(None, map(_plain, contents)))
+        case _:
+            return ""

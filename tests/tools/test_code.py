@@ -1,0 +1,96 @@
+"""The tool `code`, as a model calls it, with a real language server."""
+
+from __future__ import annotations
+
+import asyncio
+import sysconfig
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from acp_agent.session.turns.parts import TurnTools
+from tests.support.model_server import Call, ModelServer, answer
+from tests.support.open_session import Desk, open_desk
+
+SCRIPTS = Path(sysconfig.get_path("scripts"))
+SHAPES = """\
+class Square:
+    '''A shape 🙂.'''
+
+    def area(self) -> int:
+        return 1
+
+
+class Circle:
+    def area(self) -> int:
+        return 3
+"""
+MAIN = """\
+from shapes import Circle, Square
+
+text = "🙂🙂"; print("🙂", Square().area(), Circle().area())
+"""
+
+
+def code(action: str, **fields: object) -> Call:
+    return Call("code", {"action": action, **fields})
+
+
+async def offered(desk: Desk) -> bool:
+    """Wait until a server of the project runs."""
+    tools = cast("TurnTools", (await desk.session.resources.for_turn()).tools)
+    tools.edit_checks.touched((desk.folder / "main.py").resolve())
+    async with asyncio.timeout(30):
+        while not tools.edit_checks.know_symbols:
+            await asyncio.sleep(0.02)
+    return True
+
+
+@pytest.mark.skipif(not (SCRIPTS / "ty").exists(), reason="ty is not installed")
+async def test_a_language_server_answers_what_names_mean(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    asked = {
+        "definition": code("definition", path="main.py", symbol="area", line=3),
+        "method": code("references", path="shapes.py", symbol="Circle.area"),
+        "ambiguous": code("definition", path="shapes.py", symbol="int"),
+        "absent": code("hover", path="main.py", symbol="Triangle"),
+        "hover": code("hover", path="main.py", symbol="Square", line=3),
+        "outline": code("symbols", path="shapes.py"),
+        "project": code("symbols", symbol="Circ"),
+        "outside": code("symbols", path="/etc/passwd"),
+    }
+    path = f"{SCRIPTS}:/usr/bin:/bin"
+    config = 'mode = "full"\n'
+    async with open_desk(tmp_path, model_server, config=config, environ={"PATH": path}) as desk:
+        (desk.folder / "shapes.py").write_text(SHAPES)
+        (desk.folder / "main.py").write_text(MAIN, newline="\r\n")
+        assert await offered(desk)
+        model_server.add(*(answer(call) for call in asked.values()), answer("Done."))
+        await desk.say("Go.")
+        results = dict(zip(asked, desk.results(), strict=True))
+    assert results["definition"] == "shapes.py:4: def area(self) -> int:"
+    assert "shapes.py:9: def area(self) -> int:" in results["method"]
+    assert "main.py:3: " in results["method"]
+    assert (
+        "4: def area(self) -> int:\n9: def area(self) -> int:\n; give one of these"
+        in results["ambiguous"]
+    )
+    assert "give a name as it is written" in results["absent"]
+    assert "A shape 🙂." in results["hover"]
+    assert results["outline"].splitlines()[:2] == [
+        "shapes.py:1: class Square",
+        "  shapes.py:4: method area",
+    ]
+    assert "shapes.py:8: class Circle" in results["project"]
+
+
+async def test_it_is_not_offered_where_no_server_runs(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    async with open_desk(tmp_path, model_server) as desk:
+        model_server.add(answer("Done."))
+        await desk.say("Go.")
+        tools = (await desk.session.resources.for_turn()).tools
+        assert "code" not in {spec.name for spec in tools.toolset.specs()}
