@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 
+from acp_agent.content import printable_line
 from acp_agent.language_servers import wire
 from acp_agent.language_servers.client import LanguageClient, convert, settle
 from acp_agent.language_servers.documents import Document, Documents
@@ -19,6 +20,8 @@ _MOST_FILES = 5_000
 _MOST_PROBLEMS = 20_000  # of all files
 _MOST_IN_FILE = 300
 _LONGEST = 500  # characters of a message
+_NAME = 80  # characters of a code or source
+_LAST_LINE = 10**7  # of a file whose text is not known
 _QUIET = 0.06  # seconds without a further message after which a server has sent all it has
 _PATIENCE, _LEAST_PATIENCE = 5.0, 0.5  # seconds for a server that sends problems by itself
 _RETRIES = 3  # of a request that the server cancelled because a text changed
@@ -260,14 +263,14 @@ class Diagnostics:
         return tuple(
             Problem(
                 path=str(path),
-                line=max(0, one.range.start.line) + 1,
+                line=min(max(0, one.range.start.line), len(lines) - 1 if lines else _LAST_LINE) + 1,
                 column=column_of(lines, one.range.start, self._client.encoding)
                 if lines
                 else max(0, one.range.start.character) + 1,
                 severity=_SEVERITIES[one.severity],
                 message=one.message[:_LONGEST],
-                code="" if one.code is None else str(one.code),
-                source=one.source or self._name,
+                code="" if one.code is None else printable_line(str(one.code)[:_LONGEST], _NAME),
+                source=printable_line(one.source[:_LONGEST], _NAME) or self._name,
             )
             for one in found[:_MOST_IN_FILE]
             if one.severity in _SEVERITIES

@@ -119,7 +119,8 @@ class EditChecks:
         self._behind.update(check.server for check in ready if not check.files_done.is_set())
         left = began + _OTHERS_WAIT - time.monotonic()
         await _wait([check.all_done.wait() for check in ready], max(0.0, left))
-        return [*found, *self.late()]
+        # Those of the changed files first, or they drown in what a change causes elsewhere.
+        return sorted([*found, *self.late()], key=lambda one: Path(one.path) not in changes)
 
     def caught_up(self, server: LanguageServer) -> None:
         """Wait again for a server that was slow."""
@@ -130,11 +131,11 @@ class EditChecks:
         self._others[server] = self._servers.spawn(work)
 
     def late(self) -> Sequence[Problem]:
-        """Return the new problems that were not reported yet. Never waits."""
+        """Return the new problems that were not reported yet, by file and line. Never waits."""
         found: list[Problem] = []
         for server, known in self._known.items():
             found += self._compare(server, known)
-        return list(dict.fromkeys(found))
+        return sorted(dict.fromkeys(found), key=lambda one: (one.path, one.line))
 
     def _compare(self, server: LanguageServer, known: _Known) -> list[Problem]:
         """Return what a server knows now and did not at the last report, which this is."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -20,7 +21,7 @@ def split_lines(text: str) -> list[str]:
 
 
 def path_of(uri: str) -> Path | None:
-    """Return the path of a `file:` address; None for any other."""
+    """Return the path of a `file:` address, without `..`; None for any other."""
     try:
         parts = urlsplit(uri)
         path = unquote(parts.path, errors="strict")
@@ -28,7 +29,7 @@ def path_of(uri: str) -> Path | None:
         return None
     if parts.scheme != "file" or not path.startswith("/") or "\0" in path:
         return None
-    return Path(path)
+    return Path(os.path.normpath(path))
 
 
 def to_position(lines: list[str], line: int, column: int, encoding: str) -> Position:

@@ -37,10 +37,10 @@ def describe_problems(problems: Sequence[Problem], root: Path) -> str:
     """Return problems as lines for the model and the user, errors first; "" where there are none.
 
     Args:
-        problems: the problems, in any order.
+        problems: the problems, those of the most important files first.
         root: the folder that paths are shown from.
     """
-    ordered = sorted(problems, key=lambda one: (one.severity != "error", one.path, one.line))
+    ordered = sorted(problems, key=lambda one: one.severity != "error")
     rows = [_row(problem, root) for problem in ordered[:_MOST_SHOWN]]
     left = len(ordered) - len(rows)
     if left:

@@ -28,6 +28,7 @@ _TERM_GRACE = 0.3  # seconds between asking its group to end and ending it
 _LOGGED_LINES = 50  # of what it writes to stderr
 _LONGEST_LINE = 300  # characters
 _PIECE = 64 * 1024
+_PAUSE = 0.02  # seconds between pieces of one that writes much, so that nothing else starves
 
 _log = logging.getLogger(__name__)
 
@@ -85,9 +86,12 @@ class ServerProcess:
             posix.end_group(self.group, at_once=False)
             await self.exited(_TERM_GRACE)
         posix.end_group(self.group, at_once=True)
-        await end_process(self._process)
-        self._stderr.cancel()
+        # A child that left the group may hold the pipes open, and others may still read them.
         await asyncio.to_thread(end_marked, self._mark)
+        self._stderr.cancel()
+        self.transport.close()
+        await asyncio.wait([self._stderr])
+        await end_process(self._process)
         self._watch.remove_group(self.group)
 
     async def _log_stderr(self) -> None:
@@ -99,7 +103,10 @@ class ServerProcess:
                 _log.info("%s: %s", self._label, printable_line(line, _LONGEST_LINE))
             count += len(lines)
             if lines:
-                self.last_words = printable_line(lines[-1], _LONGEST_LINE) or self.last_words
+                last = lines[-1][-4 * _LONGEST_LINE :]
+                self.last_words = printable_line(last, _LONGEST_LINE) or self.last_words
+            if count > _LOGGED_LINES or len(piece) == _PIECE:
+                await asyncio.sleep(_PAUSE)
 
 
 async def start_server(

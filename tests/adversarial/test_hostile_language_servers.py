@@ -1,0 +1,129 @@
+"""Language servers that lie, flood, hang and die: no edit waits, others still report."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tomllib
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from acp_agent.language_servers.service import LanguageServers
+from acp_agent.session.turns.parts import TurnTools
+from tests.support.model_server import Call, ModelServer, answer
+from tests.support.open_session import SECRET, Desk, is_alive, open_desk
+from tests.support.process_memory import resident_memory
+from tests.support.waiting import until
+
+SUPPORT = Path(__file__).parents[1] / "support"
+TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
+MOST_SECONDS = 6.0  # for a turn with two edits, on a busy machine
+LONGEST_GAP = 0.5  # seconds in which the event loop did nothing else
+MOST_MEMORY = 200 * 1024**2
+
+
+def configuration(tmp_path: Path, habits: Iterable[str]) -> str:
+    """The configuration of a good server and odd ones for the same files, named by their habits."""
+    pids = f"pid={tmp_path / 'pids'}"
+    commands = {"good": [str(SUPPORT / "language_server.py"), pids]}
+    odd = [str(SUPPORT / "odd_language_server.py"), pids, f"outside={tmp_path / 'outside' / 'b'}"]
+    commands |= {habit: [*odd, f"secret={SECRET}", f"odd={habit}"] for habit in habits}
+    tables = [
+        f"[language_servers.{name}]\n"
+        f"command = {[sys.executable, *command]!r}\nextensions = ['.txt']\n"
+        for name, command in commands.items()
+    ]
+    return 'mode = "full"\n' + "".join(tables)
+
+
+async def session_servers(desk: Desk) -> LanguageServers:
+    """The language servers of a session, with `a.txt` shown to them."""
+    tools = cast("TurnTools", (await desk.session.resources.for_turn()).tools)
+    tools.edit_checks.touched((desk.folder / "a.txt").resolve())
+    await until(lambda: tools.edit_checks.servers is not None)
+    assert tools.edit_checks.servers is not None
+    return tools.edit_checks.servers
+
+
+def has_checked(found: LanguageServers, name: str, path: Path) -> bool:
+    """Whether a server knows the problems of a file."""
+    for server in found._pool.servers(found.files.roots):
+        if server.spec.name == name and server.running is not None:
+            document = server.running.documents.get(path)
+            return document is not None and document.checked is not None
+    return False
+
+
+@asynccontextmanager
+async def heartbeat() -> AsyncIterator[list[float]]:
+    """Measure the longest time in which the event loop did nothing else."""
+    loop = asyncio.get_running_loop()
+    longest = [0.0]
+
+    async def beat() -> None:
+        last = loop.time()
+        while True:
+            await asyncio.sleep(0.01)
+            longest[0] = max(longest[0], loop.time() - last)
+            last = loop.time()
+
+    task = asyncio.create_task(beat())
+    try:
+        yield longest
+    finally:
+        task.cancel()
+
+
+@pytest.mark.parametrize("row", TABLE)
+async def test_odd_servers_hold_up_nothing_and_leave_nothing(
+    tmp_path: Path, model_server: ModelServer, row: str
+) -> None:
+    habits: list[str] = TABLE[row]["habits"]
+    reporting: list[str] = TABLE[row].get("report", [])
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    loop = asyncio.get_running_loop()
+    before = resident_memory(os.getpid())
+    async with open_desk(tmp_path, model_server, config=configuration(tmp_path, habits)) as desk:
+        path = (desk.folder / "a.txt").resolve()
+        path.write_text("one\ntwo\n")
+        found = await session_servers(desk)
+        waited_for = ["good", *reporting, *TABLE[row].get("begin", [])]
+        await until(lambda: all(has_checked(found, name, path) for name in waited_for))
+        model_server.add(
+            answer(Call("edit", {"path": "a.txt", "old": "one", "new": "new BAD"})),
+            answer(Call("edit", {"path": "a.txt", "old": "two", "new": "next BAD"})),
+            answer("Done."),
+        )
+        async with heartbeat() as gap:
+            began = loop.time()
+            await desk.say("Go.")
+            took = loop.time() - began
+        grown = resident_memory(os.getpid()) - before
+        seen = [*desk.results(), *desk.words()]
+        assert path.read_text() == "new BAD\nnext BAD\n"
+        assert any("a.txt:1:5: error: new is bad [good bad]" in text for text in seen), seen
+        assert any("a.txt:2:6: error: next is bad [good bad]" in text for text in seen), seen
+        if "report" in TABLE[row]:
+            assert [one for one in habits if any(f"[{one}" in text for text in seen)] == reporting
+        for text in TABLE[row].get("shown", ()):
+            assert any(text in one for one in seen), seen
+        for one in seen:
+            assert SECRET not in one
+            assert len(one) < 6000
+            assert all(part.isprintable() for part in one.replace("\t", " ").split("\n")), one
+            assert "it is outside" not in one
+        assert took < MOST_SECONDS
+        assert gap[0] < LONGEST_GAP
+        assert grown < MOST_MEMORY
+        assert not list(outside.iterdir())
+        began = loop.time()
+    assert loop.time() - began < MOST_SECONDS
+    pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    assert len(pids) > len(habits)
+    assert not [pid for pid in pids if is_alive(pid)]
