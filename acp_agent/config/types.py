@@ -303,6 +303,18 @@ class LanguageServerConfig(_Table, frozen=True, kw_only=True):
     ] = field(default_factory=dict)
 
 
+class WebSearchConfig(_Table, frozen=True, kw_only=True):
+    """Searching the web."""
+
+    service: Annotated[
+        Literal["auto", "off", "brave", "searxng", "tavily"],
+        Meta(description="The service that is asked. auto: the one that has an address or a key."),
+    ] = "auto"
+    base_url: Annotated[
+        HttpAddress | None, Meta(description="Where a SearXNG answers, or another address of it.")
+    ] = None
+
+
 class LogConfig(_Table, frozen=True, kw_only=True):
     """The log file."""
 
@@ -374,4 +386,5 @@ class Config(_Table, frozen=True, kw_only=True):
     language_servers: Annotated[
         dict[str, LanguageServerConfig], Meta(description="Keyed by name.")
     ] = field(default_factory=dict)
+    web_search: WebSearchConfig = WebSearchConfig()
     log: LogConfig = LogConfig()

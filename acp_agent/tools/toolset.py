@@ -32,6 +32,7 @@ from acp_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from acp_agent.tools.calls.foreign_calls import ForeignCall
+    from acp_agent.workspace.search_services import SearchService
 
 _ERRORS_SHOWN = 5
 _IMPLIED = frozenset({"title", "default", "additionalProperties"})  # of a schema
@@ -224,14 +225,16 @@ def core_tools(
     workspace: Workspace,
     *,
     command_timeout: float = 60.0,
+    search_service: SearchService | None = None,
 ) -> Toolset:
     """The tools that every session has, for its workspace.
 
     Args:
         workspace: what they may touch.
         command_timeout: how long a command may run where its call says nothing.
+        search_service: what searches the web, where there is one.
     """
-    return Toolset(
+    tools = Toolset(
         (
             ReadTool(workspace),
             WriteTool(workspace),
@@ -247,6 +250,11 @@ def core_tools(
             ApplyPatchTool(workspace),
         )
     )
+    if search_service is None:
+        return tools
+    from acp_agent.tools.web_search import WebSearchTool  # noqa: PLC0415 - where there is a service
+
+    return tools.with_tools([WebSearchTool(workspace, search_service)])
 
 
 def _for_workspace(tool: AnyTool, workspace: Workspace) -> AnyTool:

@@ -292,6 +292,7 @@ TOOL_ALIASES: Mapping[str, str] = {
     "Task": "task",
     "TodoWrite": "todo",
     "WebFetch": "web_fetch",
+    "WebSearch": "web_search",
     "Write": "write",
 }
 _COMMA = re.compile(r",(?![^(]*\))")  # not between brackets: Bash(git add, git commit)

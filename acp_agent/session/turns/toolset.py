@@ -17,6 +17,7 @@ from acp_agent.workspace.files import WorkspaceFiles
 from acp_agent.workspace.network import GuardedNetwork
 from acp_agent.workspace.processes import EditorTerminals, LocalProcesses
 from acp_agent.workspace.scrub import scrub
+from acp_agent.workspace.search_services import chosen_service
 from acp_agent.workspace.workspace import Workspace
 
 
@@ -78,6 +79,7 @@ def build_tools(
         toolset=core_tools(
             workspace,
             command_timeout=config.limits.command_timeout,
+            search_service=chosen_service(config.web_search, environ),
         ),
     )
 

@@ -1,0 +1,188 @@
+"""Services that search the web: which one is set up, and how each is asked.
+
+Sources: https://docs.searxng.org/dev/search_api.html,
+https://api-dashboard.search.brave.com/app/documentation/web-search/get-started,
+https://docs.tavily.com/documentation/api-reference/endpoint/search
+"""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlencode, urlsplit
+
+from msgspec import Struct
+
+from acp_agent.config.certificates import tls_verification
+from acp_agent.config.loopback import no_proxy_mounts
+from acp_agent.content import JsonObject
+from acp_agent.errors import WorkspaceError
+from acp_agent.workspace.threads import in_daemon_thread
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from acp_agent.config.types import WebSearchConfig
+
+MOST_RESULTS = 10
+_MOST_BYTES = 2_000_000  # of an answer
+_TITLE = 200  # characters
+_TEXT = 500
+Service = Literal["searxng", "brave", "tavily"]
+
+
+class FoundPage(Struct, frozen=True):
+    """A page that was found."""
+
+    title: str
+    url: str
+    text: str
+
+
+class SearchService(Struct, frozen=True):
+    """A service that is set up. `base_url` has no slash at its end."""
+
+    kind: Service
+    base_url: str
+    key: str = ""
+
+    def __repr__(self) -> str:
+        return f"SearchService({self.kind!r}, {self.base_url!r})"  # without its key
+
+    def address(self, query: str) -> str:
+        """What is requested; for a service that is sent the query apart, without it."""
+        if self.kind == "tavily":
+            return f"{self.base_url}/search"
+        if self.kind == "brave":
+            asked = {"q": query, "count": MOST_RESULTS, "text_decorations": "false"}
+            return f"{self.base_url}/res/v1/web/search?{urlencode(asked)}"
+        return f"{self.base_url}/search?{urlencode({'q': query, 'format': 'json'})}"
+
+    async def search(self, query: str, *, timeout: float) -> list[FoundPage]:
+        """Ask for pages, the best first; `timeout` in seconds for all of it.
+
+        Raises:
+            WorkspaceError: no answer that can be used.
+            ConfigError: the certificates to verify the service with cannot be used.
+        """
+        # An HTTP client takes a tenth of a second to import; a session may never search.
+        await in_daemon_thread(_load)
+        import httpx2  # noqa: PLC0415 - loaded late, as said
+
+        host = urlsplit(self.base_url).netloc
+        try:
+            async with asyncio.timeout(timeout):
+                body = await self._request(query, host)
+        except TimeoutError:
+            raise WorkspaceError(
+                f"no answer from the search service {host} within {timeout:g} s"
+            ) from None
+        except httpx2.HTTPError as error:
+            reason = " ".join(str(error).split())[:200] or type(error).__name__
+            raise WorkspaceError(f"cannot reach the search service {host}: {reason}") from None
+        return _read(body, self.kind, host)
+
+    async def _request(self, query: str, host: str) -> bytes:
+        import httpx2  # noqa: PLC0415 - loaded late, as in `search`
+
+        headers = {"Accept": "application/json"}
+        if self.kind == "brave":
+            headers["X-Subscription-Token"] = self.key
+        elif self.kind == "tavily":
+            headers["Authorization"] = f"Bearer {self.key}"
+        url = self.address(query)
+        posted = {"query": query, "max_results": MOST_RESULTS} if self.kind == "tavily" else None
+        async with (
+            httpx2.AsyncClient(
+                verify=tls_verification(url), mounts=no_proxy_mounts(url), timeout=None
+            ) as client,
+            client.stream(
+                "POST" if posted else "GET", url, json=posted, headers=headers
+            ) as response,
+        ):
+            if response.status_code != 200:
+                raise WorkspaceError(
+                    f"the search service {host} answered with HTTP {response.status_code}",
+                    advice=_advice(self.kind, response),
+                )
+            body = bytearray()
+            async for piece in response.aiter_bytes():
+                body += piece
+                if len(body) > _MOST_BYTES:
+                    raise WorkspaceError(f"the answer of the search service {host} is too long")
+        return bytes(body)
+
+
+_ADDRESSES: Mapping[Service, str] = {
+    "brave": "https://api.search.brave.com",
+    "tavily": "https://api.tavily.com",
+}
+# Their names end so that commands do not get them and outputs are cleaned of them.
+_KEYS: Mapping[Service, tuple[str, ...]] = {
+    "brave": ("BRAVE_API_KEY", "BRAVE_SEARCH_API_KEY"),
+    "tavily": ("TAVILY_API_KEY",),
+}
+
+
+def chosen_service(config: WebSearchConfig, environ: Mapping[str, str]) -> SearchService | None:
+    """The service that is to be asked, or None where none is set up or searching is off."""
+    wanted: tuple[Service, ...]
+    match config.service:
+        case "off":
+            return None
+        case "auto":
+            wanted = ("searxng",) if config.base_url else ("searxng", "brave", "tavily")
+        case named:
+            wanted = (named,)
+    for kind in wanted:
+        address = config.base_url or _ADDRESSES.get(kind) or environ.get("SEARXNG_URL", "").strip()
+        key = next(
+            (key for name in _KEYS.get(kind, ()) if (key := environ.get(name, "").strip())), ""
+        )
+        usable = key.isascii() and key.isprintable() and (key or kind not in _KEYS)
+        if usable and address.startswith(("http://", "https://")):
+            return SearchService(kind, address.rstrip("/"), key)
+    return None
+
+
+def _load() -> None:
+    import httpx2  # noqa: F401, PLC0415 - loaded late, as in `search`
+
+
+def _advice(kind: Service, response: httpx2.Response) -> str:
+    if kind == "searxng" and response.status_code == 403:
+        return "tell the user that its settings must list json under search.formats"
+    if response.status_code in {401, 403}:
+        return "tell the user that the service refuses the key"
+    return "go on without a search, or try once more later"
+
+
+def _read(body: bytes, kind: Service, host: str) -> list[FoundPage]:
+    """The results of an answer; those without a web address are left out."""
+    try:
+        answer = json.loads(body)
+        if kind == "brave":  # which leaves `web` out where nothing was found
+            answer = answer.get("web") or {"results": []}
+        results = answer["results"]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        results = None
+    if not isinstance(results, list):
+        raise WorkspaceError(f"the search service {host} gave no list of results")
+    pages = [_page(one) for one in results if isinstance(one, dict)]
+    return [page for page in pages if page.url.startswith(("http://", "https://"))][:MOST_RESULTS]
+
+
+def _page(result: JsonObject) -> FoundPage:
+    text = result.get("content") or result.get("description")
+    return FoundPage(
+        _line(result.get("title"), _TITLE), _line(result.get("url"), 2_000), _line(text, _TEXT)
+    )
+
+
+def _line(value: object, limit: int) -> str:
+    """A text as one line without entities, cut off at a limit."""
+    line = " ".join(html.unescape(value).split()) if isinstance(value, str) else ""
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
