@@ -46,7 +46,8 @@ class OddServer(Server):
         super().send({"id": number, "method": method, "params": params})
 
     def answer(self, method: str, params: dict[str, Any]) -> object:
-        if method == "shutdown" and self.habit == "never_leaves":
+        # The whole word is a command as well, and no test that starts a program may have one.
+        if method.startswith("shut") and self.habit == "never_leaves":
             time.sleep(600)
         if method == "initialize" and self.habit in HANDSHAKES:
             self.root = params["rootUri"]
