@@ -24,8 +24,9 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m compileall -q acp_agent protocol
 	touch $@
 
+# Three at a time on two cores, because tests wait for a third of their time.
 test: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 	@echo "All tests passed. Next: 'make run' shows the agent at work, README.md has your editor's settings."
 
 # A turn with a real model, and text recognised in pictures, offline: 127 MB and 370 MB to install, a
