@@ -8,6 +8,7 @@ from benchmarks import (
     checkpoints,
     context,
     dialects,
+    first_prompt,
     journal,
     languageservers,
     memory,
@@ -24,6 +25,7 @@ from benchmarks.table import Row, show
 
 ALL = {
     "startup": startup.rows,
+    "first_prompt": first_prompt.rows,
     "streaming": streaming.rows,
     "memory": memory.rows,
     "sessions": sessions.rows,

@@ -223,7 +223,13 @@ class Handlers(ABC):
 
     def _start(self, session: Session, servers: Sequence[ServerConfig]) -> None:
         """Start what must follow the response."""
-        session.opened(servers)
+        connection = self.client.connection
+        tree = f"acp_agent.server.v{self.version}.session_tree"
+        session.opened(
+            servers,
+            ("acp_agent.server.prompts", "acp_agent.server.session_requests", tree),
+            lambda: connection.answering > 0,
+        )
 
     # -- other requests --------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -99,17 +99,24 @@ class Session:
         if had_terminals or self.client.terminals(self.id) is not None:
             self.resources.rebuild_tools()  # for the next turn, with its terminals
 
-    def opened(self, mcp_servers: Sequence[ServerConfig]) -> None:
-        """Connect the MCP servers and warm up, once the client knows the session.
+    def opened(
+        self,
+        mcp_servers: Sequence[ServerConfig],
+        modules: Sequence[str] = (),
+        busy: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Connect the MCP servers and prepare the first prompt, once the client knows the session.
 
         Args:
             mcp_servers: the servers that the client named; those of an earlier opening end.
+            modules: what the client's connection imports for a prompt.
+            busy: whether it is answering a request.
         """
         self.core.drop_history()  # nobody is going to replay it any more
         self.extensions.use_servers(mcp_servers)
         if self.extensions.definitions.there:
             self.core.background.spawn(self.extensions.definitions.load())
-        self.core.background.spawn(self.resources.warm_up())
+        self.core.background.spawn(self.resources.prepare(modules, busy))
 
     # -- while it is open ----------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,7 @@ from acp_agent.session.settings import Settings
 if TYPE_CHECKING:  # what is first needed when a prompt runs must not be imported before
     from acp_agent.agent.loop_detection import LoopDetector
 
+_STEP = 500  # events, which take half a millisecond
 
 # What `SessionState` looks at by itself; a session has thousands of other events.
 _FOLDED = frozenset(
@@ -116,6 +118,13 @@ class SessionState:
         """Apply to the context and the loop guard what `restore` left for later."""
         events, self._ahead = self._ahead, ()
         self._feed(events)
+
+    async def catch_up_in_steps(self) -> None:
+        """Do the same while the event loop does other work."""
+        while self._ahead:
+            events, self._ahead = self._ahead[:_STEP], self._ahead[_STEP:]
+            self._feed(events)
+            await asyncio.sleep(0)
 
     @property
     def context(self) -> Context:

@@ -96,6 +96,11 @@ class Connection:
         """Bytes that wait for the peer to read."""
         return self._outbox.queued
 
+    @property
+    def answering(self) -> int:
+        """How many requests of the peer are being answered. Any thread may ask."""
+        return self._calls.count
+
     def serve(self, surface: Surface) -> None:
         """Answer by `surface` from now on; called in `admit`, from the admitted message on.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import msgspec
 import pytest
@@ -18,8 +19,8 @@ from acp_agent.events import (
     TurnStarted,
 )
 from acp_agent.permissions.access import Gate
+from acp_agent.session import preload as preload_module
 from acp_agent.session.manager import SessionManager
-from acp_agent.session.turns import resources as resources_module
 from acp_agent.session.turns.plan import RunOptions
 from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.open_session import Desk, never_answers
@@ -131,9 +132,8 @@ async def test_the_lease_is_held_until_the_session_is_closed(desk: Desk) -> None
 
 
 async def test_what_is_prepared_in_the_background_ends_with_the_session_and_never_raises(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(resources_module, "WARM_UP_SECONDS", 0.0)
     begun = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -152,13 +152,16 @@ async def test_what_is_prepared_in_the_background_ends_with_the_session_and_neve
     assert "broke" in caplog.text
 
 
-async def test_closing_does_not_wait_for_what_would_be_prepared_later(
+async def test_closing_does_not_wait_for_what_is_being_imported(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resources_module, "WARM_UP_SECONDS", 600)
-    desk.session.opened([])
+    imported = threading.Event()
+    monkeypatch.setattr(preload_module, "import_module", lambda _: imported.wait(20))
+    desk.session.opened([], ["slow"])
     async with asyncio.timeout(20):
         await desk.session.close()
+    assert not imported.is_set()
+    imported.set()
     assert not desk.session.core.background
 
 

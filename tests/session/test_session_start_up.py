@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from acp_agent.session import start_up
-from acp_agent.session.turns import resources as resources_module
 from tests.support.agent_process import environment
 from tests.support.open_session import Desk
 
@@ -22,6 +21,8 @@ USUAL = gc.get_threshold()
 AGENT = """
 import gc, os
 from acp_agent.cli.serve import serve
+from acp_agent.session import start_up
+start_up.is_over = lambda: None
 gc.callbacks.append(lambda phase, info: os.write(2, b"The collector looked. "))
 serve(["--model", "demo/demo"])
 """
@@ -85,10 +86,7 @@ async def test_start_up_is_over_when_the_first_session_is_closed_before_it_was_r
     assert gc.get_threshold() == USUAL
 
 
-async def test_start_up_is_over_when_the_first_prompt_could_run(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(resources_module, "WARM_UP_SECONDS", 0.0)
+async def test_start_up_is_over_when_the_first_prompt_could_run(desk: Desk) -> None:
     start_up.begins()
     assert gc.get_threshold() != USUAL
     desk.session.opened([])

@@ -27,7 +27,6 @@ from acp_agent.events import (
 from acp_agent.ids import CallId, MessageId, TurnId
 from acp_agent.session.manager import SessionManager
 from acp_agent.session.state import SessionState
-from acp_agent.session.turns import resources as resources_module
 from tests.support.model_server import ModelServer, answer
 from tests.support.open_session import Desk
 
@@ -98,12 +97,11 @@ def test_what_happens_after_a_restored_journal_comes_behind_it(desk: Desk, *, lo
 
 
 async def test_what_turns_need_is_there_before_the_first_prompt_of_a_session_opened_again(
-    desk: Desk, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, model_server: ModelServer
 ) -> None:
     model_server.add(answer("Hello."))
     await desk.say("Hi")
     await desk.session.close()
-    monkeypatch.setattr(resources_module, "WARM_UP_SECONDS", 0.0)
     session = await SessionManager(desk.services).open(desk.session.id, str(desk.folder), [])
     assert session.core.state._context.messages == []
     session.opened([])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from acp_agent.session import start_up
 from acp_agent.session.children.running import RunningChildren
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extensions import Extensions
+from acp_agent.session.preload import Preload
 
 if TYPE_CHECKING:  # first needed when a prompt runs
     from acp_agent.permissions.access import Access
@@ -26,9 +27,19 @@ if TYPE_CHECKING:  # first needed when a prompt runs
     from acp_agent.tools.base import AnyTool
     from acp_agent.workspace.background_commands import BackgroundCommands
 
-# What a prompt needs is imported this long after the session was opened: not while the client
-# still starts up, and before most people have written their first prompt.
-WARM_UP_SECONDS = 2.0
+# What the first prompt of a process imports; a test compares it with a prompt. What is small or in
+# nobody else's way comes first, and then what takes longest.
+_PROMPT_MODULES = (
+    "acp_agent.session.turns.plan",
+    "acp_agent.session.turns.environment",
+    "acp_agent.session.turns.system_prompt",
+    "acp_agent.agent.system_prompt",
+    "acp_agent.workspace.instructions.files",
+    "acp_agent.agent.loop_detection",
+    "acp_agent.session.turns.budget",
+    "acp_agent.agent.turn",
+    "acp_agent.session.turns.parts",
+)
 
 
 class LazyTools:
@@ -145,7 +156,7 @@ class SessionResources:
         self._extensions = extensions
         self._children = children
         self._checkpoints: Checkpoints | None = None
-        self._warm = False
+        self._preload: tuple[Preload, asyncio.Task[None]] | None = None
         self._tools = LazyTools(core)
 
     async def for_turn(self, options: RunOptions | None = None) -> TurnResources:
@@ -156,6 +167,11 @@ class SessionResources:
         Args:
             options: what a skill wants the turn to be run with; None: what the user chose.
         """
+        if self._preload is not None:
+            # To import here what its thread is importing would block the event loop.
+            preload, loading = self._preload
+            preload.hurry()
+            await asyncio.wait([loading])
         own = await self._tools.get()
 
         from acp_agent.session.turns.parts import (  # noqa: PLC0415 - for prompts only
@@ -260,17 +276,24 @@ class SessionResources:
             return made
         return await asyncio.to_thread(services.models.driver, model)
 
-    async def warm_up(self) -> None:
-        """Load what the first prompt will need, once, while nobody waits for it."""
-        if self._warm:
+    async def prepare(self, modules: Sequence[str], busy: Callable[[], bool]) -> None:
+        """Load and start what the first prompt needs, once, while nobody waits for it.
+
+        Args:
+            modules: further modules that a prompt imports.
+            busy: whether a request is being answered; what is loaded gives way to it.
+        """
+        if self._preload is not None:
             return
-        self._warm = True
         try:
-            await asyncio.sleep(WARM_UP_SECONDS)
-            self._core.state.catch_up()
-            await self._tools.get()
+            preload = Preload(modules, _PROMPT_MODULES, busy)
+            loading = asyncio.create_task(preload.run())
+            self._preload = preload, loading
+            await loading
             if self._core.state.system_prompt_is_due:
                 self.environment.start()
+            await self._core.state.catch_up_in_steps()
+            await self._tools.get()
             await self.driver(self._core.settings.model)
         finally:
             start_up.is_over()

@@ -1,0 +1,73 @@
+"""Imports modules in a thread while the process answers requests."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+from acp_agent.workspace.threads import in_daemon_thread
+
+_PAUSE = 0.005  # seconds for which an import waits at most: a request may wait for it in turn
+_STEP = 0.0005  # seconds
+_SHORT_INTERVAL = 0.0005  # seconds
+_USUAL_INTERVAL = sys.getswitchinterval()
+
+
+class Preload(MetaPathFinder):
+    """Imports modules in a thread, which waits before each of them while requests are answered.
+
+    Python's threads compute in turns of 5 ms (`sys.setswitchinterval`), and to answer a request
+    takes the event loop several turns, because it waits for the journal's thread. So the turns are
+    made shorter, and the import pauses: the imports of imports, too, which this finder sees.
+
+    Args:
+        first: modules that other requests may import as well, so that nothing pauses there.
+        modules: the others.
+        busy: whether a request is being answered; called in the thread.
+    """
+
+    def __init__(
+        self, first: Sequence[str], modules: Sequence[str], busy: Callable[[], bool]
+    ) -> None:
+        self._first = first
+        self._modules = modules
+        self._busy = busy
+        self._thread: int | None = None
+
+    async def run(self) -> None:
+        """Import the modules. A cancelled call leaves the thread at it."""
+        sys.meta_path.insert(0, self)
+        sys.setswitchinterval(_SHORT_INTERVAL)
+        try:
+            await in_daemon_thread(self._import, name="preload")
+        finally:
+            sys.setswitchinterval(_USUAL_INTERVAL)
+            sys.meta_path.remove(self)
+
+    def hurry(self) -> None:
+        """Pause no more: a prompt waits for the modules."""
+        self._busy = lambda: False
+
+    def _import(self) -> None:
+        for module in self._first:
+            import_module(module)
+        self._thread = threading.get_ident()
+        for module in self._modules:
+            import_module(module)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Find nothing, after a pause in the thread's imports."""
+        del fullname, path, target
+        if threading.get_ident() == self._thread:
+            deadline = time.monotonic() + _PAUSE
+            while self._busy() and time.monotonic() < deadline:
+                time.sleep(_STEP)
+        return None

@@ -1,0 +1,106 @@
+"""What a first prompt needs is imported before it comes, and gives way to requests."""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from acp_agent.session.preload import Preload
+from tests.support.agent_process import AgentProcess
+from tests.support.model_server import ModelServer, answer
+from tests.support.waiting import until
+
+# The agent, with a line on stderr for every module that is imported once the preparation is over.
+AGENT = """
+import sys
+from acp_agent.cli.serve import serve
+from acp_agent.session import start_up
+
+class Report:
+    def find_spec(self, name, path, target=None):
+        print("imports", name, file=sys.stderr, flush=True)
+
+over = start_up.is_over
+
+def is_over():
+    over()
+    sys.meta_path.insert(0, Report())
+    print("ready", file=sys.stderr, flush=True)
+
+start_up.is_over = is_over
+serve(["--model", "openai/gpt-5"])
+"""
+
+
+@pytest.fixture
+def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Modules that nobody imported yet; the first imports the second."""
+    names = ["preloaded_outer", "preloaded_inner", "preloaded_last"]
+    (tmp_path / f"{names[0]}.py").write_text(f"import {names[1]}\n")
+    for name in names[1:]:
+        (tmp_path / f"{name}.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield names
+    for name in names:
+        sys.modules.pop(name, None)
+
+
+async def test_an_import_waits_while_a_request_is_answered_also_before_the_imports_of_imports(
+    modules: list[str],
+) -> None:
+    asked: list[list[bool]] = []
+
+    def busy() -> bool:
+        there = [name in sys.modules for name in modules]
+        known = there in asked
+        asked.append(there)
+        return not known
+
+    await Preload([], [modules[0], modules[2]], busy).run()
+    assert all(name in sys.modules for name in modules)
+    steps = ([False] * 3, [True, False, False], [True, True, False])
+    assert asked == [step for step in steps for _ in range(2)]
+
+
+async def test_a_request_that_takes_long_delays_the_imports_and_does_not_prevent_them(
+    modules: list[str],
+) -> None:
+    await Preload([modules[0]], modules, lambda: True).run()
+    assert all(name in sys.modules for name in modules)
+
+
+async def test_nothing_pauses_any_more_when_a_prompt_waits(modules: list[str]) -> None:
+    asked = threading.Event()
+
+    def busy() -> bool:
+        asked.set()
+        return True
+
+    preload = Preload([], modules, busy)
+    preload.hurry()
+    await preload.run()
+    assert not asked.is_set()
+    assert all(name in sys.modules for name in modules)
+    assert preload not in sys.meta_path
+
+
+async def test_the_first_prompt_imports_nothing_more(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    model_server.add(answer("Hello."))
+    agent = await AgentProcess.start(
+        home=tmp_path / "home",
+        environ=model_server.environ("openai"),
+        command=[sys.executable, "-c", AGENT],
+    )
+    async with agent:
+        await agent.initialize()
+        session = await agent.new_session(tmp_path)
+        await until(lambda: b"ready" in agent.stderr)
+        await agent.prompt(session, "Hi")
+    assert not re.findall(r"imports (?:acp_agent|protocol).*", agent.stderr.decode())
