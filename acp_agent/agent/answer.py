@@ -31,12 +31,15 @@ from acp_agent.ids import MessageId, new_call_id, new_message_id
 from acp_agent.models.base import (
     CallCut,
     CallDone,
+    Cited,
     Failed,
     FellBack,
     Finished,
     ModelInfo,
     ModelRequest,
     Retrying,
+    SearchEnded,
+    SearchStarted,
     StreamEvent,
     TextDelta,
     ThoughtDelta,
@@ -46,9 +49,11 @@ from acp_agent.models.base import (
 )
 from acp_agent.models.dialects.written_calls import WrittenCalls
 from acp_agent.models.retries import RetryPolicy, stream_with_fallback
+from acp_agent.tools.spec import ToolSpec
 from acp_agent.workspace.scrub import scrub
 
-if TYPE_CHECKING:  # the forms of calls in a text
+if TYPE_CHECKING:  # rarely needed
+    from acp_agent.agent.provider_search import AnswerSearches
     from acp_agent.models.dialects.form import Tools
 
 
@@ -79,6 +84,7 @@ class _AnswerEvents:
         self.visible = False
         self.cut: CallCut | None = None
         self._calls_done: list[CallDone] = []
+        self._searches: AnswerSearches | None = None
         self.finished: Finished | None = None
         self.failed: Failed | None = None
         self._usage = Usage()  # of the current attempt, as far as the provider has reported it
@@ -112,6 +118,8 @@ class _AnswerEvents:
                     self._calls_done.append(item)
                 case CallCut():
                     self.cut = item
+                case SearchStarted() | SearchEnded() | Cited():
+                    events += self._search(item)
                 case Retrying():
                     events.extend(self._retry(item))
                 case FellBack():
@@ -128,6 +136,13 @@ class _AnswerEvents:
                     pass
         return events
 
+    def _search(self, item: SearchStarted | SearchEnded | Cited) -> list[AnyEvent]:
+        if self._searches is None:
+            from acp_agent.agent.provider_search import AnswerSearches  # noqa: PLC0415 - rarely needed
+
+            self._searches = AnswerSearches(self._turn.journal.secrets)
+        return self._searches.show(item, self.message, self.model.provider)
+
     def cut_off(self, *, discarded: bool = False) -> list[AnyEvent]:
         """Return the end of an answer that was cut off, with its usage."""
         usage, self._usage = self._usage, Usage()
@@ -139,7 +154,11 @@ class _AnswerEvents:
             complete=False,
             discarded=discarded,
         )
-        return [cut, side_request_usage(self._turn, self.model, usage)] if usage else [cut]
+        ends: list[AnyEvent] = [cut]
+        if self._searches is not None:
+            ends = [*self._searches.cut_off(), cut]
+            self._searches = None
+        return [*ends, side_request_usage(self._turn, self.model, usage)] if usage else ends
 
     def stopped(self) -> list[AnyEvent]:
         """Return the events that are missing when the turn is cancelled now."""
@@ -215,6 +234,9 @@ class _AnswerEvents:
                     cost=turn.budget.charge(self.model, usage),
                 )
             )
+        if self._searches is not None:
+            events = [*self._searches.cut_off(), *events]
+            events += self._searches.sources(turn.user.translate("Sources:"))
         return events
 
 
@@ -289,6 +311,15 @@ def _known_tools(turn: TurnResources) -> Tools:
     return Tools(toolset.specs(), knows)
 
 
+def _offered_tools(turn: TurnResources, model: ModelInfo) -> tuple[Sequence[ToolSpec], bool]:
+    """Return the tools of a request, and whether the provider may search the web beside them."""
+    if turn.models.web_search(model) is None:
+        return turn.tools.toolset.specs(), False
+    from acp_agent.agent.provider_search import offered_tools  # noqa: PLC0415 - not every provider
+
+    return offered_tools(turn, model)
+
+
 async def _check_budget(turn: TurnResources) -> None:
     """Check the budgets before one more attempt.
 
@@ -315,11 +346,13 @@ async def _ask(
     messages = tuple(turn.journal.context.messages)
     if note:
         messages += (UserSide((UserText(note),)),)
+    tools, searches = _offered_tools(turn, model)
     request = ModelRequest(
         model=model,
         system=turn.journal.context.system_prompt or "",
         messages=messages,
-        tools=turn.tools.toolset.specs(),
+        tools=tools,
+        web_search=searches,
         thought_level=thought_level,
         session=turn.journal.id,
     )

@@ -23,6 +23,7 @@ from acp_agent.events import (
 from acp_agent.ids import MessageId, new_compaction_id
 from acp_agent.models.base import (
     AnswerCall,
+    AnswerSearch,
     AnswerText,
     ModelInfo,
     ModelRequest,
@@ -265,7 +266,7 @@ def _lines(entry: Entry, limit: int) -> Iterator[str]:
         match part:
             case UserText():
                 yield f"User: {part.text}"
-            case AnswerText():
+            case AnswerText() | AnswerSearch():
                 yield f"Agent: {part.text}"
             case AnswerCall():
                 arguments = part.arguments

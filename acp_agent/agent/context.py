@@ -223,6 +223,9 @@ class Context:
         self._pending_answer.end_thought(event)
 
     def _on_call(self, event: ToolCalled) -> None:
+        if event.provider:
+            self._pending_answer.begin_search(event)
+            return
         self._pending_answer.add_call(event)
         self._input.add_call(event.call)
 
@@ -247,6 +250,8 @@ class Context:
         self._append_ready()
 
     def _on_call_end(self, event: ToolEnded) -> None:
+        if self._answer is not None and self._answer.end_search(event):
+            return
         at = len(self._view.entries)  # where the results of this answer will be
         self._instructions += ((at, path, text) for path, text in event.instructions)
         if pictures := self._input.add_result(event):

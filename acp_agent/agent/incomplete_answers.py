@@ -52,6 +52,11 @@ class IncompleteAnswers:
         """
         if answer.stop == "max_tokens":
             return self._cut(answer)
+        if answer.stop == "paused":
+            self._continued += 1
+            if self._continued > MAX_CONTINUATIONS:
+                return "max_tokens"
+            return FollowUp(note="", continues=answer.message)
         self._continued = 0
         if answer.calls or answer.visible:
             self._was_empty = False

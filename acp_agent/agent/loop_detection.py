@@ -104,7 +104,7 @@ class LoopDetector:
 
     def _apply(self, event: Event) -> None:
         match event:
-            case ToolCalled():
+            case ToolCalled() if not event.provider:
                 self._open[event.call] = event
             case ToolEnded() if event.call in self._open:
                 self._ends[event.call] = event

@@ -28,6 +28,8 @@ from acp_agent.events import (
 from acp_agent.ids import CallId, MessageId
 from acp_agent.models.base import (
     AnswerCall,
+    AnswerPart,
+    AnswerSearch,
     AnswerText,
     AnswerThought,
     ToolResult,
@@ -42,10 +44,11 @@ NO_RESULT = "The call was cut off before it ended; it may or may not have taken 
 class PendingAnswer:
     """An answer that the model is writing; pieces of one text, or of one thought, are joined."""
 
-    __slots__ = ("_kind", "_parts", "_pieces")
+    __slots__ = ("_kind", "_parts", "_pieces", "_searches")
 
     def __init__(self) -> None:
-        self._parts: list[AnswerText | AnswerThought | AnswerCall] = []
+        self._parts: list[AnswerPart] = []
+        self._searches: dict[CallId, str] = {}  # that run, with their providers
         self._pieces: list[str] = []  # of the text or thought that is being written
         self._kind: type[AnswerText | AnswerThought] | None = None
 
@@ -80,7 +83,23 @@ class PendingAnswer:
             )
         )
 
-    def parts(self) -> tuple[AnswerText | AnswerThought | AnswerCall, ...]:
+    def begin_search(self, event: ToolCalled) -> None:
+        """Note a search that the provider runs."""
+        self._end_pieces()
+        self._searches[event.call] = event.provider
+
+    def end_search(self, event: ToolEnded) -> bool:
+        """Add a search that has ended; return False if the provider did not run this call."""
+        provider = self._searches.pop(event.call, None)
+        if provider is None:
+            return False
+        self._end_pieces()
+        self._parts.append(
+            AnswerSearch(text=event.result, provider=provider, provider_data=event.provider_data)
+        )
+        return True
+
+    def parts(self) -> tuple[AnswerPart, ...]:
         """Return all parts so far."""
         self._end_pieces()
         return tuple(self._parts)

@@ -21,6 +21,7 @@ from acp_agent.permissions.access import Access, Ask, Decision, Gate, Mode
 if TYPE_CHECKING:  # the tools bring pydantic, which is not needed before a prompt runs
     from acp_agent.agent.loop_detection import LoopDetector
     from acp_agent.agent.tool_calls import OpenCalls
+    from acp_agent.models.roles import ProviderSearch
     from acp_agent.tools.base import Answer, Question
     from acp_agent.tools.toolset import Toolset
     from acp_agent.workspace.workspace import Workspace
@@ -130,6 +131,10 @@ class Models(Protocol):
         Raises:
             InvalidInputError, AuthRequiredError, ConfigError: it cannot be used.
         """
+        ...
+
+    def web_search(self, model: ModelInfo) -> ProviderSearch | None:
+        """Return the search of the web by a model's provider; None: it has none to use."""
         ...
 
     def fallbacks(self, model: ModelInfo) -> Sequence[ModelInfo]:

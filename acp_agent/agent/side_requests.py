@@ -10,7 +10,15 @@ from acp_agent.agent.resources import TurnResources
 from acp_agent.errors import BudgetSpentError, ModelError
 from acp_agent.events import ModelAnswered, Usage
 from acp_agent.ids import new_message_id
-from acp_agent.models.base import Failed, Finished, ModelInfo, ModelRequest, Retrying, TextDelta
+from acp_agent.models.base import (
+    Failed,
+    Finished,
+    ModelInfo,
+    ModelRequest,
+    Retrying,
+    StreamEvent,
+    TextDelta,
+)
 from acp_agent.models.retries import RetryPolicy, stream_with_retries
 
 _RETRIES = 1  # the callers can do without the answer
@@ -21,8 +29,11 @@ async def ask_side_request(
     request: ModelRequest,
     *,
     show: Callable[[str], Awaitable[None]] | None = None,
+    observe: Callable[[StreamEvent], None] | None = None,
 ) -> str:
-    """Ask a model and return its answer; `show` is called with each piece of the text.
+    """Ask a model and return its answer.
+
+    `show` is called with each piece of the text, `observe` with each event of the stream.
 
     The usage is counted for the turn and the session, also if the answer is useless.
 
@@ -35,14 +46,17 @@ async def ask_side_request(
     async with turn.budget.reserve(request) as refused:
         if refused is not None:
             raise BudgetSpentError(refused.rstrip("."))
-        text, finished = await _answer(turn, request, show)
+        text, finished = await _answer(turn, request, show, observe)
     if finished is None or finished.stop == "refusal" or not text:
         raise ModelError(f"{model.ref} gave no answer to that", provider=model.provider)
     return text
 
 
 async def _answer(
-    turn: TurnResources, request: ModelRequest, show: Callable[[str], Awaitable[None]] | None
+    turn: TurnResources,
+    request: ModelRequest,
+    show: Callable[[str], Awaitable[None]] | None,
+    observe: Callable[[StreamEvent], None] | None,
 ) -> tuple[str, Finished | None]:
     model, limits = request.model, turn.limits
     driver = await turn.models.driver(model)
@@ -59,6 +73,8 @@ async def _answer(
                     if show is not None:
                         await show(text)
                 for item in batch:
+                    if observe is not None:
+                        observe(item)
                     match item:
                         case Failed():
                             raise ModelError(

@@ -12,6 +12,8 @@ import msgspec
 
 from acp_agent.models.base import (
     AnswerCall,
+    AnswerPart,
+    AnswerSearch,
     AnswerText,
     AnswerThought,
     Message,
@@ -26,7 +28,7 @@ BYTES_PER_TOKEN = 3
 PICTURE = 1_600  # what providers count for a large one
 MESSAGE = 8  # for the structure of a message or a call
 
-_Part = UserText | UserImage | ToolResult | AnswerText | AnswerThought | AnswerCall
+_Part = UserText | UserImage | ToolResult | AnswerPart
 
 
 class MeasuredTokens(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,8 +86,8 @@ def _part_tokens(part: _Part) -> int:
             return text_tokens(part.text) + PICTURE * len(part.images) + MESSAGE
         case AnswerCall():
             return text_tokens(part.arguments) + text_tokens(part.name) + MESSAGE
-        case AnswerThought():
-            # Some thoughts have no text, only data that their provider wants back.
+        case AnswerThought() | AnswerSearch():
+            # Some have no text, only data that their provider wants back.
             data = part.provider_data
             size = 0 if data is None else len(msgspec.json.encode(data))
             return text_tokens(part.text) + size // BYTES_PER_TOKEN

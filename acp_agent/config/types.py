@@ -307,8 +307,11 @@ class WebSearchConfig(_Table, frozen=True, kw_only=True):
     """Searching the web."""
 
     service: Annotated[
-        Literal["auto", "off", "brave", "searxng", "tavily"],
-        Meta(description="The service that is asked. auto: the one that has an address or a key."),
+        Literal["auto", "off", "provider", "brave", "searxng", "tavily"],
+        Meta(
+            description="Who searches. provider: the model's own provider, without asking. auto: "
+            "the provider where it can, else the service that has an address or a key."
+        ),
     ] = "auto"
     base_url: Annotated[
         HttpAddress | None, Meta(description="Where a SearXNG answers, or another address of it.")

@@ -79,7 +79,7 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Tokens that model requests took.
 
     `input` counts everything sent, what was read from and written to a cache too; `output` counts
-    everything answered, reasoning too.
+    everything answered, reasoning too. `searches` counts the provider's searches of the web.
     """
 
     input: int = 0
@@ -87,6 +87,7 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     cache_read: int = 0
     cache_write: int = 0
     reasoning: int = 0
+    searches: int = 0
 
     def __bool__(self) -> bool:
         """Whether anything was counted."""
@@ -100,6 +101,7 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
             cache_read=self.cache_read + other.cache_read,
             cache_write=self.cache_write + other.cache_write,
             reasoning=self.reasoning + other.reasoning,
+            searches=self.searches + other.searches,
         )
 
 
@@ -184,7 +186,10 @@ class TurnInterrupted(Event, frozen=True, kw_only=True, tag="turn_interrupted"):
 
 
 class ToolCalled(Event, frozen=True, kw_only=True, tag="tool_called"):
-    """The model called a tool. `arguments` is the JSON text exactly as the model wrote it."""
+    """The model called a tool. `arguments` is the JSON text exactly as the model wrote it.
+
+    `provider` is set where the model's provider runs the tool itself, within its answer.
+    """
 
     call: CallId
     message: MessageId
@@ -196,6 +201,7 @@ class ToolCalled(Event, frozen=True, kw_only=True, tag="tool_called"):
     content: tuple[CallContent, ...] = ()
     # What the provider wants back with the call, unchanged.
     provider_data: JsonObject | None = field(default=None, name="seal")
+    provider: str = ""
 
 
 class ToolStarted(Event, frozen=True, kw_only=True, tag="tool_started"):
@@ -239,7 +245,8 @@ class ToolEnded(Event, frozen=True, kw_only=True, tag="tool_ended"):
     `exit_code` and `signal` are set where a command ran. `wrote` has the files that a tool for
     files wrote: the path, and git's id of the content that was on the disk right after.
     `instructions` has the instruction files that hold for what was touched and that the model is
-    told of with the result: the path and the text.
+    told of with the result: the path and the text. `provider_data` is what the provider wants back
+    of a tool that it ran itself.
     """
 
     call: CallId
@@ -254,6 +261,7 @@ class ToolEnded(Event, frozen=True, kw_only=True, tag="tool_ended"):
     signal: str | None = None
     wrote: tuple[tuple[str, str], ...] = ()
     instructions: tuple[tuple[str, str], ...] = ()
+    provider_data: JsonObject | None = field(default=None, name="seal")
 
 
 class BackgroundCommandChanged(Event, frozen=True, kw_only=True, tag="background_command_changed"):

@@ -16,7 +16,11 @@ from acp_agent.models import failures
 from acp_agent.models.base import (
     CallDelta,
     CallStarted,
+    Cited,
     Finished,
+    SearchEnded,
+    SearchStarted,
+    Source,
     StreamEvent,
     TextDelta,
     ThoughtDelta,
@@ -30,12 +34,17 @@ class _OutputDetails(Struct):
     thinking_tokens: int | None = None
 
 
+class _ServerTools(Struct):
+    web_search_requests: int | None = None
+
+
 class _Usage(Struct):
     input_tokens: int | None = None
     output_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
     cache_read_input_tokens: int | None = None
     output_tokens_details: _OutputDetails | None = None
+    server_tool_use: _ServerTools | None = None
 
 
 class _Message(Struct):
@@ -48,8 +57,11 @@ class _Content(Struct):
     thinking: str | None = None
     signature: str | None = None
     data: str | None = None
+    id: str | None = None
     name: str | None = None
     input: JsonObject | None = None
+    tool_use_id: str | None = None
+    content: list[JsonObject] | JsonObject | None = None  # of a search: pages, or an error
 
 
 class _StopDetails(Struct):
@@ -63,6 +75,7 @@ class _Delta(Struct):
     thinking: str | None = None
     signature: str | None = None
     partial_json: str | None = None
+    citation: JsonObject | None = None
     stop_reason: str | None = None
     stop_details: _StopDetails | None = None
 
@@ -80,6 +93,7 @@ class _Event(Struct):
 class _Block(Struct):
     kind: str
     call: int = 0
+    id: str = ""
     name: str = ""
     input: JsonObject | None = None
     signature: str = ""
@@ -89,11 +103,13 @@ class _Block(Struct):
 
 _decode_event = event_decoder(_Event)
 
-_STOPS: dict[str, Literal["end_turn", "tool_calls", "max_tokens", "refusal"]] = {
+_FOUND = "web_search_tool_result"
+
+_STOPS: dict[str, Literal["end_turn", "tool_calls", "max_tokens", "paused", "refusal"]] = {
     "tool_use": "tool_calls",
     "max_tokens": "max_tokens",
     "model_context_window_exceeded": "max_tokens",
-    "pause_turn": "max_tokens",  # the provider interrupted a long answer: it is continued
+    "pause_turn": "paused",  # the provider interrupted a long answer: it is continued
     "refusal": "refusal",
 }
 
@@ -107,6 +123,8 @@ class AnthropicDecoder:
         self._model = model
         self._blocks: dict[int, _Block] = {}
         self._calls: list[_Block] = []
+        self._searches: dict[str, JsonObject] = {}  # that run: the blocks that began them
+        self._cited: dict[str, Source] = {}
         self._stop: str | None = None
         self._why = _StopDetails()
         self._usage = _Usage()
@@ -166,6 +184,11 @@ class AnthropicDecoder:
         for index in list(self._blocks):
             self._end_block(index, events)
         stop = _STOPS.get(self._stop, "end_turn")
+        # A paused answer goes on with the results of the searches that it began.
+        for search in list(self._searches):
+            self._end_search(search, None, "" if stop == "paused" else "cut off", events)
+        if self._cited:
+            events.append(Cited(tuple(self._cited.values())))
         for call in self._calls:
             text = "".join(call.pieces)
             if not text and call.input:
@@ -184,6 +207,7 @@ class AnthropicDecoder:
     def _start(self, index: int, content: _Content, events: list[StreamEvent]) -> None:
         block = _Block(
             kind=content.type,
+            id=content.id or "",
             name=content.name or "",
             input=content.input,
             signature=content.signature or "",
@@ -194,6 +218,11 @@ class AnthropicDecoder:
             block.call = len(self._calls)
             self._calls.append(block)
             events.append(CallStarted(index=block.call, name=block.name))
+        elif content.type == _FOUND:
+            found = {"type": _FOUND, "tool_use_id": content.tool_use_id, "content": content.content}
+            error = content.content if isinstance(content.content, dict) else {}
+            why = str(error.get("error_code", "failed")) if error else ""
+            self._end_search(content.tool_use_id or "", found, why, events)
         first = _Delta(text=content.text, thinking=content.thinking)
         self._delta(index, first, events)
 
@@ -207,8 +236,13 @@ class AnthropicDecoder:
             return
         if delta.signature:
             block.signature += delta.signature
-        if delta.partial_json and block.kind == "tool_use":  # the provider runs its own tools
+        if delta.citation is not None:
+            source = _source(delta.citation)
+            if source is not None:
+                self._cited.setdefault(source.url, source)
+        if delta.partial_json:
             block.pieces.append(delta.partial_json)
+        if delta.partial_json and block.kind == "tool_use":  # the provider runs its own tools
             events.append(CallDelta(index=block.call, text=delta.partial_json))
 
     def _end_block(self, index: int, events: list[StreamEvent]) -> None:
@@ -223,6 +257,27 @@ class AnthropicDecoder:
             events.append(
                 ThoughtDone({"type": block.kind, "data": block.data, "model": self._model})
             )
+        elif block.kind == "server_tool_use" and block.name == "web_search":
+            given = _object("".join(block.pieces)) or block.input or {}
+            use = {"type": block.kind, "id": block.id, "name": block.name, "input": given}
+            self._searches[block.id] = use
+            events.append(SearchStarted(search=block.id, query=_query(use)))
+
+    def _end_search(
+        self, search: str, found: JsonObject | None, error: str, events: list[StreamEvent]
+    ) -> None:
+        use = self._searches.pop(search, None)  # None: in the answer that this one continues
+        blocks = [block for block in (use, found) if block is not None]
+        pages = found["content"] if found is not None and not error else ()
+        events.append(
+            SearchEnded(
+                search=search,
+                query="" if use is None else _query(use),
+                sources=tuple(source for page in pages or () if (source := _source(page))),
+                error=error,
+                provider_data={"type": "web_search", "blocks": blocks},
+            )
+        )
 
     def _count(self, usage: _Usage | None) -> None:
         """Take the newer counts, which are cumulative."""
@@ -239,10 +294,32 @@ class AnthropicDecoder:
         read = given.cache_read_input_tokens or 0
         written = given.cache_creation_input_tokens or 0
         details = given.output_tokens_details or _OutputDetails()
+        tools = given.server_tool_use
         return counted(
             (given.input_tokens or 0) + read + written,
             given.output_tokens,
             cache_read=read,
             cache_write=written,
             reasoning=details.thinking_tokens,
+            searches=None if tools is None else tools.web_search_requests,
         )
+
+
+def _object(text: str) -> JsonObject | None:
+    try:
+        return msgspec.json.decode(text, type=dict)
+    except msgspec.DecodeError:
+        return None
+
+
+def _query(use: JsonObject) -> str:
+    query = use["input"].get("query")
+    return query if isinstance(query, str) else ""
+
+
+def _source(page: JsonObject) -> Source | None:
+    """Return the page of a search's result or of a citation; None where it has no address."""
+    url, title = page.get("url"), page.get("title")
+    if not isinstance(url, str) or not url:
+        return None
+    return Source(url, title if isinstance(title, str) else "")

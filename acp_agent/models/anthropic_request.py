@@ -23,6 +23,7 @@ from acp_agent.content import ImageBlock, JsonObject
 from acp_agent.models.base import (
     RESERVED_OUTPUT,
     AnswerCall,
+    AnswerSearch,
     AnswerText,
     AnswerThought,
     Message,
@@ -44,6 +45,8 @@ _CACHE: JsonObject = {"type": "ephemeral"}
 _REACH = 20  # blocks; so far back from a mark the API looks for what it has
 _MARKS = 2  # in the messages; a request may have four in all
 _OFF: JsonObject = {"type": "disabled"}
+# https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool
+_WEB_SEARCH: JsonObject = {"type": "web_search_20250305", "name": "web_search", "max_uses": 8}
 _HIGHEST_TEMPERATURE = 1.0
 # Characters of base64. https://platform.claude.com/docs/en/build-with-claude/vision
 _LARGEST_PICTURE = 10 * 1024 * 1024
@@ -81,15 +84,14 @@ def written(provider: Provider, request: ModelRequest) -> JsonObject:
         body["cache_control"] = _CACHE
     if request.system:
         body["system"] = [{"type": "text", "text": request.system, "cache_control": _CACHE}]
-    if request.tools:
-        body["tools"] = [
-            {
-                "name": tool.name,
-                "description": tool.description,
-                "input_schema": tool.parameters,
-            }
-            for tool in request.tools
-        ]
+    tools: list[JsonObject] = [
+        {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+        for tool in request.tools
+    ]
+    if request.web_search:
+        tools.append(_WEB_SEARCH)
+    if tools:
+        body["tools"] = tools
     for end in _marked(messages, own=provider.id == "anthropic"):
         messages[end]["content"][-1]["cache_control"] = _CACHE
     body["messages"] = messages
@@ -152,7 +154,31 @@ def _messages(request: ModelRequest, show: _Show) -> list[JsonObject]:
             written[-1]["content"].extend(blocks)
         else:
             written.append({"role": role, "content": blocks})
+    _drop_half_searches(written)
     return written
+
+
+def _drop_half_searches(messages: Sequence[JsonObject]) -> None:
+    """Remove searches without a result and results without a search, which the API refuses.
+
+    Only a search at the very end may lack its result: the API paused in it and goes on with it.
+    """
+    for message in messages:
+        content: list[JsonObject] = message["content"]
+        begun = {block["id"] for block in content if block["type"] == "server_tool_use"}
+        ended = {
+            block["tool_use_id"] for block in content if block["type"] == "web_search_tool_result"
+        }
+        if message is messages[-1] and content[-1].get("id") in begun:
+            ended.add(content[-1]["id"])
+        both = begun & ended
+        if both != begun | ended:
+            content[:] = [
+                block
+                for block in content
+                if block["type"] not in {"server_tool_use", "web_search_tool_result"}
+                or block.get("id", block.get("tool_use_id")) in both
+            ] or [{"type": "text", "text": "(a search of the web that was cut off)"}]
 
 
 def _blocks(message: Message, request: ModelRequest, show: _Show) -> tuple[str, list[JsonObject]]:
@@ -213,6 +239,8 @@ def _model(message: ModelSide, provider: str, model: str) -> list[JsonObject]:
                     written.append({"type": "text", "text": text})
             case AnswerThought():
                 written.extend(_thought(part, provider, model))
+            case AnswerSearch():
+                written.extend(_search(part, provider))
             case AnswerCall():
                 written.append(
                     {
@@ -226,6 +254,13 @@ def _model(message: ModelSide, provider: str, model: str) -> list[JsonObject]:
     while written and written[-1]["type"] in {"thinking", "redacted_thinking"}:
         written.pop()  # the API refuses an answer that ends with its reasoning
     return written
+
+
+def _search(search: AnswerSearch, provider: str) -> list[JsonObject]:
+    blocks = (search.provider_data or {}).get("blocks")
+    if search.provider == provider and blocks:
+        return list(blocks)
+    return [{"type": "text", "text": search.text}] if search.text else []
 
 
 def _thought(thought: AnswerThought, provider: str, model: str) -> list[JsonObject]:

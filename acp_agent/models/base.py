@@ -70,6 +70,13 @@ def price_on(day: str, later: Sequence[tuple[str, Price]]) -> Price | None:
     return later[max(begun)[1]][1] if begun else None
 
 
+class WebSearch(Struct, frozen=True, kw_only=True):
+    """A provider's own search of the web; `price` is in US dollars for 1,000 searches."""
+
+    price: float = 0.0
+    beside_tools: bool = True  # in one request
+
+
 class ModelInfo(Struct, frozen=True, kw_only=True):
     """What the catalog knows of a model. `id` is what the provider calls it.
 
@@ -94,6 +101,7 @@ class ModelInfo(Struct, frozen=True, kw_only=True):
     later: tuple[tuple[str, Price], ...] = ()
     tool_dialect: ToolDialect | None = None
     temperature: float | None = None
+    search: WebSearch | None = None  # by the provider
 
     @property
     def output_limit(self) -> int | None:
@@ -122,7 +130,8 @@ class ModelInfo(Struct, frozen=True, kw_only=True):
         answered = usage.output * price.output
         if price.long_above is not None and usage.input > price.long_above:
             sent, answered = sent * price.long_input, answered * price.long_output
-        return (sent + answered) / 1_000_000
+        searched = usage.searches * self.search.price if self.search else 0.0
+        return (sent + answered) / 1_000_000 + searched / 1_000
 
 
 class UserText(Struct, frozen=True, tag_field="kind", tag="text", gc=False):
@@ -177,10 +186,23 @@ class AnswerCall(Struct, frozen=True, kw_only=True, tag_field="kind", tag="answe
     provider_data: JsonObject | None = None
 
 
+class AnswerSearch(
+    Struct, frozen=True, kw_only=True, tag_field="kind", tag="answer_search", gc=False
+):
+    """A search by the provider; other drivers than its own send `text` and no `provider_data`."""
+
+    text: str
+    provider: str = ""
+    provider_data: JsonObject | None = None
+
+
+AnswerPart = AnswerText | AnswerThought | AnswerCall | AnswerSearch
+
+
 class ModelSide(Struct, frozen=True, tag_field="role", tag="model", gc=False):
     """An answer of the model's, in the order in which it came."""
 
-    parts: tuple[AnswerText | AnswerThought | AnswerCall, ...]
+    parts: tuple[AnswerPart, ...]
 
 
 Message = UserSide | ModelSide
@@ -195,6 +217,7 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
     tools: Sequence[ToolSpec] = ()
     thought_level: ThoughtLevel | None = None
     session: str = ""
+    web_search: bool = False  # by the provider, while it answers
     answer_schema: JsonObject | None = None  # what the answer is held to, where the API can do that
 
 
@@ -251,6 +274,39 @@ class CallCut(Struct, frozen=True, kw_only=True):
     size: int
 
 
+class Source(Struct, frozen=True):
+    """A web page that a search found or an answer cites."""
+
+    url: str
+    title: str = ""
+
+
+class SearchStarted(Struct, frozen=True, kw_only=True):
+    """The provider searches the web; `search` tells the searches of one answer apart."""
+
+    search: str
+    query: str = ""
+
+
+class SearchEnded(Struct, frozen=True, kw_only=True):
+    """A search of the provider's ended; `error` is its word for why it failed.
+
+    The provider wants `provider_data` back. All searches end before `Finished`.
+    """
+
+    search: str
+    query: str = ""
+    sources: tuple[Source, ...] = ()
+    error: str = ""
+    provider_data: JsonObject
+
+
+class Cited(Struct, frozen=True):
+    """Pages that the answer cites."""
+
+    sources: tuple[Source, ...]
+
+
 class Retrying(Struct, frozen=True, kw_only=True):
     """The attempt failed in passing and is made again after `delay` seconds.
 
@@ -268,11 +324,12 @@ class Retrying(Struct, frozen=True, kw_only=True):
 class Finished(Struct, frozen=True, kw_only=True):
     """The answer is complete.
 
+    `paused`: the provider wants the same request again, with this answer at its end.
     `why`: where the provider refused, and not the model in words of its own, what the API says to
     that: its own word for it, and its explanation.
     """
 
-    stop: Literal["end_turn", "tool_calls", "max_tokens", "refusal"]
+    stop: Literal["end_turn", "tool_calls", "max_tokens", "paused", "refusal"]
     why: str = ""
     usage: Usage = Usage()
 
@@ -315,6 +372,9 @@ StreamEvent = (
     | CallDelta
     | CallDone
     | CallCut
+    | SearchStarted
+    | SearchEnded
+    | Cited
     | Retrying
     | FellBack
     | Finished

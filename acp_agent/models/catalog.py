@@ -19,6 +19,7 @@ from acp_agent.models.base import (
     ReasoningControl,
     ThoughtLevel,
     ToolDialect,
+    WebSearch,
     price_on,
     today,
 )
@@ -46,6 +47,7 @@ class _CatalogFile(Struct, frozen=True, kw_only=True):
     unlisted_see: tuple[str, ...]
     like: dict[str, str]
     small: dict[str, str]
+    search: dict[str, dict[str, WebSearch]]
     free: tuple[str, ...]
     models: tuple[_Entry, ...]
     bundled: tuple[_Entry, ...]
@@ -78,7 +80,10 @@ class Catalog:
         if not named:
             return None
         found = max(named, key=lambda info: len(info.id))
-        return structs.replace(found, provider=provider, id=model, price=None, later=())
+        search = _search(provider, found.id)
+        return structs.replace(
+            found, provider=provider, id=model, price=None, later=(), search=search
+        )
 
     def cost_now(self, ref: str, usage: Usage) -> float | None:
         """US dollars that a request to a model would cost today, None where that is not known.
@@ -122,7 +127,14 @@ def unknown(provider: str, model: str) -> ModelInfo:
         price=price,
         max_output=RESERVED_OUTPUT,
         limit_known=False,
+        search=_search(provider, model),
     )
+
+
+def _search(provider: str, model: str) -> WebSearch | None:
+    """Return the provider's search of the web; the first beginning of a model's id counts."""
+    known = _file().search.get(provider, {})
+    return next((found for begin, found in known.items() if model.startswith(begin)), None)
 
 
 @cache
@@ -159,6 +171,7 @@ def _info(entry: _Entry, day: str) -> ModelInfo:
         price=price_on(day, later) or entry.price,
         later=later,
         tool_dialect=entry.tool_dialect,
+        search=_search(*entry.ref.split("/", 1)),
     )
 
 

@@ -18,6 +18,7 @@ from acp_agent.content import ImageBlock, JsonObject
 from acp_agent.ids import CallId
 from acp_agent.models.base import (
     AnswerCall,
+    AnswerSearch,
     AnswerText,
     AnswerThought,
     ModelRequest,
@@ -139,6 +140,10 @@ def body(request: ModelRequest) -> bytes:
             for tool in request.tools
         ]
         written["tools"] = [{"functionDeclarations": declared}]
+    if request.web_search:
+        written.setdefault("tools", []).append({"googleSearch": {}})
+        if request.tools:  # https://ai.google.dev/gemini-api/docs/tool-combination
+            written["toolConfig"] = {"includeServerSideToolInvocations": True}
     limit = request.model.output_limit
     settings: JsonObject = {} if limit is None else {"maxOutputTokens": limit}
     if request.model.temperature is not None:
@@ -230,10 +235,20 @@ def _model(
                     written.append({"text": text})
             case AnswerThought():
                 _take_thought(part, written, request)
+            case AnswerSearch():
+                written.extend(_search(part, request))
             case AnswerCall():
                 written.append(_call(part, called, request, first=calls == 0))
                 calls += 1
     return written if any(not one.get("thought") for one in written) else []
+
+
+def _search(search: AnswerSearch, request: ModelRequest) -> list[JsonObject]:
+    """The parts of a search, with the signatures that only the same model takes back."""
+    data = search.provider_data or {}
+    if search.provider == request.model.provider and data.get("gemini") == request.model.id:
+        return list(data.get("parts") or ())
+    return [{"text": search.text}] if search.text else []
 
 
 def _call(

@@ -17,7 +17,11 @@ from acp_agent.models.base import (
     CallDelta,
     CallDone,
     CallStarted,
+    Cited,
     Finished,
+    SearchEnded,
+    SearchStarted,
+    Source,
     StreamEvent,
     TextDelta,
     ThoughtDelta,
@@ -38,16 +42,33 @@ class _Part(Struct, rename="camel"):
     thought: bool | None = None
     thought_signature: str | None = None
     function_call: _FunctionCall | None = None
+    tool_call: JsonObject | None = None  # of Google's own tools
+    tool_response: JsonObject | None = None
 
 
 class _Content(Struct):
     parts: list[_Part] | None = None
 
 
+class _Web(Struct):
+    uri: str | None = None
+    title: str | None = None
+
+
+class _Chunk(Struct):
+    web: _Web | None = None
+
+
+class _Grounding(Struct, rename="camel"):
+    web_search_queries: list[str] | None = None
+    grounding_chunks: list[_Chunk] | None = None
+
+
 class _Candidate(Struct, rename="camel"):
     content: _Content | None = None
     finish_reason: str | None = None
     finish_message: str | None = None
+    grounding_metadata: _Grounding | None = None
 
 
 class _Usage(Struct, rename="camel"):
@@ -89,10 +110,14 @@ class GeminiDecoder:
         self._provider = provider
         self._model = model
         self._calls: list[CallDone] = []
+        self._searches: dict[str, JsonObject] = {}  # that run: the parts that began them
+        self._searched = False
+        self._queries: dict[str, None] = {}
+        self._cited: dict[str, Source] = {}
         self._finish: str | None = None
         self._detail = ""
         self._blocked: str | None = None
-        self._usage = Usage()
+        self._counts: _Usage | None = None
         self._failed: StreamEvent | None = None
 
     @property
@@ -103,7 +128,7 @@ class GeminiDecoder:
     @property
     def usage(self) -> Usage:
         """What the API has counted so far."""
-        return self._usage
+        return Usage() if self._counts is None else _usage(self._counts, len(self._queries))
 
     def feed(self, data: bytes, events: list[StreamEvent]) -> None:
         """Append what one response says.
@@ -117,11 +142,12 @@ class GeminiDecoder:
             self.ended = True
             return
         if response.usage_metadata is not None:
-            self._usage = _usage(response.usage_metadata)
+            self._counts = response.usage_metadata
         if response.prompt_feedback is not None and response.prompt_feedback.block_reason:
             self._blocked = response.prompt_feedback.block_reason
             self._detail = response.prompt_feedback.block_reason_message or ""
         for candidate in (response.candidates or ())[:1]:
+            self._ground(candidate.grounding_metadata or _Grounding())
             for part in (candidate.content or _Content()).parts or ():
                 self._part(part, events)
             if candidate.finish_reason:
@@ -140,9 +166,63 @@ class GeminiDecoder:
         stop = self._stop()
         why = f"{self._finish or self._blocked or 'refusal'}. {self._detail}"
         finished = Finished(
-            stop=stop, why=why.strip() if stop == "refusal" else "", usage=self._usage
+            stop=stop, why=why.strip() if stop == "refusal" else "", usage=self.usage
         )
-        return [*self._calls, finished]
+        return [*self._searches_at_end(), *self._calls, finished]
+
+    def _ground(self, grounding: _Grounding) -> None:
+        """Note what the answer is based on; each piece of it may repeat the one before."""
+        self._queries.update(dict.fromkeys(grounding.web_search_queries or ()))
+        for chunk in grounding.grounding_chunks or ():
+            if chunk.web is not None and chunk.web.uri:
+                self._cited[chunk.web.uri] = Source(chunk.web.uri, chunk.web.title or "")
+
+    def _searches_at_end(self) -> list[StreamEvent]:
+        """End what still runs; older models tell of their searches at the end alone."""
+        events: list[StreamEvent] = []
+        for search in list(self._searches):
+            self._end_search({"id": search}, None, events, error="cut off")
+        sources = tuple(self._cited.values())
+        if self._queries and not self._searched:
+            query = ", ".join(self._queries)
+            events.append(
+                SearchEnded(
+                    search="grounding",
+                    query=query,
+                    sources=sources,
+                    provider_data={"gemini": self._model, "parts": []},
+                )
+            )
+        if sources:
+            events.append(Cited(sources))
+        return events
+
+    def _begin_search(
+        self, call: JsonObject, signature: str | None, events: list[StreamEvent]
+    ) -> None:
+        search = str(call.get("id", ""))
+        self._searches[search] = _signed({"toolCall": call}, signature)
+        self._searched = True
+        queries = call["args"].get("queries") if isinstance(call.get("args"), dict) else None
+        query = ", ".join(map(str, queries)) if isinstance(queries, list) else ""
+        events.append(SearchStarted(search=search, query=query))
+
+    def _end_search(
+        self,
+        response: JsonObject,
+        signature: str | None,
+        events: list[StreamEvent],
+        *,
+        error: str = "",
+    ) -> None:
+        search = str(response.get("id", ""))
+        began = self._searches.pop(search, None)
+        if began is None:
+            return
+        parts = [began, _signed({"toolResponse": response}, signature)]
+        # A call without a response would be refused: one that was cut off is not sent back.
+        data: JsonObject = {"gemini": self._model, "parts": [] if error else parts}
+        events.append(SearchEnded(search=search, error=error, provider_data=data))
 
     def _stop(self) -> Literal["end_turn", "tool_calls", "max_tokens", "refusal"]:
         if self._finish in _LENGTH:
@@ -155,6 +235,12 @@ class GeminiDecoder:
         signature = part.thought_signature
         if part.function_call is not None:
             self._call(part.function_call, signature, events)
+            return
+        if part.tool_call is not None:
+            self._begin_search(part.tool_call, signature, events)
+            return
+        if part.tool_response is not None:
+            self._end_search(part.tool_response, signature, events)
             return
         text = part.text or ""
         if text and part.thought:
@@ -191,7 +277,11 @@ class GeminiDecoder:
         )
 
 
-def _usage(given: _Usage) -> Usage:
+def _signed(part: JsonObject, signature: str | None) -> JsonObject:
+    return part if signature is None else {**part, "thoughtSignature": signature}
+
+
+def _usage(given: _Usage, searches: int = 0) -> Usage:
     """Gemini counts thoughts beside the answer, and cached tokens within the prompt."""
     thoughts = given.thoughts_token_count or 0
     return counted(
@@ -199,4 +289,5 @@ def _usage(given: _Usage) -> Usage:
         (given.candidates_token_count or 0) + thoughts,
         cache_read=given.cached_content_token_count,
         reasoning=thoughts,
+        searches=searches,
     )

@@ -17,7 +17,9 @@ from acp_agent.models import failures
 from acp_agent.models.base import (
     CallDelta,
     CallStarted,
+    Cited,
     Finished,
+    Source,
     StreamEvent,
     TextDelta,
     ThoughtDelta,
@@ -46,6 +48,15 @@ class _Part(Struct):
     text: str | None = None
 
 
+class _Citation(Struct):
+    url: str | None = None
+    title: str | None = None
+
+
+class _Annotation(Struct):
+    url_citation: _Citation | None = None
+
+
 class _Delta(Struct):
     content: str | list[_Part] | None = None
     reasoning_content: str | None = None
@@ -53,6 +64,7 @@ class _Delta(Struct):
     reasoning_details: list[JsonObject] | None = None
     refusal: str | None = None
     tool_calls: list[_CallPiece] | None = None
+    annotations: list[_Annotation] | None = None
     function_call: _Function | None = None  # the API's form before it had several calls
 
 
@@ -129,6 +141,7 @@ class OpenAIDecoder:
         self._begun = False
         self._thinking = False
         self._details: list[JsonObject] = []
+        self._cited: dict[str, Source] = {}
         self._failed: StreamEvent | None = None
 
     @property
@@ -182,6 +195,8 @@ class OpenAIDecoder:
         self.ended = True
         events: list[StreamEvent] = []
         self._end_thought(events)
+        if self._cited:
+            events.append(Cited(tuple(self._cited.values())))
         stop = self._stop()
         events += [
             ended_call(
@@ -208,6 +223,10 @@ class OpenAIDecoder:
         return "tool_calls" if self._calls else "end_turn"
 
     def _delta(self, delta: _Delta, events: list[StreamEvent]) -> None:
+        for annotation in delta.annotations or ():
+            cited = annotation.url_citation
+            if cited is not None and cited.url:
+                self._cited.setdefault(cited.url, Source(cited.url, cited.title or ""))
         thought = delta.reasoning_content or delta.reasoning
         if delta.reasoning_details:
             _join_details(self._details, delta.reasoning_details)

@@ -14,6 +14,7 @@ import msgspec
 from acp_agent.content import ImageBlock, JsonObject
 from acp_agent.models.base import (
     AnswerCall,
+    AnswerSearch,
     AnswerText,
     AnswerThought,
     ModelRequest,
@@ -137,7 +138,10 @@ def _images(images: Sequence[ImageBlock], *, vision: bool) -> list[JsonObject]:
 
 
 def _model(message: ModelSide, provider: str, dialect: Dialect) -> list[JsonObject]:
-    text = "".join(part.text for part in message.parts if isinstance(part, AnswerText))
+    said = [part for part in message.parts if isinstance(part, AnswerText | AnswerSearch)]
+    text = "".join(
+        part.text if isinstance(part, AnswerText) else f"{part.text}\n\n" for part in said
+    )
     calls = [part for part in message.parts if isinstance(part, AnswerCall)]
     if not text and not calls:
         return []  # only reasoning: a message without a content is refused

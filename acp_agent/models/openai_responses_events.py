@@ -16,7 +16,11 @@ from acp_agent.models import failures
 from acp_agent.models.base import (
     CallDelta,
     CallStarted,
+    Cited,
     Finished,
+    SearchEnded,
+    SearchStarted,
+    Source,
     StreamEvent,
     TextDelta,
     ThoughtDelta,
@@ -30,6 +34,7 @@ class _Content(Struct):
     type: str = ""
     text: str | None = None
     refusal: str | None = None
+    annotations: list[JsonObject] | None = None
 
 
 class _Item(Struct):
@@ -41,6 +46,8 @@ class _Item(Struct):
     summary: list[JsonObject] | None = None
     content: list[_Content] | None = None
     phase: str | None = None
+    status: str | None = None
+    action: JsonObject | None = None  # of a search of the web
 
 
 class _InputDetails(Struct):
@@ -77,6 +84,7 @@ class _Event(Struct):
     summary_index: int = 0
     delta: str | JsonObject | None = None
     item: _Item | None = None
+    annotation: JsonObject | None = None
     response: _Response | None = None
     error: JsonObject | None = None
     code: str | int | None = None
@@ -106,7 +114,9 @@ class OpenAIResponsesDecoder:
         self._model = model
         self._items: dict[int, _Open] = {}
         self._calls: list[_Open] = []
+        self._cited: dict[str, Source] = {}
         self._usage = Usage()
+        self._searches = 0  # that have ended
         self._refused = False
         self._end: str | None = None  # the API's own word for how it ended
         self._reason: str | None = None
@@ -144,6 +154,8 @@ class OpenAIResponsesDecoder:
                 self._think(event.output_index, 0, piece, events)
             case "function_call_arguments.delta":
                 self._argue(event.output_index, piece, events)
+            case "output_text.annotation.added":
+                self._cite([] if event.annotation is None else [event.annotation])
             case "output_item.added":
                 if event.item is not None:
                     self._start(event.output_index, event.item, events)
@@ -178,6 +190,8 @@ class OpenAIResponsesDecoder:
             for call in self._calls
             if call.name
         ]
+        if self._cited:
+            events.insert(0, Cited(tuple(self._cited.values())))
         by_provider = stop == "refusal" and not self._refused
         why = self._reason or "refusal" if by_provider else ""
         return [*events, Finished(stop=stop, why=why, usage=self._usage)]
@@ -195,6 +209,12 @@ class OpenAIResponsesDecoder:
             opened.call = len(self._calls)
             self._calls.append(opened)
             events.append(CallStarted(index=opened.call, name=opened.name))
+        elif item.type == "web_search_call":
+            events.append(SearchStarted(search=str(index), query=_query(item.action)))
+
+    def _cite(self, annotations: list[JsonObject]) -> None:
+        for source in _sources(annotations):
+            self._cited.setdefault(source.url, source)
 
     def _opened(self, index: int, kind: str) -> _Open:
         return self._items.setdefault(index, _Open(kind=kind))
@@ -242,6 +262,8 @@ class OpenAIResponsesDecoder:
                 for content in () if opened.streamed else item.content or ():
                     self._refused = self._refused or bool(content.refusal)
                     self._say(index, content.text or content.refusal or "", events)
+                for content in item.content or ():
+                    self._cite(content.annotations or [])
                 if item.phase:
                     provider_data = {"type": "phase", "phase": item.phase, "model": self._model}
                     events.append(ThoughtDone(provider_data))
@@ -249,13 +271,26 @@ class OpenAIResponsesDecoder:
                 opened.name = opened.name or item.name or ""
                 if not opened.pieces:
                     self._argue(index, item.arguments or "", events)
+            case "web_search_call":
+                action = item.action or {}
+                self._searches += action.get("type", "search") == "search"
+                found = {"type": item.type, "id": item.id, "status": item.status, "action": action}
+                events.append(
+                    SearchEnded(
+                        search=str(index),
+                        query=_query(action),
+                        sources=_sources(action.get("sources")),
+                        error="failed" if item.status == "failed" else "",
+                        provider_data=found,
+                    )
+                )
             case _:
                 pass
 
     def _finish(self, end: str, response: _Response) -> None:
         self.ended = True
         if response.usage is not None:
-            self._usage = _usage(response.usage)
+            self._usage = _usage(response.usage, self._searches)
         if end in {"completed", "incomplete"}:
             self._end = end
             details = response.incomplete_details
@@ -273,7 +308,26 @@ def _summary(item: _Item) -> str:
     return "\n\n".join(text for text in texts if isinstance(text, str))
 
 
-def _usage(given: _Usage) -> Usage:
+def _query(action: JsonObject | None) -> str:
+    """Return what is searched for, or the address of the page that is read."""
+    given = action or {}
+    queries = given.get("queries")
+    listed = queries if isinstance(queries, list) else ()
+    candidates = (given.get("query"), ", ".join(map(str, listed)), given.get("url"))
+    return next((text for text in candidates if isinstance(text, str) and text), "")
+
+
+def _sources(given: object) -> tuple[Source, ...]:
+    """Return the pages in the sources of a search or in the annotations of a text."""
+    pages = [page for page in given if isinstance(page, dict)] if isinstance(given, list) else []
+    return tuple(
+        Source(page["url"], title if isinstance(title := page.get("title"), str) else "")
+        for page in pages
+        if isinstance(page.get("url"), str) and page["url"]
+    )
+
+
+def _usage(given: _Usage, searches: int = 0) -> Usage:
     """OpenAI counts cached input within the input, and reasoning within the output, as we do."""
     sent = given.input_tokens_details or _InputDetails()
     answered = given.output_tokens_details or _OutputDetails()
@@ -284,4 +338,5 @@ def _usage(given: _Usage) -> Usage:
         cache_write=sent.cache_write_tokens,
         reasoning=answered.reasoning_tokens,
         total=given.total_tokens,
+        searches=searches,
     )

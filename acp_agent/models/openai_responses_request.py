@@ -13,6 +13,7 @@ import msgspec
 from acp_agent.content import ImageBlock, JsonObject
 from acp_agent.models.base import (
     AnswerCall,
+    AnswerSearch,
     AnswerText,
     AnswerThought,
     ModelRequest,
@@ -47,8 +48,12 @@ def body(provider: Provider, request: ModelRequest) -> bytes:
         written["prompt_cache_key"] = request.session
     if request.system:
         written["instructions"] = request.system
+    tools: list[JsonObject] = [{"type": "web_search"}] if request.web_search else []
+    if tools:
+        include = written.get("include", [])
+        written["include"] = [*include, "web_search_call.action.sources"]
     if request.tools:
-        written["tools"] = [
+        tools[:0] = [
             {
                 "type": "function",
                 "name": tool.name,
@@ -58,6 +63,8 @@ def body(provider: Provider, request: ModelRequest) -> bytes:
             }
             for tool in request.tools
         ]
+    if tools:
+        written["tools"] = tools
     items: list[JsonObject] = []
     for message in request.messages:
         if isinstance(message, UserSide):
@@ -130,6 +137,8 @@ def _model(message: ModelSide, provider: str, model: str) -> list[JsonObject]:
                     written.append(_said(text))
             case AnswerThought():
                 _take_thought(part, written, provider, model)
+            case AnswerSearch():
+                written.extend(_search(part, provider))
             case AnswerCall():
                 written.append(
                     {
@@ -142,6 +151,14 @@ def _model(message: ModelSide, provider: str, model: str) -> list[JsonObject]:
     while written and written[-1]["type"] == "reasoning":
         written.pop()  # the API refuses reasoning behind which nothing of its answer follows
     return written
+
+
+def _search(search: AnswerSearch, provider: str) -> list[JsonObject]:
+    """The item of a search; one that failed or was cut off would be refused."""
+    item = search.provider_data or {}
+    if search.provider == provider and item.get("type") == "web_search_call":
+        return [item] if item.get("status") == "completed" else []
+    return [_said(search.text)] if search.text else []
 
 
 def _said(text: str) -> JsonObject:

@@ -208,7 +208,8 @@ async def stream_with_fallback(
             return
         model, driver = found
         yield [FellBack(model=model, reason=failed.message)]
-        request = structs.replace(request, model=model)
+        searches = model.search is not None and model.search.beside_tools
+        request = structs.replace(request, model=model, web_search=request.web_search and searches)
 
 
 async def _next(

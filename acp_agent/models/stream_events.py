@@ -226,6 +226,7 @@ def counted(
     cache_write: Count = None,
     reasoning: Count = None,
     total: Count = None,
+    searches: Count = None,
 ) -> Usage:
     """The usage that a provider's counts say; None is one that it did not tell.
 
@@ -241,7 +242,12 @@ def counted(
     if read + written > given:
         given += read + written
     return Usage(
-        input=given, output=answer, cache_read=read, cache_write=written, reasoning=thought
+        input=given,
+        output=answer,
+        cache_read=read,
+        cache_write=written,
+        reasoning=thought,
+        searches=_number(searches),
     )
 
 

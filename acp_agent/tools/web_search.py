@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Iterable
+from typing import Annotated, ClassVar, Literal, Protocol
 
 from pydantic import Field
 
@@ -13,12 +14,28 @@ from acp_agent.events import ToolKind
 from acp_agent.permissions.access import FetchAccess
 from acp_agent.tools.base import NOTHING, Outcome, Prepared, Progress, Tool, ToolParams, Touches
 from acp_agent.tools.quoting import code_block, escape_markdown, first_line
-from acp_agent.workspace.search_services import FoundPage, SearchService
+from acp_agent.workspace.search_services import FoundPages
 from acp_agent.workspace.workspace import Workspace
 
 TIMEOUT = 20.0  # seconds for an answer
 _LONGEST = 400  # characters of a query, the least that a service takes (Brave)
 _TITLE_LIMIT = 120
+
+
+class Searcher(Protocol):
+    """A service that searches the web, or a model's provider that does."""
+
+    def address(self, query: str) -> str:
+        """Return the address that a query is sent to; permission is asked for its host."""
+        ...
+
+    async def search(self, query: str, *, timeout: float) -> FoundPages:
+        """Ask for pages; `timeout` in seconds for all of it.
+
+        Raises:
+            AcpAgentError: no answer that can be used.
+        """
+        ...
 
 
 class WebSearchParams(ToolParams):
@@ -38,18 +55,17 @@ class WebSearchTool(Tool[WebSearchParams]):
     touched: ClassVar[Touches | None] = NOTHING
 
     def __init__(
-        self, workspace: Workspace, service: SearchService, *, timeout: float = TIMEOUT
+        self, workspace: Workspace, service: Searcher, *, timeout: float = TIMEOUT
     ) -> None:
         """Args: timeout: seconds for a whole answer."""
         super().__init__(workspace)
-        self._service = service
+        self.service = service
         self._timeout = timeout
 
     def title(self, arguments: JsonObject) -> str:
         """The query, as far as it has come."""
         query = arguments.get("query")
-        line = first_line(query, _TITLE_LIMIT) if isinstance(query, str) else ""
-        return f"Search the web for {line}" if line else "Search the web"
+        return search_title(query if isinstance(query, str) else "")
 
     async def prepare(self, params: WebSearchParams) -> Prepared:
         """Show the whole query and where it would be sent."""
@@ -60,7 +76,7 @@ class WebSearchTool(Tool[WebSearchParams]):
             raise ToolError(
                 f"the query is longer than {_LONGEST} characters", advice="use fewer words"
             )
-        address = self._service.address(query)
+        address = self.service.address(query)
         return Prepared(
             title=self.title({"query": query}),
             run=functools.partial(self._run, query),
@@ -70,24 +86,39 @@ class WebSearchTool(Tool[WebSearchParams]):
 
     async def _run(self, query: str, progress: Progress) -> Outcome:
         del progress
-        pages = await self._service.search(query, timeout=self._timeout)
-        sources: JsonObject = {"sources": [{"title": one.title, "url": one.url} for one in pages]}
-        if not pages:
+        found = await self.service.search(query, timeout=self._timeout)
+        shown = [(one.title, one.url) for one in found.pages]
+        sources: JsonObject = {"sources": [{"title": title, "url": url} for title, url in shown]}
+        if not found.pages and not found.summary:
             return Outcome(
                 text="No pages were found; try other words.",
                 content=(text_part("No pages were found."),),
                 raw_output=sources,
             )
-        listed = [f"{n}. {one.title}\n{one.url}\n{one.text}" for n, one in enumerate(pages, 1)]
+        listed = [found.summary] if found.summary else []
+        listed += [
+            f"{n}. {one.title}\n{one.url}\n{one.text}".rstrip()
+            for n, one in enumerate(found.pages, 1)
+        ]
         return Outcome(
             text="\n\n".join(listed),
-            content=(text_part("\n".join(map(_shown, pages))),),
+            content=(text_part(shown_pages(shown) or "No pages were named."),),
             raw_output=sources,
         )
 
 
-def _shown(page: FoundPage) -> str:
-    return f"- {escape_markdown(page.title or page.url)}: <{_plain(page.url)}>"
+def search_title(query: str) -> str:
+    """Return the title of a search; the query may be unknown yet."""
+    line = first_line(query, _TITLE_LIMIT)
+    return f"Search the web for {line}" if line else "Search the web"
+
+
+def shown_pages(pages: Iterable[tuple[str, str]]) -> str:
+    """Return pages, each a title and an address, as a Markdown list."""
+    return "\n".join(
+        f"- {escape_markdown(first_line(title, _TITLE_LIMIT) or url)}: <{_plain(url)}>"
+        for title, url in pages
+    )
 
 
 def _plain(url: str) -> str:

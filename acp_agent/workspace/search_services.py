@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import html
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlencode, urlsplit
 
@@ -42,6 +42,13 @@ class FoundPage(Struct, frozen=True):
     text: str
 
 
+class FoundPages(Struct, frozen=True):
+    """The pages that a search found, the best first, and what is said of them together."""
+
+    pages: Sequence[FoundPage]
+    summary: str = ""
+
+
 class SearchService(Struct, frozen=True):
     """A service that is set up. `base_url` has no slash at its end."""
 
@@ -61,8 +68,8 @@ class SearchService(Struct, frozen=True):
             return f"{self.base_url}/res/v1/web/search?{urlencode(asked)}"
         return f"{self.base_url}/search?{urlencode({'q': query, 'format': 'json'})}"
 
-    async def search(self, query: str, *, timeout: float) -> list[FoundPage]:
-        """Ask for pages, the best first; `timeout` in seconds for all of it.
+    async def search(self, query: str, *, timeout: float) -> FoundPages:
+        """Ask for pages; `timeout` in seconds for all of it.
 
         Raises:
             WorkspaceError: no answer that can be used.
@@ -83,7 +90,7 @@ class SearchService(Struct, frozen=True):
         except httpx2.HTTPError as error:
             reason = " ".join(str(error).split())[:200] or type(error).__name__
             raise WorkspaceError(f"cannot reach the search service {host}: {reason}") from None
-        return _read(body, self.kind, host)
+        return FoundPages(_read(body, self.kind, host))
 
     async def _request(self, query: str, host: str) -> bytes:
         import httpx2  # noqa: PLC0415 - loaded late, as in `search`
@@ -131,7 +138,7 @@ def chosen_service(config: WebSearchConfig, environ: Mapping[str, str]) -> Searc
     """The service that is to be asked, or None where none is set up or searching is off."""
     wanted: tuple[Service, ...]
     match config.service:
-        case "off":
+        case "off" | "provider":
             return None
         case "auto":
             wanted = ("searxng",) if config.base_url else ("searxng", "brave", "tavily")

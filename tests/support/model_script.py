@@ -61,6 +61,25 @@ class CallPiece(Struct, frozen=True):
     text: str
 
 
+class Search(Struct, frozen=True):
+    """A search of the web that the provider runs; `pages` are titles and addresses.
+
+    Without `ended` its result is missing; without `began` it is the result alone, as after a pause.
+    """
+
+    query: str
+    pages: Sequence[tuple[str, str]] = ()
+    began: bool = True
+    ended: bool = True
+
+
+class Cite(Struct, frozen=True):
+    """The text before it cites a page. Chat completions and Anthropic say so with a delta."""
+
+    title: str
+    url: str
+
+
 class Raw(Struct, frozen=True):
     """Bytes of the event stream as they are: malformed events, comments, anything."""
 
@@ -103,7 +122,19 @@ class Stall:
 
 
 Step = (
-    Text | Thought | Redacted | Refusal | Call | CallStart | CallPiece | Raw | Pause | Cut | Stall
+    Text
+    | Thought
+    | Redacted
+    | Refusal
+    | Call
+    | CallStart
+    | CallPiece
+    | Search
+    | Cite
+    | Raw
+    | Pause
+    | Cut
+    | Stall
 )
 
 

@@ -47,6 +47,7 @@ from tests.support.model_script import (
     Call,
     CallPiece,
     CallStart,
+    Cite,
     Cut,
     Drop,
     Pause,
@@ -54,6 +55,7 @@ from tests.support.model_script import (
     Redacted,
     Refusal,
     Reply,
+    Search,
     Stall,
     Status,
     Step,
@@ -64,9 +66,9 @@ from tests.support.model_script import (
 from tests.support.model_wire import Api, error_body, render
 
 __all__ = [
-    "Answer", "Api", "Call", "CallPiece", "CallStart", "Cut", "Drop", "ModelServer", "Pause", "Raw",
-    "Redacted", "Refusal", "Reply", "Request", "Stall", "Status", "Step", "Text", "Thought",
-    "answer", "model_server_in_thread",
+    "Answer", "Api", "Call", "CallPiece", "CallStart", "Cite", "Cut", "Drop", "ModelServer",
+    "Pause", "Raw", "Redacted", "Refusal", "Reply", "Request", "Search", "Stall", "Status", "Step",
+    "Text", "Thought", "answer", "model_server_in_thread",
 ]  # fmt: skip
 
 _AWS = b"application/vnd.amazon.eventstream"

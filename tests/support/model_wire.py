@@ -13,10 +13,12 @@ from tests.support.model_script import (
     Call,
     CallPiece,
     CallStart,
+    Cite,
     Cut,
     Pause,
     Raw,
     Redacted,
+    Search,
     Stall,
     Status,
     Step,
@@ -127,6 +129,10 @@ class _OpenAI:
                 yield self._call(index, {"name": name, "arguments": ""}, id=given, type="function")
             case CallPiece(index, text):
                 yield self._call(index, {"arguments": text})
+            case Cite(title, url):
+                cited = {"url": url, "title": title, "start_index": 0, "end_index": 1}
+                annotation = {"type": "url_citation", "url_citation": cited}
+                yield self._delta({"annotations": [annotation]})
             case _:
                 pass
 
@@ -156,6 +162,7 @@ class _Anthropic:
         self._open: str | None = None  # the kind of block that text or reasoning goes on in
         self._calls: dict[int, int] = {}  # a call's number -> its block
         self._open_calls: list[int] = []
+        self._searches = 0
 
     @staticmethod
     def _event(kind: str, **body: Any) -> bytes:
@@ -236,8 +243,46 @@ class _Anthropic:
             case CallPiece(number, text):
                 delta = {"type": "input_json_delta", "partial_json": text}
                 yield self._delta(self._calls[number], delta)
+            case Search():
+                yield from self._search(step)
+            case Cite(title, url):
+                cited = {"type": "web_search_result_location", "url": url, "title": title}
+                citation = {**cited, "encrypted_index": "SW5kZXg=", "cited_text": "so it says"}
+                yield self._delta(self._next - 1, {"type": "citations_delta", "citation": citation})
             case _:
                 pass
+
+    def _search(self, search: Search) -> Iterator[bytes]:
+        yield from self._close()
+        name = f"srvtoolu_{search.query}"
+        if search.began:
+            self._searches += 1
+            block = {"type": "server_tool_use", "id": name, "name": "web_search", "input": {}}
+            yield self._start(block)
+            piece = json.dumps({"query": search.query})
+            delta = {"type": "input_json_delta", "partial_json": piece}
+            yield self._delta(self._next - 1, delta)
+            yield self._event("content_block_stop", index=self._next - 1)
+        if not search.ended:
+            return
+        pages = [
+            {
+                "type": "web_search_result",
+                "title": title,
+                "url": url,
+                "encrypted_content": f"sealed {url}",
+                "page_age": None,
+            }
+            for title, url in search.pages
+        ]
+        failed = {"type": "web_search_tool_result_error", "error_code": "unavailable"}
+        found: dict[str, Any] = {
+            "type": "web_search_tool_result",
+            "tool_use_id": name,
+            "content": pages or failed,
+        }
+        yield self._start(found)
+        yield self._event("content_block_stop", index=self._next - 1)
 
     def end(self) -> Iterator[bytes]:
         yield from self._close()
@@ -245,10 +290,14 @@ class _Anthropic:
             yield self._event("content_block_stop", index=index)
         stop = self._answer.stop or ("tool_use" if self._calls else "end_turn")
         usage = self._answer.usage or Usage()
+        searched = {"web_search_requests": self._searches}
         yield self._event(
             "message_delta",
             delta={"stop_reason": stop, "stop_sequence": None},
-            usage={"output_tokens": usage.output},
+            usage={
+                "output_tokens": usage.output,
+                **({"server_tool_use": searched} if self._searches else {}),
+            },
         )
         yield self._event("message_stop")
 

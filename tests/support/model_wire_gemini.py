@@ -15,7 +15,9 @@ from tests.support.model_script import (
     Call,
     CallPiece,
     CallStart,
+    Cite,
     Redacted,
+    Search,
     Step,
     Text,
     Thought,
@@ -27,7 +29,8 @@ class GeminiWriter:
     """One answer. `Thought.signature` signs the next call, or the text that ends the answer."""
 
     def __init__(self, answered: Answer, request: Mapping[str, Any]) -> None:
-        del request
+        self._functions = any("functionDeclarations" in one for one in request.get("tools", ()))
+        self._grounding: dict[str, Any] = {}
         self._answer = answered
         self._signature = ""
         self._calls: dict[int, tuple[CallStart, list[str]]] = {}
@@ -72,6 +75,19 @@ class GeminiWriter:
                 self._calls[step.index] = (step, [])
             case CallPiece(number, text):
                 self._calls[number][1].append(text)
+            case Search(query):
+                name = {"toolType": "GOOGLE_SEARCH_WEB", "id": f"search_{query}"}
+                if self._functions:  # else the grounding at the end is all there is of it
+                    call = {"toolCall": {**name, "args": {"queries": [query]}}}
+                    yield self._event([{**call, "thoughtSignature": f"signed {query}"}])
+                    found = {"toolResponse": {**name, "response": {"search_suggestions": "<b>"}}}
+                    yield self._event([{**found, "thoughtSignature": f"answered {query}"}])
+                self._grounding.setdefault("webSearchQueries", []).append(query)
+                for title, url in step.pages:
+                    yield from self.step(Cite(title, url))
+            case Cite(title, url):
+                chunk = {"web": {"uri": url, "title": title}}
+                self._grounding.setdefault("groundingChunks", []).append(chunk)
             case _:
                 pass
 
@@ -86,4 +102,5 @@ class GeminiWriter:
         for started, pieces in self._calls.values():
             yield self._call(started.name, started.id, "".join(pieces))
         last = [self._signed({"text": ""})] if self._signature else []
-        yield self._event(last, finishReason=self._answer.stop or "STOP")
+        more = {"groundingMetadata": self._grounding} if self._grounding else {}
+        yield self._event(last, finishReason=self._answer.stop or "STOP", **more)

@@ -15,8 +15,10 @@ from tests.support.model_script import (
     Call,
     CallPiece,
     CallStart,
+    Cite,
     Redacted,
     Refusal,
+    Search,
     Step,
     Text,
     Thought,
@@ -169,8 +171,30 @@ class ResponsesWriter:
                     "response.function_call_arguments.delta",
                     item_id=item["id"], output_index=self._calls[number], delta=text,
                 )  # fmt: skip
+            case Search():
+                yield from self._search(step)
+            case Cite(title, url):
+                cited = {"type": "url_citation", "title": title, "url": url}
+                yield self._event(
+                    "response.output_text.annotation.added",
+                    **self._at(), content_index=0, annotation_index=0,
+                    annotation={**cited, "start_index": 0, "end_index": 1},
+                )  # fmt: skip
             case _:
                 pass
+
+    def _search(self, search: Search) -> Iterator[bytes]:
+        yield from self._close()
+        place = len(self._output)
+        name = f"ws_{place}"
+        yield self._add({"type": "web_search_call", "id": name, "status": "in_progress"})
+        for state in ("in_progress", "searching", "completed"):
+            kind = f"response.web_search_call.{state}"
+            yield self._event(kind, item_id=name, output_index=place)
+        sources = [{"type": "url", "url": url} for _, url in search.pages]
+        action = {"type": "search", "query": search.query, "sources": sources}
+        self._output[place].update(status="completed" if sources else "failed", action=action)
+        yield self._done(place)
 
     def _end_call(self, number: int) -> Iterator[bytes]:
         self._open_calls.remove(number)

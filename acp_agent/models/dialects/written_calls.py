@@ -24,6 +24,8 @@ from acp_agent.models.base import (
     FellBack,
     Finished,
     Retrying,
+    SearchEnded,
+    SearchStarted,
     StreamEvent,
     TextDelta,
     ThoughtDelta,
@@ -81,6 +83,8 @@ class WrittenCalls:
                     self._take(item.text, read)
                     continue
                 case CallStarted() | CallDelta() | CallDone() | CallCut() | Failed():
+                    self._release(read)
+                case SearchStarted() | SearchEnded():
                     self._release(read)
                 case Retrying() | FellBack():
                     self._reset()

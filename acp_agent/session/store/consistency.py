@@ -62,6 +62,7 @@ class _Order:
         self._turn: TurnId | None = None
         self._writing: tuple[MessageId, str] | None = None  # the answer that is open, its model
         self._open: dict[CallId, None] = {}
+        self._by_provider: set[CallId] = set()  # the calls that a provider runs
         self._compactions: dict[str, None] = {}
 
     def take(self, place: int, event: AnyEvent | None) -> list[AnyEvent]:
@@ -152,6 +153,8 @@ class _Order:
             self._writing = event.message, model
         if isinstance(event, ToolCalled):
             self._open[event.call] = None
+            if event.provider:
+                self._by_provider.add(event.call)
         return [*made, event]
 
     def _call(self, event: AnyEvent) -> list[AnyEvent]:
@@ -161,7 +164,8 @@ class _Order:
         if event.call not in self._open:
             # A command that goes on behind its call may still put something out.
             return [event] if isinstance(event, ToolOutput) else []
-        made = self._end_answer()  # nobody runs a call before the answer with it is complete
+        # Only the provider runs a call before the answer with it is complete.
+        made = [] if event.call in self._by_provider else self._end_answer()
         if isinstance(event, ToolEnded):
             del self._open[event.call]
         return [*made, event]
@@ -218,6 +222,7 @@ def _lost_calls(
     at the last thing lost before, in the same turn.
     """
     called = {one.call for one in events if isinstance(one, ToolCalled)}
+    by_provider = {one.call for one in events if isinstance(one, ToolCalled) and one.provider}
     begun: dict[int, list[CallId]] = {}
     homeless: set[CallId] = set()
     gap: int | None = None
@@ -235,6 +240,8 @@ def _lost_calls(
         elif isinstance(event, ModelAnswered):
             writing = False
         elif isinstance(event, _OF_A_CALL):
+            if event.call in by_provider:
+                continue
             writing = False
             if event.call in called:
                 continue

@@ -25,7 +25,12 @@ from acp_agent.models.base import (
     ThoughtDelta,
     ThoughtLevel,
 )
-from acp_agent.models.roles import small_model, vision_model
+from acp_agent.models.roles import (
+    ProviderSearch,
+    provider_search,
+    small_model,
+    vision_model,
+)
 from acp_agent.permissions.access import Access, Ask, Decision, Gate, Mode
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extensions import Extensions
@@ -83,6 +88,11 @@ class SessionModels:
         """The model that describes pictures for one that cannot see them."""
         services = self._core.services
         return vision_model(services.models, services.config)
+
+    def web_search(self, model: ModelInfo) -> ProviderSearch | None:
+        """Return the search of the web by a model's provider."""
+        services = self._core.services
+        return provider_search(services.models, services.config, model)
 
     def fallbacks(self, model: ModelInfo) -> Sequence[ModelInfo]:
         """Return the models to ask when another is not available."""
@@ -237,6 +247,7 @@ class TurnTools:
     ) -> None:
         self.open_calls = OpenCalls()
         self.added: list[AddedTools] = []
+        self.search: AddedTools | None = None  # that of the model's provider
         self._core = core
         self._own = own
         self._extensions = extensions
@@ -257,12 +268,10 @@ class TurnTools:
     @property
     def unfiltered(self) -> Toolset:
         """The session's own tools, and those of MCP servers as they are at the moment."""
-        mcp = self._extensions.mcp
-        return (
-            self._own.toolset
-            if mcp is None
-            else mcp.toolset(self._own.toolset, self._own.workspace)
-        )
+        mcp, tools = self._extensions.mcp, self._own.toolset
+        if self.search is not None:
+            tools = self.search.apply(tools)
+        return tools if mcp is None else mcp.toolset(tools, self._own.workspace)
 
     @property
     def toolset(self) -> Toolset:

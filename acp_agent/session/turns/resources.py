@@ -224,6 +224,11 @@ class SessionResources:
 
             return [SessionSearchTool(tools.workspace, core.dated_history)]
 
+        def web_search() -> Sequence[AnyTool]:
+            from acp_agent.agent.provider_search import provider_search_tool  # noqa: PLC0415 - as above
+
+            return [provider_search_tool(turn)]
+
         def code() -> Sequence[AnyTool]:
             from acp_agent.tools.code import CodeTool  # noqa: PLC0415 - where a server runs
 
@@ -243,6 +248,10 @@ class SessionResources:
 
             return [FinishLoopTool(tools.workspace, self._tools.finish_loop)]
 
+        models = turn.models
+        tools.search = AddedTools(
+            lambda: models.web_search(models.current) is not None, web_search, replaces="web_search"
+        )
         tools.added = [
             AddedTools(lambda: definitions.found, delegation),
             # Where the model is not sent all of the session, the provider's cache is lost anyway.

@@ -108,11 +108,21 @@ class AddedTools:
     Args:
         when: whether they are to be added now.
         make: makes them.
+        replaces: the name of a tool that they replace.
     """
 
-    def __init__(self, when: Callable[[], bool], make: Callable[[], Sequence[AnyTool]]) -> None:
+    def __init__(
+        self,
+        when: Callable[[], bool],
+        make: Callable[[], Sequence[AnyTool]],
+        *,
+        replaces: str = "",
+    ) -> None:
+        def change(tools: Toolset) -> Toolset:
+            return tools.filtered(lambda name: name != replaces).with_tools(make())
+
         self._when = when
-        self._change = CachedChange(lambda tools: tools.with_tools(make()))
+        self._change = CachedChange(change)
 
     def apply(self, tools: Toolset) -> Toolset:
         """Return `tools`, with the others where the condition holds."""
