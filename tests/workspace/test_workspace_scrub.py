@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import codecs
 import json
 import secrets
 import string
@@ -13,6 +14,7 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from acp_agent.workspace.scrub import incomplete_tail, scrub
+from benchmarks.scrub import cases, missed
 
 ALNUM = string.ascii_letters + string.digits
 
@@ -111,14 +113,56 @@ def test_a_private_key_is_replaced_with_or_without_line_numbers(prefix: str) -> 
         "def password(self) -> str: return self._password",
         "npm_config_registry=https://registry.example.com/ hf_hub_download(repo_id)",
         "https://example.com:443/path?token_count=5",
+        'api_key = os.environ["OPENAI_API_KEY"]',
+        "const token: string = await getAccessToken2(client);",
+        'password = getpass.getpass("Password: ")',
+        '{"password": "Mot de passe oublié ?", "token": "Jeton"}',
+        "secret_key: ${{ secrets.DEPLOY_KEY_2 }}",
+        "API_KEY=your-api-key-1234",
+        "password: changeme1234",
+        "arn:aws:secretsmanager:eu-west-1:123456789012:secret:MyTestDatabaseSecret-a1b2c3",
+        "--token-file /run/secrets/token1 --key-id 2f6c1d70",
+        "auth = BedrockSigV4Auth(config=config)",
+        '"nextPageToken": "CAUQAA9fd8e7b3a1c4d2"',
+        '"integrity": "sha512-9xgohfBgQ8Gsb0GnZEf+kQ/vW2dBQVxYH9V1vuIsN4zmtk3J8Ke80tOlWO0EBoc=="',
+        "cache_key: 3f786850e387550fdab836ed7e6dc881de23001b",
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ3vPpHcR0kzYQ9w0o3l7d1m2n4b5v6c user@host",
+        "token_ids = [101, 2023, 2003], max_tokens: 4096000000",
+        "def test_token_of_version_2_is_refused(): ...",
     ],
 )
 def test_ordinary_text_stays_as_it_is(text: str) -> None:
     assert scrub(text) == text
 
 
+def test_secrets_are_found_wherever_programs_and_people_write_them() -> None:
+    lost = missed(1)
+    assert len(lost) <= 0.01 * len(list(cases(1))), [case.text for case in lost]
+
+
+@pytest.mark.parametrize("case", ["PASSWORD={}\n", '  "auth_token": "{}",\n', "--api-key {}\n"])
+def test_no_piece_of_a_stream_shows_a_part_of_a_value_behind_its_name(case: str) -> None:
+    text = "line one\n" + case.format("aB3dE5gH7jK9") + "line three\n"
+    if "PASSWORD" not in case:
+        text = text.replace("aB3dE5gH7jK9", "aB3dE5gH7jK9mN1pQ2rS")
+    whole = scrub(text)
+    assert "[secret]" in whole
+    for cut in range(text.index("=") + 1 if "=" in case else text.index("aB3"), len(text)):
+        held = incomplete_tail(text[:cut], [])
+        assert scrub(text[: cut - held]) + scrub(text[cut - held :]) == whole, cut
+
+
 def test_text_made_to_slow_the_search_down_does_not() -> None:
     hostile = ["://a:", "sk-", "eyJ", "-----BEGIN PRIVATE KEY-----", "SG.", "authorization: "]
+    hostile += [
+        "password=",
+        "api_key: ",
+        "token" * 9,
+        "key=" + "a1B2" * 9,
+        '"secret", ',
+        ":AA",
+        ".G",
+    ]
     hostile += [
         "://" + "a1" * 60,
         "secret_access_key=",
@@ -138,6 +182,10 @@ def in_base64(shift: int) -> Callable[[str], str]:
     return lambda value: base64.b64encode(b"user:"[:shift] + value.encode() + b" and more").decode()
 
 
+def in_base32(shift: int) -> Callable[[str], str]:
+    return lambda value: base64.b32encode(b"user:"[:shift] + value.encode() + b" and more").decode()
+
+
 WAYS: dict[str, Callable[[str], str]] = {
     "URL-encoded": lambda value: f"?key={quote(value, safe='')}&a=1",
     "URL-encoded in lowercase": lambda value: quote(value, safe="").replace("%2B", "%2b"),
@@ -151,6 +199,8 @@ WAYS: dict[str, Callable[[str], str]] = {
     **{f"base64 behind {shift} bytes": in_base64(shift) for shift in range(6)},
     "base64 for addresses": lambda value: base64.urlsafe_b64encode(f"{value}??".encode()).decode(),
     "wrapped base64": lambda value: base64.encodebytes(f"{'x' * 40}{value}".encode()).decode(),
+    "base64 twice": lambda value: base64.b64encode(base64.b64encode(value.encode())).decode(),
+    **{f"base32 behind {shift} bytes": in_base32(shift) for shift in range(5)},
     "cut off": lambda value: value[:16],
     "the end": lambda value: value[-13:],
     "masked": lambda value: f"Incorrect API key provided: {value[:6]}{'*' * 12}{value[-4:]}.",
@@ -172,6 +222,39 @@ def test_a_known_value_is_found_however_it_is_written(way: str, value: str) -> N
     else:
         assert len(written) <= 40
         assert written not in scrubbed
+
+
+def xxd(value: str) -> str:
+    raw = value.encode()
+    pairs = [raw[at : at + 2].hex() for at in range(0, len(raw), 2)]
+    return "".join(
+        f"{at * 2:08x}: {' '.join(pairs[at : at + 8])}\n" for at in range(0, len(pairs), 8)
+    )
+
+
+SPREAD: dict[str, Callable[[str], str]] = {
+    "backwards": lambda value: value[::-1],
+    "ROT13": lambda value: codecs.encode(value, "rot13"),
+    "letter by letter": " ".join,
+    "a letter a line": "\n".join,
+    "a list of letters": lambda value: json.dumps(list(value)),
+    "od -c": "   ".join,
+    "bytes": lambda value: value.encode().hex(" "),
+    "bytes of C": lambda value: ", ".join(f"0x{byte:02X}" for byte in value.encode()),
+    "escaped bytes": lambda value: "".join(f"\\x{byte:02x}" for byte in value.encode()),
+    "an address of escapes": lambda value: "".join(f"%{byte:02X}" for byte in value.encode()),
+    "xxd": xxd,
+    "xxd from the second byte": lambda value: xxd("=" + value),
+}
+
+
+@pytest.mark.parametrize("way", SPREAD)
+def test_a_known_key_is_found_in_pieces_or_turned_round(way: str) -> None:
+    key = "sk-proj-" + made(60)
+    written = SPREAD[way](key)
+    scrubbed = scrub(f"before {written} after", [key])
+    assert scrubbed.count("[secret]") >= 1
+    assert len(scrubbed) < 40 + len(written) / 2
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,308 @@
+"""Find known secrets in text, however they are written.
+
+A known value is found as it is, URL-encoded, escaped for JSON or HTML, in hexadecimal, base32 or
+base64 (at any alignment, wrapped or not, base64 also twice). A key, which is no word, is also
+found cut off, masked (`sk-abc***wxyz`), backwards, in ROT13, and with separators between its
+characters or bytes.
+
+Each form of each secret is cut into pieces. One pass over the text finds all pieces of all secrets
+(Aho and Corasick, 1975), so the time hardly depends on how many there are.
+"""
+
+from __future__ import annotations
+
+import base64
+import codecs
+import functools
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from urllib.parse import quote
+
+from ahocorasick_rs import AhoCorasick
+from msgspec import Struct
+
+MIN_SECRET = 8  # characters; a shorter value would be found in ordinary text
+_KEY_LENGTH = 16  # from which on a part of a key is recognised
+_PIECE = 6  # characters of a part that is looked for
+_PIECES = 16  # of one secret at most
+_LEAST_BEGINNING = 8  # characters of a key's beginning that give it away
+_LEAST_PART = 12  # characters of another part of it that do
+_ENCODED_PIECES = 4  # so that one of them is whole where a line break is in the encoded secret
+_LEAST_ENCODED = 16
+_LEAST_SEPARATED = 8  # characters or bytes with a separator between them
+_LEAST_MASKED = 5  # characters of a key on both sides of what masks the rest
+_LONGEST_SPELLED = 1_000  # characters of a secret whose escapes are looked for
+# `sk-proj-` and the like: every key of the kind begins with it.
+_PUBLIC = re.compile(r"(?:[A-Za-z0-9]{1,8}[-_]){0,3}")
+_PLAIN = re.compile(r"[A-Za-z0-9_.~-]+")
+_MASK = re.compile(r"[*\u2022#xX]{3,}|\.{3,}|\u2026+|(?<!\[)\[(?:REDACTED|redacted)\]")
+_MASKS = (*(sign * 3 for sign in "*\u2022#xX."), "\u2026", "[REDACTED]", "[redacted]")
+Span = tuple[int, int]
+_URL_SAFE = str.maketrans("+/", "-_")
+# Between the characters of a key, and between its bytes in hexadecimal.
+_CHARACTER_SEPARATORS = (" ", "  ", "   ", "\n", "-", ".", ",", ", ", "_", "|", '", "', "', '")
+_BYTE_SEPARATORS = (" ", ":", "-", ",", ", ", "\\x", " 0x", ", 0x", ",0x", "%", "\n")
+_NAMED: dict[str, Sequence[str]] = {
+    "&": ("&amp;",), "<": ("&lt;",), ">": ("&gt;",), '"': ("&quot;",), "'": ("&apos;",),
+    "\n": (r"\\\\?n",), "\t": (r"\\\\?t",), "\r": (r"\\\\?r",), " ": (r"\+",),
+}  # fmt: skip
+
+
+def find_all(automaton: AhoCorasick, text: str) -> list[tuple[int, int, int]]:
+    """Return every match of an automaton's patterns, also in each other: pattern, start, end."""
+    try:
+        return automaton.find_matches_as_indexes(text, overlapping=True)
+    except UnicodeEncodeError:  # half a surrogate pair, which counts one character as well
+        readable = text.encode("utf-8", "replace").decode("utf-8")
+        return automaton.find_matches_as_indexes(readable, overlapping=True)
+
+
+@functools.lru_cache(maxsize=16)
+def known_secrets(secrets: frozenset[str]) -> KnownSecrets:
+    """Return what finds these secrets."""
+    return KnownSecrets(secrets)
+
+
+class _Form(Struct, frozen=True, eq=False):
+    """One way in which a secret is written.
+
+    Attributes:
+        text: the secret so written.
+        pieces: parts of it that are looked for, with where they begin.
+        beginning: how many characters of its beginning give it away.
+        part: how many of another part do.
+        wrapped: whether line breaks in it do not count.
+    """
+
+    text: str
+    pieces: tuple[tuple[str, int], ...]
+    beginning: int
+    part: int
+    wrapped: bool = False
+
+    def span(self, text: str, found: int, at: int, size: int) -> Span | None:
+        """Return where it stands around a piece that was found, if that is enough to tell it.
+
+        Args:
+            text: the text.
+            found: where the piece is in the text.
+            at: where it is in the form.
+            size: its length.
+        """
+        start, begin = self._back(text, found, at)
+        end, finish = self._on(text, found + size, at + size)
+        return (start, end) if finish - begin >= (self.part if begin else self.beginning) else None
+
+    def _back(self, text: str, found: int, at: int) -> tuple[int, int]:
+        """Return how far back from a piece the text is the secret: the place in both."""
+        place = found
+        while at and place:
+            if text[place - 1] == self.text[at - 1]:
+                place, at = place - 1, at - 1
+                found = place
+            elif self.wrapped and text[place - 1] in "\r\n":
+                place -= 1
+            else:
+                break
+        return found, at
+
+    def _on(self, text: str, found: int, at: int) -> tuple[int, int]:
+        """Return how far on from a piece the text is the secret: the place in both."""
+        place = found
+        while at < len(self.text) and place < len(text):
+            if text[place] == self.text[at]:
+                place, at = place + 1, at + 1
+                found = place
+            elif self.wrapped and text[place] in "\r\n":
+                place += 1
+            else:
+                break
+        return found, at
+
+
+class KnownSecrets:
+    """What finds some secrets in texts.
+
+    Args:
+        values: the secrets; those shorter than `MIN_SECRET` are ignored.
+
+    """
+
+    def __init__(self, values: frozenset[str]) -> None:
+        known = sorted(value for value in values if len(value) >= MIN_SECRET)
+        self._keys = [value for value in known if _is_key(value)]
+        self._forms = [form for value in known for form in _forms(value)]
+        spelled = [_spelled(value) for value in known if _has_escapes(value)]
+        self._spelled = re.compile("|".join(spelled)) if spelled else None
+        pieces: dict[str, list[tuple[_Form, int]]] = {}
+        for form in self._forms:
+            for piece, at in form.pieces:
+                pieces.setdefault(piece, []).append((form, at))
+        self._pieces = list(pieces.values())
+        self._automaton = AhoCorasick([*pieces, *(_MASKS if self._keys else ())])
+
+    def spans(self, text: str) -> list[Span]:
+        """Return where secrets stand in `text`: in order, none in another."""
+        if not self._forms:
+            return []
+        found: list[Span] = []
+        done: dict[_Form, int] = {}  # where the last one of a form ends
+        unmasked = 0  # where the last mask ends
+        for number, start, end in find_all(self._automaton, text):
+            if number < len(self._pieces):
+                for form, at in self._pieces[number]:
+                    if start < done.get(form, 0):
+                        continue
+                    span = form.span(text, start, at, end - start)
+                    if span is not None:
+                        found.append(span)
+                        done[form] = span[1]
+            elif start >= unmasked and (mask := _MASK.match(text, start)) is not None:
+                found += self._masked(text, mask)
+                unmasked = mask.end()
+        if self._spelled is not None and any(mark in text for mark in "%\\&"):
+            found += (match.span() for match in self._spelled.finditer(text))
+        return merged(found)
+
+    def begun(self, text: str) -> int:
+        """Return how many characters at the end of `text` may be the beginning of a secret."""
+        longest = 0
+        for form in self._forms:
+            first = form.text[0]
+            at = text.find(first, max(0, len(text) - len(form.text) + 1))
+            while 0 <= at < len(text) - longest:
+                if form.text.startswith(text[at:]):
+                    longest = len(text) - at
+                at = text.find(first, at + 1)
+        return longest
+
+    def _masked(self, text: str, mask: re.Match[str]) -> Iterator[Span]:
+        """Yield where a key stands around a mask: `sk-abc***wxyz`."""
+        start, end = mask.span()
+        for key in self._keys:
+            before = _ends_with_beginning(text[max(0, start - len(key)) : start], key)
+            if not before:
+                continue
+            # The same from behind.
+            after = _ends_with_beginning(text[end : end + len(key)][::-1], key[::-1])
+            if before + after >= _LEAST_MASKED and (after > 1 or before > _public(key)):
+                yield start - before, end + after
+
+
+def _ends_with_beginning(text: str, key: str) -> int:
+    """Return how many characters at the end of `text` are the beginning of `key`."""
+    at = key.rfind(text[-1], 0, len(text)) if text else -1
+    while at >= 0:
+        if text.endswith(key[: at + 1]):
+            return at + 1
+        at = key.rfind(text[-1], 0, at)
+    return 0
+
+
+def _public(key: str) -> int:
+    """Return how many characters at the beginning of a key say of which kind it is."""
+    found = _PUBLIC.match(key)
+    return 0 if found is None else found.end()
+
+
+def _is_key(value: str) -> bool:
+    """Return whether not even a part of a value would be written by chance."""
+    return (
+        len(value) >= _KEY_LENGTH
+        and value.isascii()
+        and value.isprintable()
+        and " " not in value
+        and "://" not in value
+        and value[0].isalnum()
+        and any(sign.isdigit() for sign in value)
+        and any(sign.isalpha() for sign in value)
+    )
+
+
+def _forms(value: str) -> Iterator[_Form]:
+    if _is_key(value):
+        size = max(_PIECE, -(-len(value) // _PIECES))
+        pieces = tuple((value[at : at + size], at) for at in range(0, len(value) - size + 1, size))
+        yield _Form(
+            value, pieces, max(_LEAST_BEGINNING, _public(value) + 3), max(_LEAST_PART, 2 * size - 1)
+        )
+    else:
+        yield _Form(value, ((value, 0),), len(value), len(value))
+    raw = value.encode("utf-8", "surrogatepass")
+    encoded = {raw.hex(), raw.hex().upper()}
+    for core in (*_cores(base64.b64encode, raw, 3, 6), *_cores(base64.b32encode, raw, 5, 5)):
+        encoded |= {core, core.translate(_URL_SAFE)}
+    encoded |= set(_cores(base64.b64encode, base64.b64encode(raw).rstrip(b"="), 3, 6))
+    for text in sorted(encoded):
+        yield _encoded_form(text, min(len(text), _LEAST_ENCODED), wrapped=True)
+    if _is_key(value):
+        for text in (value[::-1], codecs.encode(value, "rot13")):
+            yield _encoded_form(text, _LEAST_ENCODED, wrapped=True)
+        pairs = [f"{byte:02x}" for byte in raw]
+        separated: list[tuple[Sequence[str], str]] = [(value, one) for one in _CHARACTER_SEPARATORS]
+        separated += [(case, one) for one in _BYTE_SEPARATORS for case in (pairs, _upper(pairs))]
+        # As xxd and od write bytes, two at a time.
+        separated += [(_joined(pairs, at), " ") for at in range(2)]
+        for items, separator in separated:
+            text = separator.join(items)
+            least = _LEAST_SEPARATED * (len(text) + len(separator)) // len(raw)
+            yield _encoded_form(text, min(least, len(text)), wrapped=False)
+
+
+def _encoded_form(text: str, least: int, *, wrapped: bool) -> _Form:
+    size = max(8, -(-len(text) // _ENCODED_PIECES)) if wrapped else max(8, least // 2)
+    pieces = tuple((text[at : at + size], at) for at in range(0, len(text) - size + 1, size))
+    return _Form(text, pieces, least, least, wrapped=wrapped)
+
+
+def _cores(encode: Callable[[bytes], bytes], raw: bytes, group: int, bits: int) -> Iterator[str]:
+    """Yield what bytes become, without what depends on the bytes around them.
+
+    Args:
+        encode: base32 or base64.
+        raw: the bytes.
+        group: how many bytes it encodes at once: they may begin at each.
+        bits: of a character.
+    """
+    for shift in range(group):
+        whole = encode(b"\0" * shift + raw).decode()
+        yield whole[-(-shift * 8 // bits) : (shift + len(raw)) * 8 // bits]
+
+
+def _upper(pairs: Iterable[str]) -> list[str]:
+    return [pair.upper() for pair in pairs]
+
+
+def _joined(pairs: list[str], first: int) -> list[str]:
+    """Return two pairs at a time, after the first one if `first` is 1."""
+    rest = pairs[first:]
+    return pairs[:first] + ["".join(rest[at : at + 2]) for at in range(0, len(rest), 2)]
+
+
+def merged(spans: Iterable[Span]) -> list[Span]:
+    """Return spans in order, with those that overlap as one."""
+    found: list[Span] = []
+    for start, end in sorted(spans):
+        if found and start < found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return found
+
+
+def _has_escapes(value: str) -> bool:
+    return len(value) <= _LONGEST_SPELLED and _PLAIN.fullmatch(value) is None
+
+
+def _spelled(value: str) -> str:
+    """Return a pattern of the value with any of its signs escaped as in addresses, JSON or HTML."""
+    return "".join(re.escape(sign) if _PLAIN.match(sign) else _escaped(sign) for sign in value)
+
+
+@functools.cache
+def _escaped(sign: str) -> str:
+    code = ord(sign)
+    ways = [re.escape(sign), rf"\\\\?{re.escape(sign)}", f"(?i:{re.escape(quote(sign, safe=''))})"]
+    ways += [rf"\\\\?(?i:u{code:04x})", f"&#0*{code};", f"(?i:&#x0*{code:x};)"]
+    ways += _NAMED.get(sign, ())
+    return f"(?:{'|'.join(ways)})"

@@ -1,0 +1,208 @@
+"""Find values behind names that say that they are secret: `API_KEY=…`, `"password": "…"`.
+
+A value counts if it looks random (a key or a token), or like a password. What stands behind such
+names in ordinary code does not: identifiers, calls, paths, examples and placeholders.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+import tomllib
+from collections import Counter
+from importlib.resources import files as package_files
+
+from ahocorasick_rs import AhoCorasick, Implementation
+from msgspec import Struct
+
+from acp_agent.workspace.known_secrets import Span, find_all
+
+_NAME_BEFORE = re.compile(r"[A-Za-z0-9_.-]{0,60}\Z")
+# The rest of the name, its quote, a type, then what assigns, and the quote of the value.
+_ASSIGNMENT = re.compile(
+    r"""(?P<rest>[A-Za-z0-9_.-]{0,40})
+    (?:\\?["'`])?\]?(?:(?:\s{0,2}:\s{0,2}|\s)(?:str|string|String|&str)\b)?
+    (?P<assigns>
+        \s{0,12}(?:=>|:=|\?=|\|\|=|==|=|:)\s{0,8}  # an assignment, a pair
+        |,?\s{1,40}["']?value["']?\s{0,2}[=:]\s{0,4}  # beside the name, as in Kubernetes, XML
+        |\s{0,2},\s{0,4}                           # an argument behind the name in quotes
+        |>\s{0,2}                                  # an element of XML
+        |\ {1,4}                                   # an option, or a line of .netrc
+    )
+    (?:[rbuf]{0,2}|@)(?P<quote>\\?["'`])?""",
+    re.VERBOSE,
+)
+_QUOTED = re.compile(r"""[^\s"'`<>]{8,512}(?=\\?["'`<])""")
+_ELEMENT = re.compile(r"""[^\s"'`<>]{8,512}(?=</)""")
+_BARE = re.compile(r"""[^\s"'`,;<>(){}\[\]&|\\]{8,512}""")
+_LONGEST_NAME = 60
+_CALLED = ("(", "[", "{")  # a call or an index: the value is code
+_LEAST_MIXED = 24  # characters of a secret of all kinds of characters
+_RANDOM_WORD = 2.7  # letters of a word in a password
+_ENTROPY_MIXED = 3.8  # bits for each of them
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+# What stands for a value: a variable, a path, an address; if it is not quoted, code as well.
+_REFERENCE = re.compile(r"\$\w+\Z|%\w+%\Z|[$@%][{(]|\{|<|\.{0,2}/|~/|\w+://")
+_CODE = re.compile(r"[$%@]|[A-Za-z_][\w-]*(?:[./:][A-Za-z_][\w-]*)*\Z|.*[({\[]")
+_HEX = re.compile(r"[0-9a-fA-F]{24,}")
+_LOWER = re.compile(r"(?=.*\d[a-z])[a-z0-9]{24,}")
+
+
+class _Table(Struct, frozen=True, forbid_unknown_fields=True):
+    """`named_secrets.toml`.
+
+    Attributes:
+        stems: of which one is in each name, in lower case.
+        keys: names that end with `key` count if one of these is before it.
+        passwords: stems of names of passwords.
+        harmless: names with one of these do not count.
+        placeholders: values with one of these, in lower case, stand for others.
+        least: letters and digits of a key or token.
+        least_password: characters of a password.
+        least_entropy: bits for each character of a key or token.
+    """
+
+    stems: tuple[str, ...]
+    keys: tuple[str, ...]
+    passwords: tuple[str, ...]
+    harmless: tuple[str, ...]
+    placeholders: tuple[str, ...]
+    least: int
+    least_password: int
+    least_entropy: float
+
+
+def spans(text: str) -> list[Span]:
+    """Return where secret values stand in `text`: in order, none in another."""
+    found: list[Span] = []
+    done = 0
+    for _, start, end in find_all(_automaton(), text):
+        if start < done:
+            continue
+        assignment = _ASSIGNMENT.match(text, end)
+        if assignment is None:
+            continue
+        begin = assignment.end()
+        element = assignment["assigns"].startswith(">")
+        quoted = element or assignment["quote"] is not None
+        form = _ELEMENT if element else _QUOTED if quoted else _BARE
+        value = form.match(text, begin)
+        if value is None or (not quoted and text[value.end() : value.end() + 1] in _CALLED):
+            continue
+        first = _name_start(text, start)
+        if text[first - 1 : first] == ":":  # a part of a path, such as that of a resource of AWS
+            continue
+        name = text[first : assignment.end("rest")]
+        if assignment["assigns"].isspace() and not _is_option(name, text, value.end()):
+            continue
+        if _is_secret(name, value[0], quoted=quoted):
+            found.append(value.span())
+            done = value.end()
+    return found
+
+
+def begun(text: str, since: int) -> int:
+    """Return where a name begins whose value may go on behind the end of `text`; else its length.
+
+    Args:
+        text: the beginning of a longer text.
+        since: where to begin to look.
+    """
+    line = max(since, text.rfind("\n", since) + 1)
+    for _, start, _ in find_all(_automaton(), text[line:]):
+        return _name_start(text, line + start)
+    return len(text)
+
+
+def _name_start(text: str, stem: int) -> int:
+    """Return where the name begins that has a stem at a place."""
+    before = _NAME_BEFORE.search(text, max(0, stem - _LONGEST_NAME), stem)
+    return stem if before is None else before.start()
+
+
+def _is_secret(name: str, value: str, *, quoted: bool) -> bool:
+    table = _table()
+    variable = name.isupper() and not quoted  # of an environment: what stands behind it is no code
+    name = name.lower()
+    if any(word in name for word in table.harmless):
+        return False
+    lowered = value.lower()
+    if any(word in lowered for word in table.placeholders) or len(set(lowered)) < 5:
+        return False
+    if any(word in name for word in table.passwords):
+        return len(value) >= table.least_password and (
+            _may_be_password(value, quoted=quoted) or (variable and value.isalnum())
+        )
+    if "key" in name and not any(word in name for word in table.keys):
+        return False
+    signs = quoted and "secret" in name and len(value) >= _LEAST_MIXED
+    return _is_random(value, quoted=quoted) or (
+        signs and _entropy(value) >= _ENTROPY_MIXED and _may_be_password(value, quoted=True)
+    )
+
+
+def _is_option(name: str, text: str, end: int) -> bool:
+    """Return whether a name with a value behind a space is an option or ends its line."""
+    return name.startswith("--") or text[end : end + 1] in ("", "\n", "\r")
+
+
+def _may_be_password(value: str, *, quoted: bool) -> bool:
+    """Return whether a value may be a password, which people choose from words and digits."""
+    if _REFERENCE.match(value) is not None or _DATE.match(value) is not None:
+        return False
+    if value.isidentifier() or (not quoted and _CODE.match(value) is not None):
+        return any(map(str.isdigit, value)) and _word_length(value) <= _RANDOM_WORD
+    kinds = sum(any(map(kind, value)) for kind in (str.islower, str.isupper, str.isdigit))
+    kinds += any(not sign.isalnum() for sign in value)
+    if any(map(str.isdigit, value)):
+        return kinds >= (2 if quoted else 3)
+    return kinds >= 3 and _word_length(value) <= _RANDOM_WORD
+
+
+def _is_random(value: str, *, quoted: bool) -> bool:
+    """Return whether a value looks as if it was made by chance."""
+    table = _table()
+    core = value.rstrip("=")
+    signs = sum(map(str.isalnum, core))
+    if signs < table.least or not core.isascii() or _entropy(core) < table.least_entropy:
+        return False
+    if _UUID.fullmatch(value) is not None or _HEX.fullmatch(value) is not None:
+        return True
+    if _LOWER.fullmatch(value) is not None:
+        return True
+    if signs < (0.8 if len(core) >= 2 * table.least else 0.9) * len(core):
+        return False
+    if any(map(str.isdigit, core)):
+        return _word_length(core) <= (3.5 if quoted else 3.0)
+    return quoted and _word_length(core) <= _RANDOM_WORD
+
+
+def _word_length(value: str) -> float:
+    """Return how long the words in a value are.
+
+    Identifiers consist of a few long words, what is random of many short ones.
+    """
+    return sum(map(str.isalnum, value)) / max(1, len(_WORD.findall(value)))
+
+
+def _entropy(text: str) -> float:
+    """Return the bits of information of a character of `text` (Shannon, 1948)."""
+    counts = Counter(text).values()
+    return -sum(count / len(text) * math.log2(count / len(text)) for count in counts)
+
+
+@functools.cache
+def _table() -> _Table:
+    import msgspec  # noqa: PLC0415 - with the table
+
+    raw = (package_files(__package__) / "named_secrets.toml").read_text("utf-8")
+    return msgspec.convert(tomllib.loads(raw), _Table)
+
+
+@functools.cache
+def _automaton() -> AhoCorasick:
+    forms = {form for stem in _table().stems for form in (stem, stem.title(), stem.upper())}
+    return AhoCorasick(sorted(forms), implementation=Implementation.DFA)

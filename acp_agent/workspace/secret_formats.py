@@ -1,0 +1,110 @@
+"""Find keys that can be told by their form, as `secret_formats.toml` lists them."""
+
+from __future__ import annotations
+
+import functools
+import re
+import tomllib
+from importlib.resources import files as package_files
+
+from ahocorasick_rs import AhoCorasick, Implementation
+from msgspec import Struct
+
+from acp_agent.workspace.known_secrets import Span, find_all, merged
+
+_LEAST_MARK = 3  # characters of a mark that tells of a key by itself
+# What a word may begin behind, beside anything that is no letter or digit: the escape of a line
+# break in JSON, and that of a sign in an address.
+_ESCAPE = re.compile(r"(?:\\[nrt]|\\u00[0-9a-fA-F]{2}|%[0-9A-Fa-f]{2})\Z")
+_LONGEST_ESCAPE = 6
+_START = r"(?:(?<![0-9A-Za-z])|(?<=\\[nrt]))"  # the same in a pattern
+
+
+class _Pattern(Struct, frozen=True):
+    mark: str
+    pattern: re.Pattern[str]
+
+
+class _Formats(Struct, frozen=True):
+    """The table: keys by what they begin with, and patterns for the rest.
+
+    Attributes:
+        automaton: finds the beginnings, then the marks of the patterns.
+        begins: the beginnings.
+        rests: what follows each.
+        patterns: what is searched for in a text with the pattern's mark; "" is in every text.
+    """
+
+    automaton: AhoCorasick
+    begins: tuple[str, ...]
+    rests: tuple[re.Pattern[str], ...]
+    patterns: tuple[_Pattern, ...]
+
+
+def spans(text: str) -> list[Span]:
+    """Return where keys of a known form stand in `text`: in order, none in another."""
+    formats = _formats()
+    found: list[Span] = []
+    marks: set[int] = set()
+    for number, start, end in find_all(formats.automaton, text):
+        if number >= len(formats.begins):
+            marks.add(number - len(formats.begins))
+        elif _may_begin_at(text, start, formats.begins[number]):
+            rest = formats.rests[number].match(text, end)
+            if rest is not None:
+                found.append((start, rest.end()))
+    for number, one in enumerate(formats.patterns):
+        if number in marks or not one.mark:
+            found += (_span(match) for match in one.pattern.finditer(text))
+    return merged(found)
+
+
+def may_begin(word: str) -> bool:
+    """Return whether the end of a word may be the beginning of a key, or a key is begun in it."""
+    begins = [begin for begin in _formats().begins if len(begin) >= _LEAST_MARK]
+    return any(
+        begin in word or any(word.endswith(begin[:end]) for end in range(2, len(begin)))
+        for begin in begins
+    )
+
+
+def _may_begin_at(text: str, start: int, begin: str) -> bool:
+    """Return whether a key may begin here, and not in the middle of a word or of base64."""
+    before = text[start - 1 : start]
+    if _is_alnum(before):
+        return _ESCAPE.search(text, max(0, start - _LONGEST_ESCAPE), start) is not None
+    in_base64 = before in ("+", "/") and _is_alnum(text[start - 2 : start - 1])
+    return before != "_" and not (in_base64 and begin.isalnum())
+
+
+def _is_alnum(sign: str) -> bool:
+    return sign.isascii() and sign.isalnum()
+
+
+def _span(match: re.Match[str]) -> Span:
+    """Return the part of a match that is secret."""
+    named = match.re.groupindex
+    if "secret" in named:
+        return match.span("secret")
+    return match.start("head") if "head" in named else match.start(), match.end()
+
+
+@functools.cache
+def _formats() -> _Formats:
+    table = tomllib.loads((package_files(__package__) / "secret_formats.toml").read_text("utf-8"))
+    begins = [(one, re.compile(rest)) for rest, all_ in table["begins"].items() for one in all_]
+    patterns = [
+        _Pattern(mark, re.compile(entry["pattern"].replace("{start}", _START)))
+        for entry in table["pattern"]
+        for mark in entry.get("marks", ("",))
+    ]
+    return _Formats(
+        automaton=AhoCorasick(
+            # A mark that is in every text is not looked for, but keeps its number.
+            [begin for begin, _ in begins] + [one.mark or "\0" for one in patterns],
+            implementation=Implementation.DFA,
+        ),
+        begins=tuple(begin for begin, _ in begins),
+        rests=tuple(rest for _, rest in begins),
+        patterns=tuple(patterns),
+    )
