@@ -5,8 +5,8 @@ base64 (at any alignment, wrapped or not, base64 also twice). A key, which is no
 found cut off, masked (`sk-abc***wxyz`), backwards, in ROT13, and with separators between its
 characters or bytes.
 
-Each form of each secret is cut into pieces. One pass over the text finds all pieces of all secrets
-(Aho and Corasick, 1975), so the time hardly depends on how many there are.
+Each form of each secret is cut into pieces. One pass over the text finds all pieces of all secrets,
+so the time hardly depends on how many there are.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from urllib.parse import quote
 
-from ahocorasick_rs import AhoCorasick
+from ahocorasick import Automaton
 from msgspec import Struct
 
 MIN_SECRET = 8  # characters; a shorter value would be found in ordinary text
@@ -48,19 +48,33 @@ _NAMED: dict[str, Sequence[str]] = {
 }  # fmt: skip
 
 
-def find_all(automaton: AhoCorasick, text: str) -> list[tuple[int, int, int]]:
-    """Return every match of an automaton's patterns, also in each other: pattern, start, end."""
-    try:
-        return automaton.find_matches_as_indexes(text, overlapping=True)
-    except UnicodeEncodeError:  # half a surrogate pair, which counts one character as well
-        readable = text.encode("utf-8", "replace").decode("utf-8")
-        return automaton.find_matches_as_indexes(readable, overlapping=True)
+Hit = tuple[int, int, int]  # the number of a string that was found, its start and end
 
 
-@functools.lru_cache(maxsize=16)
-def known_secrets(secrets: frozenset[str]) -> KnownSecrets:
-    """Return what finds these secrets."""
-    return KnownSecrets(secrets)
+class Strings:
+    """Finds many strings in a text in one pass (Aho and Corasick, 1975).
+
+    Args:
+        strings: what to find; one may be there several times, or be empty, which is not found.
+    """
+
+    def __init__(self, strings: Sequence[str]) -> None:
+        numbers: dict[str, list[int]] = {}
+        for number, string in enumerate(strings):
+            if string:
+                numbers.setdefault(string, []).append(number)
+        self._automaton = Automaton()
+        for string, its in numbers.items():
+            self._automaton.add_word(string, (tuple(its), len(string)))
+        self._automaton.make_automaton()
+
+    def find(self, text: str) -> Iterator[Hit]:
+        """Yield every place of a string, also within another, by their ends."""
+        if not len(self._automaton):
+            return
+        for last, (numbers, length) in self._automaton.iter(text):
+            for number in numbers:
+                yield number, last + 1 - length, last + 1
 
 
 class _Form(Struct, frozen=True, eq=False):
@@ -126,6 +140,8 @@ class KnownSecrets:
     Args:
         values: the secrets; those shorter than `MIN_SECRET` are ignored.
 
+    Attributes:
+        strings: what is to be looked for in a text.
     """
 
     def __init__(self, values: frozenset[str]) -> None:
@@ -139,16 +155,19 @@ class KnownSecrets:
             for piece, at in form.pieces:
                 pieces.setdefault(piece, []).append((form, at))
         self._pieces = list(pieces.values())
-        self._automaton = AhoCorasick([*pieces, *(_MASKS if self._keys else ())])
+        self.strings = (*pieces, *(_MASKS if self._keys else ()))
 
-    def spans(self, text: str) -> list[Span]:
-        """Return where secrets stand in `text`: in order, none in another."""
-        if not self._forms:
-            return []
+    def spans(self, text: str, hits: Iterable[Hit]) -> list[Span]:
+        """Return where secrets stand in `text`: in order, none in another.
+
+        Args:
+            text: the text.
+            hits: where the strings are in it.
+        """
         found: list[Span] = []
         done: dict[_Form, int] = {}  # where the last one of a form ends
         unmasked = 0  # where the last mask ends
-        for number, start, end in find_all(self._automaton, text):
+        for number, start, end in hits:
             if number < len(self._pieces):
                 for form, at in self._pieces[number]:
                     if start < done.get(form, 0):

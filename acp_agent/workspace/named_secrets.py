@@ -11,12 +11,12 @@ import math
 import re
 import tomllib
 from collections import Counter
+from collections.abc import Iterable
 from importlib.resources import files as package_files
 
-from ahocorasick_rs import AhoCorasick, Implementation
 from msgspec import Struct
 
-from acp_agent.workspace.known_secrets import Span, find_all
+from acp_agent.workspace.known_secrets import Hit, Span, Strings
 
 _NAME_BEFORE = re.compile(r"[A-Za-z0-9_.-]{0,60}\Z")
 # The rest of the name, its quote, a type, then what assigns, and the quote of the value.
@@ -75,11 +75,23 @@ class _Table(Struct, frozen=True, forbid_unknown_fields=True):
     least_entropy: float
 
 
-def spans(text: str) -> list[Span]:
-    """Return where secret values stand in `text`: in order, none in another."""
+@functools.cache
+def strings() -> tuple[str, ...]:
+    """Return what is to be looked for in a text: the stems of names."""
+    stems = _table().stems
+    return tuple(sorted({one for stem in stems for one in (stem, stem.title(), stem.upper())}))
+
+
+def spans(text: str, hits: Iterable[Hit]) -> list[Span]:
+    """Return where secret values stand in `text`.
+
+    Args:
+        text: the text.
+        hits: where the strings are in it.
+    """
     found: list[Span] = []
     done = 0
-    for _, start, end in find_all(_automaton(), text):
+    for _, start, end in hits:
         if start < done:
             continue
         assignment = _ASSIGNMENT.match(text, end)
@@ -112,7 +124,7 @@ def begun(text: str, since: int) -> int:
         since: where to begin to look.
     """
     line = max(since, text.rfind("\n", since) + 1)
-    for _, start, _ in find_all(_automaton(), text[line:]):
+    for _, start, _ in _stems().find(text[line:]):
         return _name_start(text, line + start)
     return len(text)
 
@@ -203,6 +215,5 @@ def _table() -> _Table:
 
 
 @functools.cache
-def _automaton() -> AhoCorasick:
-    forms = {form for stem in _table().stems for form in (stem, stem.title(), stem.upper())}
-    return AhoCorasick(sorted(forms), implementation=Implementation.DFA)
+def _stems() -> Strings:
+    return Strings(strings())

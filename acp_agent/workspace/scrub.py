@@ -8,11 +8,12 @@ they are secret (`named_secrets`).
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Sequence
 
 from acp_agent.workspace import named_secrets, secret_formats
-from acp_agent.workspace.known_secrets import Span, known_secrets
+from acp_agent.workspace.known_secrets import Hit, KnownSecrets, Span, Strings, merged
 
 REPLACEMENT = "[secret]"
 _WORD_AT_END = re.compile(r"[A-Za-z0-9_+/=.%\\-]+\Z")
@@ -28,9 +29,7 @@ def scrub(text: str, secrets: Iterable[str] = ()) -> str:
         text: what is about to be shown, sent or stored.
         secrets: values that must not appear; see `KnownSecrets`.
     """
-    text = scrub_known(text, secrets)
-    text = _without(text, secret_formats.spans(text))
-    return _without(text, named_secrets.spans(text))
+    return _without(text, _finder(frozenset(secrets)).spans(text))
 
 
 def scrub_known(text: str, secrets: Iterable[str]) -> str:
@@ -40,7 +39,7 @@ def scrub_known(text: str, secrets: Iterable[str]) -> str:
         text: what is about to be shown or stored.
         secrets: values that must not appear; see `KnownSecrets`.
     """
-    return _without(text, known_secrets(frozenset(secrets)).spans(text))
+    return _without(text, _finder(frozenset(secrets)).known_spans(text))
 
 
 def incomplete_tail(text: str, secrets: Iterable[str]) -> int:
@@ -50,8 +49,8 @@ def incomplete_tail(text: str, secrets: Iterable[str]) -> int:
         text: the beginning of a longer text.
         secrets: the known values.
     """
-    known = known_secrets(frozenset(secrets))
-    cut = len(text) - known.begun(text)
+    finder = _finder(frozenset(secrets))
+    cut = len(text) - finder.known.begun(text)
     word = _WORD_AT_END.search(text, max(0, len(text) - _LONGEST_WORD))
     if word is not None and _may_be_key(word.group()):
         cut = min(cut, word.start())
@@ -59,10 +58,60 @@ def incomplete_tail(text: str, secrets: Iterable[str]) -> int:
     begun = text.rfind("-----BEGIN ")
     if len(text) - begun <= _LONGEST_BLOCK and begun >= 0 and "-----END " not in text[begun:]:
         cut = min(cut, begun)
-    for start, end in reversed(known.spans(text)):
+    for start, end in reversed(finder.known_spans(text)):
         if start < cut < end:  # its end may be the beginning of another one
             cut = start
     return len(text) - cut
+
+
+class _Finder:
+    """Finds credentials of all kinds in one pass over a text.
+
+    Attributes:
+        known: what finds known values.
+    """
+
+    def __init__(self, secrets: frozenset[str]) -> None:
+        self.known = KnownSecrets(secrets)
+        self._formats = len(self.known.strings)
+        self._names = self._formats + len(secret_formats.strings())
+
+    def spans(self, text: str) -> list[Span]:
+        """Return where credentials stand in `text`: in order, none in another."""
+        known: list[Hit] = []
+        formats: list[Hit] = []
+        names: list[Hit] = []
+        for number, start, end in self._strings.find(text):
+            if number >= self._names:
+                names.append((number - self._names, start, end))
+            elif number >= self._formats:
+                formats.append((number - self._formats, start, end))
+            else:
+                known.append((number, start, end))
+        return merged(
+            [
+                *self.known.spans(text, known),
+                *secret_formats.spans(text, formats),
+                *named_secrets.spans(text, names),
+            ]
+        )
+
+    def known_spans(self, text: str) -> list[Span]:
+        """Return where known values stand in `text`: in order, none in another."""
+        return self.known.spans(text, self._known_strings.find(text))
+
+    @functools.cached_property
+    def _strings(self) -> Strings:
+        return Strings([*self.known.strings, *secret_formats.strings(), *named_secrets.strings()])
+
+    @functools.cached_property
+    def _known_strings(self) -> Strings:
+        return Strings(self.known.strings)
+
+
+@functools.lru_cache(maxsize=16)
+def _finder(secrets: frozenset[str]) -> _Finder:
+    return _Finder(secrets)
 
 
 def _may_be_key(word: str) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import re
 import tomllib
+from collections.abc import Iterable
 from importlib.resources import files as package_files
 
-from ahocorasick_rs import AhoCorasick, Implementation
 from msgspec import Struct
 
-from acp_agent.workspace.known_secrets import Span, find_all, merged
+from acp_agent.workspace.known_secrets import Hit, Span
 
 _LEAST_MARK = 3  # characters of a mark that tells of a key by itself
 # What a word may begin behind, beside anything that is no letter or digit: the escape of a line
@@ -29,24 +29,33 @@ class _Formats(Struct, frozen=True):
     """The table: keys by what they begin with, and patterns for the rest.
 
     Attributes:
-        automaton: finds the beginnings, then the marks of the patterns.
         begins: the beginnings.
         rests: what follows each.
         patterns: what is searched for in a text with the pattern's mark; "" is in every text.
     """
 
-    automaton: AhoCorasick
     begins: tuple[str, ...]
     rests: tuple[re.Pattern[str], ...]
     patterns: tuple[_Pattern, ...]
 
 
-def spans(text: str) -> list[Span]:
-    """Return where keys of a known form stand in `text`: in order, none in another."""
+def strings() -> tuple[str, ...]:
+    """Return what is to be looked for in a text: beginnings, then marks."""
+    formats = _formats()
+    return (*formats.begins, *(one.mark for one in formats.patterns))
+
+
+def spans(text: str, hits: Iterable[Hit]) -> list[Span]:
+    """Return where keys of a known form stand in `text`.
+
+    Args:
+        text: the text.
+        hits: where the strings are in it.
+    """
     formats = _formats()
     found: list[Span] = []
     marks: set[int] = set()
-    for number, start, end in find_all(formats.automaton, text):
+    for number, start, end in hits:
         if number >= len(formats.begins):
             marks.add(number - len(formats.begins))
         elif _may_begin_at(text, start, formats.begins[number]):
@@ -56,7 +65,7 @@ def spans(text: str) -> list[Span]:
     for number, one in enumerate(formats.patterns):
         if number in marks or not one.mark:
             found += (_span(match) for match in one.pattern.finditer(text))
-    return merged(found)
+    return found
 
 
 def may_begin(word: str) -> bool:
@@ -99,11 +108,6 @@ def _formats() -> _Formats:
         for mark in entry.get("marks", ("",))
     ]
     return _Formats(
-        automaton=AhoCorasick(
-            # A mark that is in every text is not looked for, but keeps its number.
-            [begin for begin, _ in begins] + [one.mark or "\0" for one in patterns],
-            implementation=Implementation.DFA,
-        ),
         begins=tuple(begin for begin, _ in begins),
         rests=tuple(rest for _, rest in begins),
         patterns=tuple(patterns),
