@@ -29,7 +29,7 @@ def scrub(text: str, secrets: Iterable[str] = ()) -> str:
         text: what is about to be shown, sent or stored.
         secrets: values that must not appear; see `KnownSecrets`.
     """
-    return _without(text, _finder(frozenset(secrets)).spans(text))
+    return _finder(frozenset(secrets)).scrub(text)
 
 
 def scrub_known(text: str, secrets: Iterable[str]) -> str:
@@ -76,8 +76,18 @@ class _Finder:
         self._formats = len(self.known.strings)
         self._names = self._formats + len(secret_formats.strings())
 
-    def spans(self, text: str) -> list[Span]:
-        """Return where credentials stand in `text`: in order, none in another."""
+    def scrub(self, text: str) -> str:
+        """Return `text` without credentials."""
+        known, formats, names = self._hits(text)
+        spans = self.known.spans(text, known)
+        if spans:  # What stands beside them ends there.
+            text = _without(text, spans)
+            _, formats, names = self._hits(text)
+        found = [*secret_formats.spans(text, formats), *named_secrets.spans(text, names)]
+        return _without(text, merged(found))
+
+    def _hits(self, text: str) -> tuple[list[Hit], list[Hit], list[Hit]]:
+        """Return where the strings of known values, of formats and of names are."""
         known: list[Hit] = []
         formats: list[Hit] = []
         names: list[Hit] = []
@@ -88,13 +98,7 @@ class _Finder:
                 formats.append((number - self._formats, start, end))
             else:
                 known.append((number, start, end))
-        return merged(
-            [
-                *self.known.spans(text, known),
-                *secret_formats.spans(text, formats),
-                *named_secrets.spans(text, names),
-            ]
-        )
+        return known, formats, names
 
     def known_spans(self, text: str) -> list[Span]:
         """Return where known values stand in `text`: in order, none in another."""
