@@ -93,6 +93,7 @@ class CallPermissions:
             access,
             mode=turn.user.mode,
             project=str(turn.tools.workspace.cwd),
+            agent=turn.agent,
             stopped=stopped.is_set,
         )
         if not isinstance(access, CommandAccess):
@@ -136,7 +137,7 @@ class CallPermissions:
             raise _refused(NOT_BEGUN)
         match verdict:
             case Allow():
-                if not isinstance(prepared.access, NoAccess | ReadAccess):
+                if verdict.rule or not isinstance(prepared.access, NoAccess | ReadAccess):
                     await self._decided(call, verdict)
                 if verdict.only_reads and isinstance(prepared.access, CommandAccess):
                     return replace(prepared, access=replace(prepared.access, only_reads=True))
@@ -159,6 +160,7 @@ class CallPermissions:
                 why=_why(verdict),
                 name=self._turn.user.mode if verdict.by == "mode" else "",
                 known=True,
+                rule=verdict.rule,
             )
         )
 
@@ -200,6 +202,7 @@ class CallPermissions:
                 why=button if choice is not None else unchosen[0],
                 name=decision.name,
                 known=True,
+                rule=ask.rule,
             )
         )
         if choice is not None and choice.grants:

@@ -306,7 +306,10 @@ class Tools(Protocol):
 
 
 class TurnResources(Struct, frozen=True, kw_only=True):
-    """What a turn works with. Functions that need one part of it take only that part."""
+    """What a turn works with. Functions that need one part of it take only that part.
+
+    `agent` is the name of the agent whose turn it is, empty for the session's own.
+    """
 
     journal: Journal
     models: Models
@@ -314,3 +317,4 @@ class TurnResources(Struct, frozen=True, kw_only=True):
     budget: Budget
     tools: Tools
     limits: Limits
+    agent: str = ""

@@ -103,9 +103,7 @@ def _walk(
         meta = next((extra for extra in extras if isinstance(extra, Meta)), meta)
         yield from _walk(value, inner, path, meta)
     elif origin in {Union, types.UnionType}:
-        # Only `X | None` occurs, and TOML has no null.
-        inner = next(arm for arm in get_args(kind) if arm is not type(None))
-        yield from _walk(value, inner, path, None)
+        yield from _walk(value, _arm(value, get_args(kind)), path, None)
     elif origin is dict:
         if isinstance(value, dict):
             key_kind, item_kind = get_args(kind)
@@ -124,6 +122,16 @@ def _walk(
         yield from _walk_table(value, kind, path)
     else:
         yield from _check_leaf(value, kind, path, meta)
+
+
+def _arm(value: object, arms: tuple[Any, ...]) -> Any:
+    """The arm of a union that a value is meant for: its table for a table, else the first.
+
+    Besides `X | None` only text or a table occurs, and TOML has no null.
+    """
+    arms = tuple(arm for arm in arms if arm is not type(None))
+    tables = [arm for arm in arms if isinstance(arm, type) and issubclass(arm, Struct)]
+    return tables[0] if tables and isinstance(value, dict) else arms[0]
 
 
 def _walk_table(value: object, kind: type[Struct], path: tuple[Key, ...]) -> Iterator[Problem]:

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, field
+
+from acp_agent.config.policy_types import PermissionsConfig, Table
 
 ThoughtLevel = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
 ToolDialect = Literal[
@@ -45,11 +47,7 @@ VARIABLES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-class _Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A table of the file."""
-
-
-class ProviderConfig(_Table, frozen=True, kw_only=True):
+class ProviderConfig(Table, frozen=True, kw_only=True):
     """A model provider: one of the presets changed, or one of your own."""
 
     api: Annotated[
@@ -77,7 +75,7 @@ class ProviderConfig(_Table, frozen=True, kw_only=True):
     ] = None
 
 
-class PriceConfig(_Table, frozen=True, kw_only=True):
+class PriceConfig(Table, frozen=True, kw_only=True):
     """US dollars for a million tokens."""
 
     input: Dollars
@@ -86,7 +84,7 @@ class PriceConfig(_Table, frozen=True, kw_only=True):
     cache_write: Dollars | None = None
 
 
-class ModelConfig(_Table, frozen=True, kw_only=True):
+class ModelConfig(Table, frozen=True, kw_only=True):
     """What to change in, or add to, the catalog's entry of a model."""
 
     name: MenuName | None = None
@@ -118,7 +116,7 @@ class ModelConfig(_Table, frozen=True, kw_only=True):
     price: PriceConfig | None = None
 
 
-class LimitsConfig(_Table, frozen=True, kw_only=True):
+class LimitsConfig(Table, frozen=True, kw_only=True):
     """How far a turn may go."""
 
     max_model_requests: Annotated[
@@ -172,7 +170,7 @@ class LimitsConfig(_Table, frozen=True, kw_only=True):
     ] = 8
 
 
-class BudgetConfig(_Table, frozen=True, kw_only=True):
+class BudgetConfig(Table, frozen=True, kw_only=True):
     """What may be spent; what is not given has no limit."""
 
     turn_tokens: Annotated[Tokens | None, Meta(description="Tokens of one turn.")] = None
@@ -190,7 +188,7 @@ class BudgetConfig(_Table, frozen=True, kw_only=True):
     ] = 0.8
 
 
-class ContextConfig(_Table, frozen=True, kw_only=True):
+class ContextConfig(Table, frozen=True, kw_only=True):
     """What happens when a conversation has become too long for the model."""
 
     threshold: Annotated[
@@ -216,7 +214,7 @@ class ContextConfig(_Table, frozen=True, kw_only=True):
     )
 
 
-class CheckpointsConfig(_Table, frozen=True, kw_only=True):
+class CheckpointsConfig(Table, frozen=True, kw_only=True):
     """The files as they were before a turn changed them."""
 
     enabled: Annotated[bool, Meta(description="Save files before they are changed.")] = True
@@ -246,7 +244,7 @@ class CheckpointsConfig(_Table, frozen=True, kw_only=True):
     ] = False
 
 
-class EditorConfig(_Table, frozen=True, kw_only=True):
+class EditorConfig(Table, frozen=True, kw_only=True):
     """How the agent uses what the editor offers."""
 
     terminals: Annotated[
@@ -254,7 +252,7 @@ class EditorConfig(_Table, frozen=True, kw_only=True):
     ] = False
 
 
-class DefinitionConfig(_Table, frozen=True, kw_only=True):
+class DefinitionConfig(Table, frozen=True, kw_only=True):
     """How a skill or an agent is run, whatever its file says."""
 
     model: Annotated[
@@ -273,7 +271,7 @@ class DefinitionConfig(_Table, frozen=True, kw_only=True):
     enabled: Annotated[bool, Meta(description="Whether it can be used at all.")] = True
 
 
-class LanguageServerConfig(_Table, frozen=True, kw_only=True):
+class LanguageServerConfig(Table, frozen=True, kw_only=True):
     """A language server: one of the known ones changed, or one of your own."""
 
     enabled: Annotated[bool, Meta(description="Whether it is used.")] = True
@@ -303,7 +301,7 @@ class LanguageServerConfig(_Table, frozen=True, kw_only=True):
     ] = field(default_factory=dict)
 
 
-class WebSearchConfig(_Table, frozen=True, kw_only=True):
+class WebSearchConfig(Table, frozen=True, kw_only=True):
     """Searching the web."""
 
     service: Annotated[
@@ -318,7 +316,7 @@ class WebSearchConfig(_Table, frozen=True, kw_only=True):
     ] = None
 
 
-class LogConfig(_Table, frozen=True, kw_only=True):
+class LogConfig(Table, frozen=True, kw_only=True):
     """The log file."""
 
     level: Annotated[
@@ -327,7 +325,7 @@ class LogConfig(_Table, frozen=True, kw_only=True):
     ] = "info"
 
 
-class Config(_Table, frozen=True, kw_only=True):
+class Config(Table, frozen=True, kw_only=True):
     """acp-agent's configuration, a TOML file."""
 
     model: Annotated[
@@ -378,6 +376,7 @@ class Config(_Table, frozen=True, kw_only=True):
     agents: Annotated[dict[str, DefinitionConfig], Meta(description="Keyed by name.")] = field(
         default_factory=dict
     )
+    permissions: PermissionsConfig = PermissionsConfig()
     limits: LimitsConfig = LimitsConfig()
     budget: BudgetConfig = BudgetConfig()
     context: ContextConfig = ContextConfig()

@@ -296,6 +296,8 @@ class PermissionDecided(Event, frozen=True, kw_only=True, tag="permission_decide
     `by` says who decided: the user, the mode, a remembered grant, a rule, or a flag that the client
     was started with; or nobody, as there was nobody to ask. `name` is the mode or the flag. Where
     it is not `known`, in older journals, `user` means that the client answered, perhaps by itself.
+    `rule` is the rule of the policy that decided, or that wanted the question: its effect, its text
+    and its place.
     """
 
     call: CallId
@@ -304,6 +306,7 @@ class PermissionDecided(Event, frozen=True, kw_only=True, tag="permission_decide
     why: str = ""
     name: str = ""
     known: bool = False
+    rule: str = ""
 
 
 class PlanEntry(Struct, frozen=True, kw_only=True):

@@ -9,9 +9,13 @@ from msgspec import Struct
 
 
 class ReadAccess(Struct, frozen=True):
-    """Reads files; absolute, resolved paths inside the session's folders."""
+    """Reads files; absolute, resolved paths inside the session's folders.
+
+    `asked` are the names that they were asked for by, which may be links to them.
+    """
 
     paths: tuple[str, ...]
+    asked: tuple[str, ...] = ()
 
 
 class WriteAccess(Struct, frozen=True):
@@ -38,9 +42,10 @@ class CommandAccess(Struct, frozen=True):
 
 
 class FetchAccess(Struct, frozen=True):
-    """Sends a request to an address of the network."""
+    """Sends a request to an address of the network; `search` where it is a search service's."""
 
     url: str
+    search: bool = False
 
 
 class McpAccess(Struct, frozen=True, kw_only=True):
@@ -107,34 +112,42 @@ class Decision(Struct, frozen=True, kw_only=True):
 
 
 class Allow(Struct, frozen=True, kw_only=True):
-    """The call may run without a question; `only_reads` where it is a command that only reads."""
+    """The call may run without a question; `only_reads` where it is a command that only reads.
+
+    `rule` is the rule of the policy that decided, with its place; empty where none did.
+    """
 
     by: Literal["mode", "grant", "rule"]
     why: str = ""
     only_reads: bool = False
+    rule: str = ""
 
 
 class Refuse(Struct, frozen=True, kw_only=True):
     """The call must not run; `why` is for the model and the user.
 
-    `advice` is for the model alone, and `shown` for the user in the place of `why`.
+    `advice` is for the model alone, and `shown` for the user in the place of `why`. `rule` is the
+    rule of the policy that decided, with its place; empty where none did.
     """
 
     by: Literal["mode", "grant", "rule"]
     why: str
     advice: str = ""
     shown: str = ""
+    rule: str = ""
 
 
 class Ask(Struct, frozen=True, kw_only=True):
     """The user decides: the buttons, allow_once first, and a `warning` where one is due.
 
-    `tier` is set for a command line.
+    `tier` is set for a command line. `rule` is the rule of the policy that wants the question, with
+    its place; empty where none does.
     """
 
     choices: tuple[Choice, ...]
     warning: str = ""
     tier: Tier | None = None
+    rule: str = ""
 
 
 Verdict = Allow | Refuse | Ask
@@ -149,9 +162,12 @@ class Gate(Protocol):
         *,
         mode: Mode,
         project: str,
+        agent: str = "",
         stopped: Callable[[], bool] = lambda: False,
     ) -> Verdict:
         """Judge a call of a session in `mode` whose working folder is `project`.
+
+        `agent` is the name of the agent that makes the call, empty for the session's own.
 
         Git is asked about the repositories of a command: judge commands in a thread. It is ended
         once `stopped` says that nobody waits for the verdict any more.

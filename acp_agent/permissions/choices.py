@@ -41,6 +41,8 @@ class Texts(Struct, frozen=True, forbid_unknown_fields=True):
     changed_tool: str
     warning: str
     runs_by_itself: str
+    rule_asks: str
+    rule_reason: str
     separator: str
     last_separator: str
     quote: str

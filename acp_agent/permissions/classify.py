@@ -41,15 +41,16 @@ _UNSEEN = {ord(UNKNOWN): "…", ord(NONEMPTY): "…"}
 class Finding(Struct, frozen=True, kw_only=True):
     """A command of the line, its tier, and why it has that.
 
-    `words` are the command's, as far as they are known. `leaf` is the command where it runs no
-    other, or only one that its first words name: an "always" may be about it. `folders` are those
-    that it may run in. `within` is true for what such a leaf runs.
+    `words` are the command's, as far as they are known, and `parsed` is the command itself. `leaf`
+    is that where it runs no other, or only one that its first words name: an "always" may be about
+    it. `folders` are those that it may run in. `within` is true for what such a leaf runs.
     """
 
     tier: Tier
     command: str
     reason: str
     words: tuple[str, ...] = ()
+    parsed: Command | None = None
     leaf: Command | None = None
     folders: tuple[str, ...] = ()
     within: bool = False
@@ -158,6 +159,7 @@ class _Classifier:
                 command=shown,
                 reason=reason,
                 words=words,
+                parsed=None if isinstance(command, str) else command,
                 leaf=leaf,
                 folders=tuple(self.folders),
             )

@@ -65,7 +65,7 @@ def offer_for(command: Command, context: CommandContext, folders: Sequence[str])
     words = command.words
     if not words or not words[0].fixed or "=" in words[0].text or words[0].text[:1] in "-+":
         return Offer()
-    if _is_elsewhere(words[0].text, context, folders):
+    if is_elsewhere(words[0].text, context, folders):
         return Offer()
     count, fetched = 0, False
     while head := leading_head(words[count:]):
@@ -98,7 +98,7 @@ def _texts(words: Sequence[Word]) -> tuple[str, ...]:
     return tuple(word.text for word in words)
 
 
-def _is_elsewhere(program: str, context: CommandContext, folders: Sequence[str]) -> bool:
+def is_elsewhere(program: str, context: CommandContext, folders: Sequence[str]) -> bool:
     """Whether a command may run in another repository, or a program of another folder.
 
     A clone inside the project has hooks and remotes of its own, and so has a folder its `./run`.

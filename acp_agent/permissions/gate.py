@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import assert_never
-from urllib.parse import urlsplit
 
 from acp_agent.permissions.access import (
     Access,
@@ -16,6 +15,7 @@ from acp_agent.permissions.access import (
     CommandAccess,
     FetchAccess,
     Gate,
+    Grant,
     McpAccess,
     Mode,
     NoAccess,
@@ -46,7 +46,12 @@ from acp_agent.permissions.command_grants import (
 from acp_agent.permissions.command_scope import Scope
 from acp_agent.permissions.grants import GrantStore
 from acp_agent.permissions.guarded_files import auto_run_reason, is_own_file, own_paths
+from acp_agent.permissions.hosts import host_of
 from acp_agent.permissions.paths import CommandContext, is_below
+from acp_agent.permissions.policy.loading import Policies
+from acp_agent.permissions.policy.path_patterns import Folders
+from acp_agent.permissions.policy.policy import Situation
+from acp_agent.permissions.policy.verdicts import RulesHere
 from acp_agent.workspace.git_repositories import GitRepositories
 
 _OWN = Refuse(
@@ -71,6 +76,7 @@ class PolicyGate(Gate):
         language: Language = "en",
         home: str | None = None,
         own: Sequence[Path] = (),
+        policies: Policies | None = None,
     ) -> None:
         """Make a gate.
 
@@ -79,7 +85,9 @@ class PolicyGate(Gate):
             language: of the buttons and warnings.
             home: the user's home folder; None takes the process's.
             own: our own files and folders, which no call may change in any mode.
+            policies: the rules of the user and of projects; None: there are none of the user's.
         """
+        self._policies = policies or Policies()
         self._own = own_paths(own)
         self._grants = grants
         self._language: Language = language
@@ -92,6 +100,7 @@ class PolicyGate(Gate):
         *,
         mode: Mode,
         project: str,
+        agent: str = "",
         stopped: Callable[[], bool] = lambda: False,
     ) -> Verdict:
         """Judge a call of a session in `mode` whose working folder is `project`.
@@ -99,19 +108,24 @@ class PolicyGate(Gate):
         The inspection of git repositories ends as soon as `stopped` returns true.
         """
         folder = os.path.realpath(project)
+        rules = RulesHere(
+            self._policies.of(folder),
+            Situation(mode=mode, agent=agent, folders=Folders(folder, self._home)),
+            self._texts,
+        )
         match access:
             case NoAccess():
                 return Allow(by="rule")
             case ReadAccess():
-                return Allow(by="rule", why="reading in the session's folders is always allowed")
+                return self._read(access, rules, folder)
             case WriteAccess():
-                return self._edit(access, mode, folder)
+                return self._edit(access, mode, folder, rules)
             case CommandAccess():
-                return self._command(access, mode, folder, GitRepositories(stopped))
+                return self._command(access, mode, folder, GitRepositories(stopped), rules)
             case FetchAccess():
-                return self._fetch(access, mode, folder)
+                return self._fetch(access, mode, folder, rules)
             case McpAccess():
-                return self._tool(access, mode, folder)
+                return self._tool(access, mode, folder, rules)
             case _:
                 assert_never(access)
 
@@ -125,21 +139,32 @@ class PolicyGate(Gate):
 
     # -- files
 
-    def _edit(self, access: WriteAccess, mode: Mode, project: str) -> Verdict:
+    def _read(self, access: ReadAccess, rules: RulesHere, project: str) -> Verdict:
+        rule = rules.files("read", access.paths, access.asked, project)
+        strict = rules.strict(rule)
+        return strict or Allow(by="rule", why="reading in the session's folders is always allowed")
+
+    def _edit(self, access: WriteAccess, mode: Mode, project: str, rules: RulesHere) -> Verdict:
         if any(is_own_file(path, self._own, project) for path in access.paths):
             return _OWN
-        if mode == "plan":
-            return _PLAN
+        rule = rules.files("edit", access.paths, access.asked, project)
+        strict = rules.strict(rule)
+        if isinstance(strict, Refuse) or mode == "plan":
+            return strict if isinstance(strict, Refuse) else _PLAN
         grants = [grant for grant in self._grants.of(project) if grant.kind == "edit"]
         for grant in grants:
             if not grant.allow and any(is_below(p, [grant.pattern]) for p in access.paths):
                 return _never(f"edits below {grant.pattern}")
+        if strict is not None:
+            return strict
         if mode == "full":
             return Allow(by="mode")
         asked = [os.path.join(project, name) for name in access.asked]  # noqa: PTH118 - as it is called
         warning = self._runs_by_itself([*access.paths, *asked], project)
         if warning:
             return Ask(choices=once_choices(self._texts), warning=warning)
+        if rule is not None:
+            return rules.allow(rule)
         if mode == "accept-edits":
             return Allow(by="mode", why="edits are accepted")
         allowed = [grant.pattern for grant in grants if grant.allow]
@@ -164,30 +189,61 @@ class PolicyGate(Gate):
     # -- commands
 
     def _command(
-        self, access: CommandAccess, mode: Mode, project: str, repositories: GitRepositories
+        self,
+        access: CommandAccess,
+        mode: Mode,
+        project: str,
+        repositories: GitRepositories,
+        rules: RulesHere,
     ) -> Verdict:
         context = self._context(access, project, repositories)
         classified = classify(access.command, context)
         if classified.tier == "blocked":
             return Refuse(by="rule", why=f"this command is never run: {classified.reason}")
-        if classified.tier == "read_only":
+        every = self._grants.of(project)
+        line = rules.line(
+            classified, context, may_edit=lambda path: self._may_edit(path, mode, rules, every)
+        )
+        strict = rules.strict(line.deny or line.ask)
+        if isinstance(strict, Refuse):
+            return strict
+        if classified.tier == "read_only" and strict is None:
             return Allow(by="rule", why="the command only reads", only_reads=True)
-        if mode == "plan":
+        if mode == "plan" and classified.tier != "read_only":
             return _PLAN
-        grants = [g for g in self._grants.of(project) if g.kind in {"command", "exact_command"}]
+        grants = [g for g in every if g.kind in {"command", "exact_command"}]
         never = refused_pattern(classified, [g.pattern for g in grants if not g.allow])
         if never:
             return _never(f"`{never}` commands here")
+        if strict is not None:
+            return strict
         if mode == "full":
             return Allow(by="mode")
+        if line.allow is not None:
+            return rules.allow(line.allow)
         remembered = {
             Scope(words=words_of(grant.pattern), exact=grant.kind == "exact_command")
             for grant in grants
             if grant.allow
         }
-        if is_covered(classified, context, remembered):
+        if is_covered(line.without_allowed(classified), context, remembered):
             return Allow(by="grant", why="these commands are always allowed in this project")
         return self._ask_for(classified, context, project)
+
+    def _may_edit(self, path: str, mode: Mode, rules: RulesHere, grants: Sequence[Grant]) -> bool:
+        """Whether a command may write a file, by its resolved path, without a question."""
+        project = rules.situation.folders.project
+        if auto_run_reason(path) or is_own_file(path, self._own, project):
+            return False
+        rule = rules.files("edit", [path], (), project)
+        if rule is not None:
+            return rule.effect == "allow"
+        edits = [grant for grant in grants if grant.kind == "edit"]
+        if any(is_below(path, [grant.pattern]) for grant in edits if not grant.allow):
+            return False
+        return (mode == "accept-edits" and is_below(path, [project])) or any(
+            is_below(path, [grant.pattern]) for grant in edits
+        )
 
     def _ask_for(self, classified: Classified, context: CommandContext, project: str) -> Ask:
         if classified.tier == "destructive":
@@ -214,8 +270,12 @@ class PolicyGate(Gate):
 
     # -- the network
 
-    def _fetch(self, access: FetchAccess, mode: Mode, project: str) -> Verdict:
+    def _fetch(self, access: FetchAccess, mode: Mode, project: str, rules: RulesHere) -> Verdict:
         host = host_of(access.url)
+        rule = rules.host(host, search=access.search)
+        strict = rules.strict(rule)
+        if isinstance(strict, Refuse):
+            return strict
         grants = [
             grant
             for grant in self._grants.of(project)
@@ -223,8 +283,12 @@ class PolicyGate(Gate):
         ]
         if any(not grant.allow for grant in grants):
             return _never(f"requests to {host}")
+        if strict is not None:
+            return strict
         if mode == "full":
             return Allow(by="mode")
+        if rule is not None:
+            return rules.allow(rule)
         if host and grants:
             return Allow(by="grant", why=f"requests to {host} are always allowed")
         if not host:
@@ -233,7 +297,11 @@ class PolicyGate(Gate):
 
     # -- tools of MCP servers
 
-    def _tool(self, access: McpAccess, mode: Mode, project: str) -> Verdict:
+    def _tool(self, access: McpAccess, mode: Mode, project: str, rules: RulesHere) -> Verdict:
+        rule = rules.policy.tool(access.server, access.tool, rules.situation)
+        strict = rules.strict(rule)
+        if isinstance(strict, Refuse):
+            return strict
         grants = [
             grant
             for grant in self._grants.of(project)
@@ -241,37 +309,24 @@ class PolicyGate(Gate):
         ]
         if any(not grant.allow and matches_tool(grant.pattern, access) for grant in grants):
             return _never(f"{access.tool} of {access.server}")
-        allowed = any(grant.allow and matches_tool(grant.pattern, access) for grant in grants)
+        by_rule = rule is not None and rule.effect == "allow"
+        granted = any(grant.allow and matches_tool(grant.pattern, access) for grant in grants)
+        allowed = by_rule or granted
         # The server's own `read_only` counts only for a tool that the user allows.
         if mode == "plan" and not (allowed and access.read_only):
             return _PLAN
+        if strict is not None:
+            return strict
         if mode == "full":
             return Allow(by="mode")
-        if allowed:
+        if rule is not None:
+            return rules.allow(rule)
+        if granted:
             return Allow(by="grant", why="the user always allows this tool as it is")
         warning = ""
         if any(grant.allow for grant in grants):
             warning = self._texts.changed_tool.format(tool=access.tool, server=access.server)
         return Ask(choices=mcp_choices(self._texts, project, access), warning=warning)
-
-
-def host_of(url: str) -> str:
-    """Return the host of a URL in ASCII, with its port unless that is the scheme's default.
-
-    Empty if the URL has none. A name in another script is returned in its encoded form (RFC 5890),
-    so that it cannot be confused with a similar one.
-    """
-    try:
-        parts = urlsplit(url)
-        host = (parts.hostname or "").encode("idna").decode("ascii").lower().rstrip(".")
-        port = parts.port
-    except (ValueError, UnicodeError):
-        return ""
-    if not host or not host.isprintable() or set(host) & set(" `/\\@"):
-        return ""
-    default = {"http": 80, "https": 443}.get(parts.scheme)
-    shown = f"[{host}]" if ":" in host else host
-    return shown if port in {None, default} else f"{shown}:{port}"
 
 
 def _common_folder(paths: Sequence[str], project: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from acp_agent.config.load import load_config, locate_errors
 from acp_agent.config.localization import Translator, translator_for
 from acp_agent.config.paths import Paths
+from acp_agent.config.policy_types import PermissionsConfig
 from acp_agent.config.secrets import Secrets
 from acp_agent.config.types import Config
 from acp_agent.errors import ConfigError
@@ -189,9 +190,14 @@ async def assemble(
         from acp_agent.config.localization import choose_language  # noqa: PLC0415 - for prompts only
         from acp_agent.permissions.gate import PolicyGate  # noqa: PLC0415 - for prompts only
         from acp_agent.permissions.grants import GrantStore  # noqa: PLC0415 - likewise
+        from acp_agent.permissions.policy.loading import Policies, user_rules  # noqa: PLC0415 - likewise
 
-        language = choose_language(config.language, environ)
-        return PolicyGate(GrantStore(paths.grants_file), language=language, own=paths.own)
+        return PolicyGate(
+            GrantStore(paths.grants_file),
+            language=choose_language(config.language, environ),
+            own=paths.own,
+            policies=Policies(user_rules(config.permissions, paths.config_file)),
+        )
 
     return Services(
         store=store,
@@ -216,6 +222,11 @@ def _configured(
 ) -> tuple[Config, Models]:
     config = load_config(paths.config_file, environ)
     with locate_errors(paths.config_file):
+        if config.permissions != PermissionsConfig():
+            from acp_agent.permissions.policy.loading import rules_of  # noqa: PLC0415 - few have rules
+            from acp_agent.permissions.policy.rules import Source  # noqa: PLC0415 - likewise
+
+            rules_of(config.permissions, Source(file=str(paths.config_file)))
         return config, Models(config, secrets, environ)
 
 

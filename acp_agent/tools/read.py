@@ -85,7 +85,7 @@ class ReadTool(Tool[ReadParams]):
         return Prepared(
             title=self.title(params.model_dump(exclude_unset=True)),
             run=run,
-            access=ReadAccess(paths=(str(path),)),
+            access=ReadAccess(paths=(str(path),), asked=(params.path,)),
             locations=(location,),
         )
 

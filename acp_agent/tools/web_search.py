@@ -80,7 +80,7 @@ class WebSearchTool(Tool[WebSearchParams]):
         return Prepared(
             title=self.title({"query": query}),
             run=functools.partial(self._run, query),
-            access=FetchAccess(address),
+            access=FetchAccess(address, search=True),
             content=(text_part(code_block(first_line(query, _LONGEST), "")),),
         )
 

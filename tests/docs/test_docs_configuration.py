@@ -34,6 +34,8 @@ def settings(kind: type[Struct], above: str = "") -> Iterator[tuple[str, Any]]:
     for field in msgspec.structs.fields(kind):
         key = f"{above}{field.encode_name}"
         tables = [inner for inner in arms(field.type) if issubclass(inner, Struct)]
+        if field.default_factory is list:  # a rule is text, or a table that docs/policy.md explains
+            tables = []
         if key in ENTRY:
             key = f"{key}.{ENTRY[key]}"
         elif not tables or field.default is None:

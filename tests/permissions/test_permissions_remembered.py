@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.permissions.access import Allow, Ask, CommandAccess, Mode, Refuse
-from acp_agent.permissions.gate import host_of
+from acp_agent.permissions.hosts import host_of
 from tests.permissions.gate_room import ONCE, Room, kinds
 
 

@@ -68,6 +68,7 @@ class ChildSession:
         call: the call that it works for.
         options: its model, and which tools it has.
         progress: shows at the call what it does.
+        agent: the name of the agent that works there.
 
     Attributes:
         resources: what the child works with.
@@ -84,6 +85,7 @@ class ChildSession:
         call: CallId,
         options: RunOptions,
         progress: Progress,
+        agent: str = "",
     ) -> None:
         self.id = child
         self.call = call
@@ -106,6 +108,7 @@ class ChildSession:
             budget=ChildBudget(core, budget, self, models, tools),
             tools=tools,
             limits=limits_of(core.services, options),
+            agent=agent,
         )
 
     # -- its journal ---------------------------------------------------------------------------

@@ -95,7 +95,7 @@ class Delegation:
         spec = self._definitions.agent(agent)
         if spec is None:
             raise ToolError(f"there is no agent {agent!r} any more: its file is gone")
-        run = _Run(self._parent, f"{spec.name}: {title}", spec.description, progress)
+        run = _Run(self._parent, f"{spec.name}: {title}", spec.description, progress, spec.name)
         return await run.work(self._core.clean(spec.prompt), task, spec.uses)
 
     async def _skill(self, name: str, request: str, progress: Progress) -> Outcome:
@@ -116,7 +116,8 @@ class Delegation:
             if spec is None:
                 raise ToolError(f"the skill {name} wants the agent {skill.agent}, which is missing")
             prompt, uses = self._core.clean(spec.prompt), uses.over(spec.uses)
-        run = _Run(self._parent, f"{skill.name}: {request or skill.description}", "", progress)
+        run_title = f"{skill.name}: {request or skill.description}"
+        run = _Run(self._parent, run_title, "", progress, skill.agent or "")
         return await run.work(prompt, self._core.clean(skill_text(skill, request)), uses)
 
 
@@ -128,16 +129,18 @@ class _Run:
         title: the task, with who does it.
         description: what the agent is for.
         progress: of the call that the agent works for.
+        agent: the agent's name; empty for the session's own, which follows a skill.
     """
 
     def __init__(
-        self, parent: ParentTurn, title: str, description: str, progress: Progress
+        self, parent: ParentTurn, title: str, description: str, progress: Progress, agent: str
     ) -> None:
         self._parent = parent
         self._core = parent.core
         self._title = first_line(title, _TITLE)
         self._description = description
         self._progress = progress
+        self._agent = agent
         self._child = new_session_id()
 
     async def work(self, prompt: str | None, task: str, uses: RunSettings) -> Outcome:
@@ -172,6 +175,7 @@ class _Run:
             call=CallId(self._progress.call),
             options=options,
             progress=self._progress,
+            agent=self._agent,
         )
         with self._parent.children.running(child):
             return await self._run(child, prompt, task)

@@ -1,0 +1,56 @@
+"""The types of the policy's rules in a configuration file, the user's or a project's."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct, field
+
+PolicyRuleText = Annotated[
+    str, Meta(pattern=r"^\s*[A-Za-z*]", examples=["Bash(npm run test:*)", "Edit(src/**)"])
+]
+
+
+class Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A table of a configuration file."""
+
+
+class RuleConfig(Table, frozen=True, kw_only=True):
+    """A rule of the policy with what belongs to it."""
+
+    rule: Annotated[
+        PolicyRuleText, Meta(description="What it is about: a tool, and which uses of it.")
+    ]
+    match: Annotated[
+        list[str], Meta(description="Examples that it is about; checked when it is read.")
+    ] = field(default_factory=list)
+    not_match: Annotated[
+        list[str], Meta(description="Examples that it is not about; checked when it is read.")
+    ] = field(default_factory=list)
+    justification: Annotated[
+        str, Meta(max_length=500, description="Why; you and the model are told when it refuses.")
+    ] = ""
+    modes: Annotated[
+        list[Literal["ask", "accept-edits", "plan", "full"]],
+        Meta(description="The modes that it holds in. Empty: all."),
+    ] = field(default_factory=list)
+    agents: Annotated[
+        list[str],
+        Meta(description="The agents that it holds for; main is the session's own. Empty: all."),
+    ] = field(default_factory=list)
+
+
+class PermissionsConfig(Table, frozen=True, kw_only=True):
+    """The policy: what runs without a question, is always asked about, or never runs."""
+
+    allow: Annotated[
+        list[PolicyRuleText | RuleConfig], Meta(description="What runs without a question.")
+    ] = field(default_factory=list)
+    ask: Annotated[
+        list[PolicyRuleText | RuleConfig],
+        Meta(description="What is asked about in every mode; goes before allow."),
+    ] = field(default_factory=list)
+    deny: Annotated[
+        list[PolicyRuleText | RuleConfig],
+        Meta(description="What never runs; goes before ask and allow."),
+    ] = field(default_factory=list)

@@ -1,0 +1,24 @@
+"""The host of an address, as rules and remembered answers know it."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+
+def host_of(url: str) -> str:
+    """Return the host of a URL in ASCII, with its port unless that is the scheme's default.
+
+    Empty if the URL has none. A name in another script is returned in its encoded form (RFC 5890),
+    so that it cannot be confused with a similar one.
+    """
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").encode("idna").decode("ascii").lower().rstrip(".")
+        port = parts.port
+    except (ValueError, UnicodeError):
+        return ""
+    if not host or not host.isprintable() or set(host) & set(" `/\\@"):
+        return ""
+    default = {"http": 80, "https": 443}.get(parts.scheme)
+    shown = f"[{host}]" if ":" in host else host
+    return shown if port in {None, default} else f"{shown}:{port}"

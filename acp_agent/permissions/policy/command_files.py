@@ -1,0 +1,86 @@
+"""The files that the words of a command line name, for rules that refuse reading or editing them.
+
+It is a guard rail: a program may open files that no word names. Only a sandbox prevents that.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from acp_agent.permissions.classify import Classified, Finding
+from acp_agent.permissions.paths import CommandContext
+from acp_agent.permissions.refused_commands import written_paths
+from acp_agent.permissions.rules import read_only_rules
+from acp_agent.permissions.shell.words import NONEMPTY, UNKNOWN, Word
+from acp_agent.permissions.wrapped_commands import base_name
+
+_MATCHES = 500  # files of a pattern that are looked at
+_LONGEST = 4_096  # characters of a word that may be a path
+_TEXTS = frozenset({"text", "format", "words"})  # operands of programs that print them
+
+
+def named_files(line: Classified, context: CommandContext, *, writes: bool) -> Iterator[str]:
+    """Yield the absolute paths that the words of a line may name, as named and without links.
+
+    Args:
+        line: the line.
+        context: where it runs.
+        writes: only the files that a command is known to write, move or delete.
+    """
+    for finding in line.findings:
+        for word in _written(finding) if writes else _words(finding):
+            for folder in finding.folders or (context.cwd,):
+                for path in _paths(word, folder):
+                    yield path
+                    real = os.path.realpath(path)
+                    if real != path:
+                        yield real
+
+
+def _written(finding: Finding) -> Iterator[Word]:
+    command = finding.parsed
+    if command is None:
+        return
+    yield from (redirect.target for redirect in command.redirects if redirect.writes)
+    if command.words:
+        yield from written_paths(base_name(command), command.words[1:])
+    if finding.tier == "destructive":
+        yield from _words(finding)
+
+
+def _words(finding: Finding) -> Iterator[Word]:
+    command = finding.parsed
+    if command is None:
+        return
+    yield from (redirect.target for redirect in command.redirects)
+    if _prints(command.words):
+        return
+    for word in command.words[1:]:
+        if word.text[:1] != "-":
+            yield word
+        name, mark, value = word.text.partition("=")
+        if mark and name.lstrip("-").replace("-", "").isalnum():
+            yield Word(value, word.static, word.pattern)
+        elif word.text[:1] == "-" and word.text[1:2] != "-" and len(word.text) > 2:
+            yield Word(word.text[2:], word.static, word.pattern)  # -I/path
+
+
+def _prints(words: Sequence[Word]) -> bool:
+    """Whether a command prints its words, so that they are no paths: `echo .env`."""
+    name = words[0].text.rpartition("/")[2] if words else ""
+    reader = read_only_rules().commands.get(name)
+    return reader is not None and reader.operands in _TEXTS
+
+
+def _paths(word: Word, folder: str) -> Iterator[str]:
+    text = word.text
+    if not text or len(text) > _LONGEST or NONEMPTY in text:
+        return
+    path = os.path.normpath(os.path.join(folder, text.replace(UNKNOWN, "")))  # noqa: PTH118 - text that need not be a path
+    yield path
+    if word.pattern:
+        # A name with a dot in front is only matched by a pattern with one.
+        yield from islice(glob.iglob(path), _MATCHES)  # noqa: PTH207 - as the shell does it

@@ -1,0 +1,267 @@
+"""What the rules say about a command line: each of its commands is looked at alone.
+
+A rule that refuses or asks counts where any command of the line matches, however it is wrapped,
+spelled or ordered. A rule that allows counts for a command that does what the rule's words say and
+nothing else; a line runs by rules where that holds for each of its commands.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from acp_agent.permissions.classify import Classified, Finding, classify, worst_tier
+from acp_agent.permissions.command_scope import is_elsewhere
+from acp_agent.permissions.paths import CommandContext
+from acp_agent.permissions.policy.command_patterns import (
+    CommandPattern,
+    compile_command,
+    spellings,
+)
+from acp_agent.permissions.policy.rules import PolicyRule
+from acp_agent.permissions.read_only import is_harmless, is_installed
+from acp_agent.permissions.rules import option_matches, read_only_rules, shell_rules
+from acp_agent.permissions.shell.syntax import Command
+from acp_agent.permissions.shell.words import NONEMPTY, UNKNOWN
+
+
+class CommandRule:
+    """A rule about commands, ready to be compared."""
+
+    def __init__(self, rule: PolicyRule) -> None:
+        """Compile a rule; RuleError where its pattern has no meaning."""
+        self.rule = rule
+        self.pattern: CommandPattern | None = (
+            compile_command(rule.pattern) if rule.pattern else None
+        )
+
+    @cached_property
+    def destroys(self) -> bool:
+        """Whether what the rule names itself destroys something: `rm *`, `git push --force *`."""
+        if self.pattern is None or not self.pattern.literal:
+            return False
+        nowhere = CommandContext(cwd="/nowhere", roots=("/nowhere",), home="/nobody")
+        return classify(self.pattern.literal, nowhere).tier == "destructive"
+
+    def refuses(self, ways: Iterable[tuple[str, ...]]) -> bool:
+        """Whether a command matches, by the ways in which it may be spelled."""
+        pattern = self.pattern
+        return pattern is None or any(
+            pattern.matches(words) or pattern.matches_reordered(words) for words in ways
+        )
+
+    def may_refuse(self, ways: Iterable[tuple[str, ...]]) -> bool:
+        """Whether a command may match that is only known in part before it runs."""
+        pattern = self.pattern
+        return pattern is not None and any(pattern.may_match(words) for words in ways)
+
+
+class Part(Struct, frozen=True, kw_only=True):
+    """What the rules say about one command of a line.
+
+    `rule` decides about it, None where none does; then `note` may say why one that matches does
+    not count.
+    """
+
+    finding: Finding
+    rule: PolicyRule | None = None
+    note: str = ""
+
+    @property
+    def covered(self) -> bool:
+        """Whether the command needs no question."""
+        allowed = self.rule is not None and self.rule.effect == "allow"
+        return allowed or self.finding.tier == "read_only"
+
+
+class LineMatch(Struct, frozen=True, kw_only=True):
+    """What the rules say about a line: the one that refuses or asks, and about each command."""
+
+    parts: tuple[Part, ...]
+    deny: PolicyRule | None = None
+    ask: PolicyRule | None = None
+
+    @property
+    def allow(self) -> PolicyRule | None:
+        """The first rule that allows a command, where each is allowed or only reads."""
+        if self.deny or self.ask or not all(part.covered for part in self.parts):
+            return None
+        return next((part.rule for part in self.parts if part.rule is not None), None)
+
+    def without_allowed(self, line: Classified) -> Classified:
+        """Return the line without the commands that rules allow, for what remembered answers say.
+
+        A command that destroys something is left in: no remembered answer is about it.
+        """
+        allowed = [part.finding for part in self.parts if part.rule is not None and part.covered]
+        if not allowed:
+            return line
+        findings = tuple(one for one in line.findings if all(one is not each for each in allowed))
+        return replace(line, findings=findings, tier=worst_tier([one.tier for one in findings]))
+
+
+class CommandRules:
+    """The rules about commands that hold in a mode for an agent."""
+
+    def __init__(self, rules: Sequence[CommandRule]) -> None:
+        self._deny = [each for each in rules if each.rule.effect == "deny"]
+        self._ask = [each for each in rules if each.rule.effect == "ask"]
+        self._allow: dict[str, list[CommandRule]] = {}
+        for each in rules:
+            if each.rule.effect == "allow":
+                program = each.pattern.program if each.pattern is not None else ""
+                self._allow.setdefault(program, []).append(each)
+
+    def match(
+        self, line: Classified, context: CommandContext, *, may_edit: Callable[[str], bool]
+    ) -> LineMatch:
+        """Return what the rules say about a line.
+
+        Args:
+            line: the line.
+            context: where it would run.
+            may_edit: whether a file, by its absolute path, may be written without a question.
+        """
+        deny: PolicyRule | None = None
+        ask: PolicyRule | None = None
+        parts: list[Part] = []
+        for finding in line.findings:
+            ways = spellings(finding.parsed) if finding.parsed is not None else []
+            refused = next((each.rule for each in self._deny if each.refuses(ways)), None)
+            asked = next((each.rule for each in self._ask if each.refuses(ways)), None)
+            if asked is None and any(UNKNOWN in word for words in ways for word in words):
+                uncertain = (*self._deny, *self._ask)
+                asked = next((each.rule for each in uncertain if each.may_refuse(ways)), None)
+            deny, ask = deny or refused, ask or asked
+            if refused or asked:
+                parts.append(Part(finding=finding, rule=refused or asked))
+            elif _is_stripped(finding):
+                continue
+            elif not finding.within or finding.tier == "destructive":
+                parts.append(self._allowed(finding, line.plain, context, may_edit))
+        return LineMatch(parts=tuple(parts), deny=deny, ask=ask)
+
+    def _allowed(
+        self,
+        finding: Finding,
+        plain: bool,
+        context: CommandContext,
+        may_edit: Callable[[str], bool],
+    ) -> Part:
+        if finding.tier == "read_only":
+            return Part(finding=finding)
+        note = ""
+        for each in self._candidates(finding):
+            why = _why_not(each, finding, plain, context, may_edit)
+            if not why:
+                return Part(finding=finding, rule=each.rule)
+            note = note or f"{each.rule.text} matches, but the command {why}"
+        return Part(finding=finding, note=note)
+
+    def _candidates(self, finding: Finding) -> Iterator[CommandRule]:
+        """The rules that allow what the words of a command say."""
+        command = finding.parsed
+        words = () if command is None else _as_named(command)
+        for each in (*self._allow.get(words[0] if words else "", ()), *self._allow.get("", ())):
+            if each.pattern is None or (words and each.pattern.matches(words)):
+                yield each
+
+
+def _is_stripped(finding: Finding) -> bool:
+    """Whether a command only runs another one, about which the rules are: `nohup npm test`.
+
+    `timeout` and its kind are not among the findings at all.
+    """
+    words = finding.words
+    return finding.leaf is None and words[:1] == ("nohup",) and words[1][:1] not in {"-", ""}
+
+
+def _as_named(command: Command) -> tuple[str, ...]:
+    """The words of a command; its program without a folder of the system's."""
+    texts = tuple(word.text for word in command.words)
+    if not texts:
+        return ()
+    folder, _, name = texts[0].rpartition("/")
+    return (name, *texts[1:]) if folder in read_only_rules().program_folders else texts
+
+
+def _why_not(
+    allowing: CommandRule,
+    finding: Finding,
+    plain: bool,
+    context: CommandContext,
+    may_edit: Callable[[str], bool],
+) -> str:
+    """Return why a rule that allows what a command's words say does not cover it; "" if it does."""
+    command, pattern = finding.parsed, allowing.pattern
+    if finding.tier == "destructive" and not allowing.destroys:
+        return f"{finding.reason}, which the rule does not name"
+    if command is None or pattern is None:
+        return ""
+    if not plain or not all(_is_certain(word.text, word.static) for word in command.words):
+        return "has parts that only the run shows"
+    if any(word.pattern and word.text[:1] in "-*?[" for word in command.words):
+        return "has a pattern that may match an option"
+    variable = next((each.name for each in command.assignments if not is_harmless(each)), "")
+    if variable:
+        return f"sets {variable}, which may change what it does"
+    written = next((f for f in _written(command, finding.folders) if not may_edit(f)), "")
+    if written:
+        return f"writes {written}"
+    option = _running_option(command)
+    if option and option not in pattern.words:
+        return f"has the option {option}, which may run another command"
+    if not pattern.program and not is_installed(command.words[0], context, finding.folders):
+        return "is a program of the project"
+    if is_elsewhere(command.words[0].text, context, finding.folders):
+        return "runs in another repository"
+    return ""
+
+
+def _is_certain(text: str, static: bool) -> bool:
+    return static and UNKNOWN not in text and NONEMPTY not in text
+
+
+def _written(command: Command, folders: Sequence[str]) -> Iterator[str]:
+    """The files that a command is redirected to, and from unless it reads below a folder."""
+    harmless = read_only_rules().harmless_redirects
+    for redirect in command.redirects:
+        target = redirect.target
+        if target.text in harmless or (redirect.operator in {">&", "<&"} and target.text in "012-"):
+            continue
+        if redirect.writes:
+            for folder in folders:
+                yield os.path.realpath(os.path.join(folder, target.text))  # noqa: PTH118 - text that need not be a path
+
+
+def _running_option(command: Command) -> str:
+    """The option of a command whose value is run, or names settings that may be; "" for none."""
+    languages = shell_rules().languages
+    name = command.words[0].text.rpartition("/")[2]
+    options = (*languages.command_options, *languages.own_command_options.get(name, ()))
+    for word in command.words[1:]:
+        if word.text[:1] != "-":
+            continue
+        if any(option_matches(word.text, option) for option in options):
+            return word.text.partition("=")[0]
+        if name == "git" and word.text.partition("=")[0] in _GIT_SETTINGS:
+            return word.text.partition("=")[0]
+    return ""
+
+
+_GIT_SETTINGS = frozenset({"-c", "--config-env", "--exec-path"})
+_LONGEST_URL = 4_000
+
+
+def hosts_in(line: Classified) -> Iterator[str]:
+    """The addresses that the words of a line name."""
+    for finding in line.findings:
+        for word in finding.words:
+            at = word.find("://")
+            if at > 0 and urlsplit(word[:_LONGEST_URL]).netloc:
+                yield word

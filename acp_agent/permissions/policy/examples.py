@@ -1,0 +1,61 @@
+"""The examples of a rule: what it must be about, and what it must not be about."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from acp_agent.permissions.classify import classify
+from acp_agent.permissions.hosts import host_of
+from acp_agent.permissions.paths import CommandContext
+from acp_agent.permissions.policy.path_patterns import Folders
+from acp_agent.permissions.policy.policy import Policy, Situation
+from acp_agent.permissions.policy.rules import PolicyRule, RuleError
+
+_PROJECT = "/project"  # which the paths of examples begin at
+
+
+def check_examples(rule: PolicyRule, match: Sequence[str], not_match: Sequence[str]) -> None:
+    """Check that a rule is about the examples of one list and not about those of the other.
+
+    An example is a command line, a path, an address or a host, or `mcp__server__tool`.
+
+    Raises:
+        RuleError: it is not so.
+    """
+    for example in match:
+        if not _is_about(rule, example):
+            raise RuleError(f"its example {example!r} in `match` does not match")
+    for example in not_match:
+        if _is_about(rule, example):
+            raise RuleError(f"its example {example!r} in `not_match` matches")
+
+
+def _is_about(rule: PolicyRule, example: str) -> bool:
+    policy = Policy([rule])
+    home = os.path.realpath(Path.home())
+    situation = Situation(
+        mode=rule.modes[0] if rule.modes else "ask",
+        agent=rule.agents[0] if rule.agents else "",
+        folders=Folders(_PROJECT, home),
+    )
+    match rule.subject:
+        case "shell" | "any":
+            context = CommandContext(cwd=_PROJECT, roots=(_PROJECT,), home=home)
+            line = policy.command(
+                classify(example, context), context, situation, may_edit=lambda _: False
+            )
+            return rule in {line.deny, line.ask, line.allow}
+        case "edit" | "read":
+            path = os.path.expanduser(example)  # noqa: PTH111 - a text
+            path = os.path.normpath(os.path.join(_PROJECT, path))  # noqa: PTH118 - likewise
+            return policy.files(rule.subject, [[path]], situation) is not None
+        case "web_fetch":
+            host = host_of(example if "://" in example else f"https://{example}")
+            return policy.host(host, situation) is not None
+        case "web_search":
+            return True
+        case "mcp":
+            server, _, tool = example.removeprefix("mcp__").partition("__")
+            return policy.tool(server, tool, situation) is not None

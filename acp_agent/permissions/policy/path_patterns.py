@@ -1,0 +1,108 @@
+"""What a rule like `Edit(src/**)` matches: paths, by the patterns of gitignore files.
+
+`//etc/**` is an absolute path, `~/.zshrc` is in the home folder, `/src` and `src/**` are in the
+session's folder. A name without a slash is found in every folder below.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import lru_cache
+
+from msgspec import Struct
+
+from acp_agent.permissions.guarded_files import plain
+from acp_agent.permissions.policy.rules import RuleError
+
+
+class Folders(Struct, frozen=True):
+    """What the patterns begin at: the session's folder and the home folder, links followed."""
+
+    project: str
+    home: str
+
+
+class PathPattern(Struct, frozen=True):
+    """The pattern of a rule about files.
+
+    Attributes:
+        start: the folder that it begins at: `/`, `~`, or the session's, as many `../` above it.
+        regex: what the path from there on matches.
+        tolerant: the same for paths as the most tolerant file systems compare them.
+    """
+
+    start: str
+    regex: re.Pattern[str]
+    tolerant: re.Pattern[str]
+
+    def matches(self, path: str, folders: Folders, *, tolerant: bool) -> bool:
+        """Whether an absolute path matches, or a folder that it lies in.
+
+        Args:
+            path: the path, without `..`.
+            folders: what the pattern begins at.
+            tolerant: compare without case, compatibility forms and invisible characters, for rules
+                that refuse.
+        """
+        base = _base(self.start, folders)
+        if tolerant:
+            rest = _below(_plain(path), _plain(base))
+            # `secrets/**` is about the folder too: a program may read all that is in it.
+            return rest is not None and any(map(self.tolerant.match, (rest, f"{rest}/")))
+        rest = _below(path, base)
+        return rest is not None and self.regex.match(rest) is not None
+
+
+def compile_path(pattern: str, *, anywhere: bool) -> PathPattern:
+    """Return the pattern of a rule about files.
+
+    Args:
+        pattern: as in the rule.
+        anywhere: whether a name without a slash is meant in every folder of the machine, which is
+            the careful reading for a rule that refuses; else in the session's.
+
+    Raises:
+        RuleError: it matches nothing.
+    """
+    start, rest = "", pattern
+    if pattern.startswith("//"):
+        start, rest = "/", pattern[1:]
+    elif pattern == "~" or pattern.startswith("~/"):
+        start, rest = "~", pattern[1:] or "/**"
+    elif pattern.startswith("./"):
+        rest = pattern[1:]
+    while not start.startswith(("/", "~")) and rest.lstrip("/").startswith("../"):
+        start, rest = f"{start}../", "/" + rest.lstrip("/").removeprefix("../")
+    if not start and anywhere and "/" not in rest.rstrip("/"):
+        start = "/"
+    return PathPattern(start, _compile(rest), _compile(plain(rest)))
+
+
+_plain = lru_cache(maxsize=1_000)(plain)  # a path is compared with many rules
+
+
+@lru_cache(maxsize=1_000)
+def _compile(pattern: str) -> re.Pattern[str]:
+    from pathspec import GitIgnoreSpec  # noqa: PLC0415 - only where there is such a rule
+
+    line = f"\\{pattern}" if pattern[:1] == "#" else pattern
+    spec = GitIgnoreSpec.from_lines([line])
+    regex = next((each.regex for each in spec.patterns), None)
+    if regex is None:
+        raise RuleError("its path matches nothing")
+    return re.compile(regex.pattern)
+
+
+def _base(start: str, folders: Folders) -> str:
+    if start == "/":
+        return "/"
+    if start == "~":
+        return folders.home
+    return os.path.normpath(f"{folders.project}/{start}")
+
+
+def _below(path: str, base: str) -> str | None:
+    """The path below a folder, without a slash before it; None where it lies elsewhere."""
+    folder = base.rstrip("/") + "/"
+    return path[len(folder) :] if path.startswith(folder) else None

@@ -1,0 +1,234 @@
+"""The policy: rules compiled and indexed, and the one that decides about a call.
+
+A rule that refuses goes before one that asks, and that before one that allows; how exact a rule is
+does not matter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from fnmatch import translate as translate_glob
+
+from msgspec import Struct
+
+from acp_agent.permissions.access import Mode
+from acp_agent.permissions.classify import Classified
+from acp_agent.permissions.hosts import host_of
+from acp_agent.permissions.paths import CommandContext
+from acp_agent.permissions.policy.command_files import named_files
+from acp_agent.permissions.policy.commands import CommandRule, CommandRules, LineMatch, hosts_in
+from acp_agent.permissions.policy.path_patterns import Folders, PathPattern, compile_path
+from acp_agent.permissions.policy.rules import (
+    Effect,
+    PolicyRule,
+    Subject,
+    tool_name,
+)
+
+_ORDER: tuple[Effect, ...] = ("deny", "ask", "allow")
+
+
+class Situation(Struct, frozen=True, kw_only=True):
+    """What a rule may depend on besides the call: the mode, the agent and the folders.
+
+    `agent` is the name of the agent that makes the call; "" is the session's own.
+    """
+
+    mode: Mode
+    folders: Folders
+    agent: str = ""
+
+
+class _FileRule(Struct, frozen=True):
+    rule: PolicyRule
+    pattern: PathPattern | None
+
+    def matches(self, names: Sequence[str], folders: Folders) -> bool:
+        """Whether a file matches by its names, of which one may be a link to the other."""
+        if self.pattern is None:
+            return True
+        tolerant = self.rule.effect != "allow"
+        each = (self.pattern.matches(name, folders, tolerant=tolerant) for name in names)
+        return any(each) if tolerant else all(each)
+
+
+class _NameRule(Struct, frozen=True):
+    """A rule about a host or a tool of an MCP server."""
+
+    rule: PolicyRule
+    regex: re.Pattern[str] | None
+
+
+class Policy:
+    """All rules that hold in a folder."""
+
+    def __init__(self, rules: Iterable[PolicyRule] = (), problems: Sequence[str] = ()) -> None:
+        """Compile rules.
+
+        Args:
+            rules: the rules.
+            problems: what is wrong with rules that were left out.
+
+        Raises:
+            RuleError: the pattern of one has no meaning.
+        """
+        self.rules = tuple(rules)
+        self.problems = tuple(problems)
+        self._commands: list[CommandRule] = []
+        self._files: dict[Subject, list[_FileRule]] = {"edit": [], "read": []}
+        self._names: dict[Subject, list[_NameRule]] = {"web_fetch": [], "web_search": [], "mcp": []}
+        for rule in self.rules:
+            self._add(rule)
+        self._indexed: dict[tuple[Mode, str], CommandRules] = {}
+
+    def __bool__(self) -> bool:
+        """Whether there is any rule."""
+        return bool(self.rules)
+
+    def command(
+        self,
+        line: Classified,
+        context: CommandContext,
+        situation: Situation,
+        *,
+        may_edit: Callable[[str], bool],
+    ) -> LineMatch:
+        """Return what the rules say about a command line.
+
+        Rules about files and hosts refuse and ask here too, for those that the words name.
+
+        Args:
+            line: the line, classified.
+            context: where it would run.
+            situation: what else a rule may depend on.
+            may_edit: whether a file may be written without a question, by its absolute path.
+        """
+        key = (situation.mode, situation.agent)
+        rules = self._indexed.get(key)
+        if rules is None:
+            holding = [each for each in self._commands if each.rule.holds(*key)]
+            rules = self._indexed.setdefault(key, CommandRules(holding))
+
+        match = rules.match(line, context, may_edit=may_edit)
+        for rule in self._named(line, context, situation):
+            if rule.effect == "deny" and match.deny is None:
+                match = LineMatch(parts=match.parts, deny=rule, ask=match.ask)
+            elif rule.effect == "ask" and match.ask is None:
+                match = LineMatch(parts=match.parts, deny=match.deny, ask=rule)
+        return match
+
+    def _named(
+        self, line: Classified, context: CommandContext, situation: Situation
+    ) -> list[PolicyRule]:
+        """The rules that refuse or ask about files and hosts that the words of a line name."""
+        found: list[PolicyRule | None] = []
+        for subject in ("read", "edit"):
+            strict = [
+                each
+                for each in self._files[subject]
+                if each.rule.effect != "allow" and each.pattern is not None
+            ]
+            if strict:
+                paths = named_files(line, context, writes=subject == "edit")
+                found += [self._first(strict, [[path]], situation) for path in paths]
+        if self._names["web_fetch"]:
+            hosts = map(host_of, hosts_in(line))
+            found += [self.host(host, situation, by_command=True) for host in hosts]
+        return [rule for rule in found if rule is not None]
+
+    def files(
+        self, subject: Subject, files: Sequence[Sequence[str]], situation: Situation
+    ) -> PolicyRule | None:
+        """Return the rule that decides about reading or editing files; None where none does.
+
+        Args:
+            subject: "read" or "edit".
+            files: the absolute paths by which each file is known: resolved, and as asked for.
+            situation: what else a rule may depend on.
+        """
+        return self._first(self._files[subject], files, situation)
+
+    def _first(
+        self, rules: Sequence[_FileRule], files: Sequence[Sequence[str]], situation: Situation
+    ) -> PolicyRule | None:
+        holding = [each for each in rules if each.rule.holds(situation.mode, situation.agent)]
+        folders = situation.folders
+        for effect in _ORDER:
+            for each in holding:
+                if each.rule.effect != effect:
+                    continue
+                matching = (each.matches(names, folders) for names in files)
+                if effect != "allow" and any(matching):
+                    return each.rule
+        allowing = [each for each in holding if each.rule.effect == "allow"]
+        deciding = [next((a for a in allowing if a.matches(f, folders)), None) for f in files]
+        if not deciding or not all(deciding):
+            return None
+        return deciding[0].rule if deciding[0] is not None else None
+
+    def host(
+        self, host: str, situation: Situation, *, by_command: bool = False
+    ) -> PolicyRule | None:
+        """Return the rule that decides about a request to a host.
+
+        Args:
+            host: in ASCII, with its port unless that is the scheme's default.
+            situation: what else a rule may depend on.
+            by_command: a command names it; then only rules with a host count, as the others are
+                about the tool.
+        """
+        rules = self._names["web_fetch"]
+        if by_command:
+            rules = [r for r in rules if r.regex is not None and r.rule.effect != "allow"]
+        bare = re.sub(r":\d+$", "", host)
+        return _decide(rules, situation, allow=host, refuse=bare)
+
+    def search(self, situation: Situation) -> PolicyRule | None:
+        """Return the rule that decides about searching the web."""
+        return _decide(self._names["web_search"], situation, allow="", refuse="")
+
+    def tool(self, server: str, tool: str, situation: Situation) -> PolicyRule | None:
+        """Return the rule that decides about a tool of an MCP server."""
+        name = tool_name(server, tool)
+        return _decide(self._names["mcp"], situation, allow=name, refuse=name)
+
+    def _add(self, rule: PolicyRule) -> None:
+        subject = rule.subject
+        if subject in {"shell", "any"}:
+            self._commands.append(CommandRule(rule))
+        for each, files in self._files.items():
+            if subject in {each, "any"}:
+                anywhere = rule.effect != "allow"
+                path = compile_path(rule.pattern, anywhere=anywhere) if rule.pattern else None
+                files.append(_FileRule(rule, path))
+        for each, names in self._names.items():
+            if subject in {each, "any"}:
+                names.append(_NameRule(rule, _name_pattern(each, rule.pattern)))
+
+
+def _decide(
+    rules: Sequence[_NameRule], situation: Situation, *, allow: str, refuse: str
+) -> PolicyRule | None:
+    for effect in _ORDER:
+        name = allow if effect == "allow" else refuse
+        for each in rules:
+            rule = each.rule
+            if rule.effect != effect or not rule.holds(situation.mode, situation.agent):
+                continue
+            if each.regex is None or each.regex.fullmatch(name):
+                return rule
+    return None
+
+
+def _name_pattern(subject: Subject, pattern: str) -> re.Pattern[str] | None:
+    if not pattern:
+        return None
+    if subject == "mcp":
+        return re.compile(translate_glob(pattern))
+    labels = [
+        # `*` at the front is for any subdomain; between dots it is for one part of the name.
+        ".+" if part == "*" and not at else re.escape(part).replace(r"\*", "[^.]*")
+        for at, part in enumerate(host_of(f"https://{pattern}").split("."))
+    ]
+    return re.compile(r"\.".join(labels))

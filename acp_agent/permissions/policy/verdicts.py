@@ -1,0 +1,70 @@
+"""What the gate does with the rule that decides about a call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from acp_agent.permissions.access import Allow, Ask, Refuse
+from acp_agent.permissions.choices import Texts, once_choices
+from acp_agent.permissions.classify import Classified
+from acp_agent.permissions.paths import CommandContext
+from acp_agent.permissions.policy.commands import LineMatch
+from acp_agent.permissions.policy.policy import Policy, Situation
+from acp_agent.permissions.policy.rules import PolicyRule, Subject
+
+
+class RulesHere(Struct, frozen=True):
+    """The rules of a folder in a situation, and the texts of the gate."""
+
+    policy: Policy
+    situation: Situation
+    texts: Texts
+
+    def files(
+        self, subject: Subject, paths: Sequence[str], asked: Sequence[str], project: str
+    ) -> PolicyRule | None:
+        """Return the rule about files, by their paths and the names that they were asked for by."""
+        if not self.policy:
+            return None
+        called = [os.path.normpath(os.path.join(project, name)) for name in asked]  # noqa: PTH118 - as it is called
+        if len(called) == len(paths):
+            return self.policy.files(subject, list(zip(paths, called, strict=True)), self.situation)
+        files = [(path,) for path in (*paths, *called)]
+        return self.policy.files(subject, files, self.situation)
+
+    def line(
+        self, line: Classified, context: CommandContext, *, may_edit: Callable[[str], bool]
+    ) -> LineMatch:
+        """Return what the rules say about a command line; see `Policy.command`."""
+        if not self.policy:
+            return LineMatch(parts=())
+        return self.policy.command(line, context, self.situation, may_edit=may_edit)
+
+    def host(self, host: str, *, search: bool) -> PolicyRule | None:
+        """Return the rule about a request to a host, or about a search."""
+        if search:
+            return self.policy.search(self.situation)
+        return self.policy.host(host, self.situation)
+
+    def strict(self, rule: PolicyRule | None) -> Refuse | Ask | None:
+        """Return the verdict of a rule that refuses or asks; None for any other."""
+        if rule is None or rule.effect == "allow":
+            return None
+        if rule.effect == "deny":
+            why = f"the rule `{rule.text}` in {rule.source} refuses this"
+            if rule.justification:
+                why = f"the rule `{rule.text}` in {rule.source} refuses this: {rule.justification}"
+            advice = "do not try it in another form; go on without it, or ask the user"
+            return Refuse(by="rule", why=why, advice=advice, rule=rule.label)
+        text = self.texts.rule_reason if rule.justification else self.texts.rule_asks
+        warning = text.format(
+            rule=self.texts.quote.format(rule.text), source=rule.source, reason=rule.justification
+        )
+        return Ask(choices=once_choices(self.texts), warning=warning, rule=rule.label)
+
+    def allow(self, rule: PolicyRule) -> Allow:
+        """Return the verdict of a rule that allows."""
+        return Allow(by="rule", why=f"the rule `{rule.text}` allows this", rule=rule.label)

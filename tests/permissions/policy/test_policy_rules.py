@@ -1,0 +1,94 @@
+"""What rules decide about, call by call: rules.toml."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from acp_agent.config.policy_types import PermissionsConfig
+from acp_agent.permissions.access import (
+    Access,
+    Allow,
+    Ask,
+    CommandAccess,
+    FetchAccess,
+    McpAccess,
+    Mode,
+    ReadAccess,
+    Refuse,
+    Verdict,
+    WriteAccess,
+)
+from acp_agent.permissions.gate import PolicyGate
+from acp_agent.permissions.grants import GrantStore
+from acp_agent.permissions.policy.loading import Policies, rules_of
+from acp_agent.permissions.policy.rules import Source
+
+TABLE = tomllib.loads((Path(__file__).parent / "rules.toml").read_text("utf-8"))
+GROUPS = [(kind, name) for kind, groups in TABLE.items() for name in groups]
+FILES = (".env", "secrets/key", "src/generated/a", "src/a.py", "x")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home folder with a project that has the files that the calls name."""
+    home = tmp_path_factory.mktemp("policy") / "home"
+    for name in FILES:
+        path = home / "project" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    (home / "project" / ".git").mkdir()
+    (home / "project" / "link").symlink_to("secrets/key")
+    return home
+
+
+def outcome(verdict: Verdict) -> str:
+    match verdict:
+        case Allow():
+            return "allowed"
+        case Refuse():
+            return "denied" if verdict.rule.startswith("deny ") else f"refused: {verdict.why}"
+        case Ask():
+            return "ask_by_rule" if verdict.rule else "ask"
+
+
+def access(kind: str, call: str, project: str) -> Access:
+    match kind:
+        case "edit":
+            return WriteAccess((call,))
+        case "read":
+            return ReadAccess((call,))
+        case "web":
+            return FetchAccess(call)
+        case "mcp":
+            server, _, tool = call.partition("__")
+            return McpAccess(server=server, tool=tool, identity="", definition="")
+    return CommandAccess(call, project)
+
+
+def calls(group: dict[str, Any]) -> Iterator[tuple[str, Mode, str]]:
+    for expected in ("allowed", "ask", "ask_by_rule", "denied"):
+        yield from ((call, "ask", expected) for call in group.get(expected, ()))
+        yield from ((call, "full", expected) for call in group.get(f"full_{expected}", ()))
+
+
+@pytest.mark.parametrize(("kind", "name"), GROUPS)
+def test_rules_decide_about_calls_as_the_table_says(kind: str, name: str, home: Path) -> None:
+    group = TABLE[kind][name]
+    table = {"allow": group.get("allow"), "ask": group.get("ask_rules"), "deny": group.get("deny")}
+    config = msgspec.convert({k: v for k, v in table.items() if v}, PermissionsConfig)
+    rules = rules_of(config, Source(file="config.toml"))
+    gate = PolicyGate(GrantStore(home / "grants.json"), home=str(home), policies=Policies(rules))
+    project = str(home / "project")
+    wrong = []
+    for call, mode, expected in calls(group):
+        call = call.replace("{project}", project).replace("{home}", str(home))  # noqa: PLW2901
+        verdict = gate.judge(access(kind, call, project), mode=mode, project=project)
+        if outcome(verdict) != expected:
+            wrong.append((call, mode, expected, verdict))
+    assert wrong == []
