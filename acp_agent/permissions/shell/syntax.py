@@ -76,16 +76,22 @@ _RESERVED = frozenset(
 def without_reserved(words: Sequence[Word]) -> tuple[Word, ...]:
     """The words of a command without reserved words, and what is set, before its name.
 
-    The grammar takes those for a command's name where it is not sure of a group.
+    The grammar takes those for a command's name where it is not sure of a group, several of them
+    for one word: `! { { x; }; }`.
     """
     start = 0
-    while start < len(words) and words[start].text in _RESERVED:
+    while start < len(words) and _is_reserved(words[start].text):
         start += 1
     while start and start < len(words) and words[start].text.partition("=")[0].isidentifier():
         if "=" not in words[start].text:
             break
         start += 1
     return tuple(words[start:])
+
+
+def _is_reserved(text: str) -> bool:
+    parts = text.split()
+    return bool(parts) and _RESERVED.issuperset(parts)
 
 
 # `"$(cat <<'END' … END)"`, as agents write messages of several lines.
