@@ -58,7 +58,7 @@ def answers(site: Server, one: SearchService, body: object, status: str = "200 O
 async def search(workspace: Workspace, one: SearchService) -> Outcome:
     prepared = await WebSearchTool(workspace, one).prepare(WebSearchParams(query=" two\nwords "))
     assert prepared.title == "Search the web for two words"
-    assert prepared.access == FetchAccess(one.address("two words"))
+    assert prepared.access == FetchAccess(one.address("two words"), search=True)
     return await prepared.run(NO_PROGRESS)
 
 
