@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
+from collections.abc import Callable
 
 from msgspec import Struct
 
@@ -14,6 +14,7 @@ from acp_agent.workspace.environment import added_variables
 
 _ARGUMENTS = ("status", "--porcelain", "-z", "--branch", "--ignore-submodules=all", "--", ".")
 _LARGEST = 1_000_000  # bytes of an answer
+_POLL = 0.02  # seconds between two looks at whether the answer is still wanted
 _UNBORN = "No commits yet on "
 _DETACHED = "HEAD (no branch)"
 
@@ -29,7 +30,7 @@ class GitStatus(Struct, frozen=True, kw_only=True):
     has_commits: bool = True
 
 
-def git_status(folder: str, deadline: float) -> GitStatus | None:
+def git_status(folder: str, stopped: Callable[[], bool]) -> GitStatus | None:
     """Return the state of a folder in its repository; None where git does not tell.
 
     Starts a process: call it in a thread, and only where the repository names no program for git
@@ -37,7 +38,7 @@ def git_status(folder: str, deadline: float) -> GitStatus | None:
 
     Args:
         folder: the folder, resolved.
-        deadline: when to give up, by `time.monotonic`.
+        stopped: says when to give up.
     """
     program = find_program("git")
     if program is None:
@@ -52,14 +53,23 @@ def git_status(folder: str, deadline: float) -> GitStatus | None:
         start_new_session=True,
     )
     try:
-        out, _ = process.communicate(timeout=max(0.0, deadline - time.monotonic()))
-    except subprocess.TimeoutExpired:
-        return None
+        out = _output(process, stopped)
     finally:
         if process.poll() is None:
             end_group(process.pid, at_once=True)
             process.communicate()
-    return parse_status(out) if not process.returncode and len(out) <= _LARGEST else None
+    if out is None or process.returncode or len(out) > _LARGEST:
+        return None
+    return parse_status(out)
+
+
+def _output(process: subprocess.Popen[bytes], stopped: Callable[[], bool]) -> bytes | None:
+    while not stopped():
+        try:
+            return process.communicate(timeout=_POLL)[0]
+        except subprocess.TimeoutExpired:
+            continue
+    return None
 
 
 def parse_status(out: bytes) -> GitStatus | None:

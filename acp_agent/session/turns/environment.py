@@ -6,8 +6,9 @@ import asyncio
 import logging
 import os
 import platform
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -26,6 +27,7 @@ from acp_agent.workspace.scrub import scrub
 from acp_agent.workspace.threads import in_daemon_thread
 
 SECONDS = 0.3  # that a prompt waits at most for what is gathered
+_END_LIMIT = 2.0  # seconds until git is ended, where nobody waits for its answer
 _FRESH = 30.0  # seconds for which what was gathered counts as the present state
 _CHANGED = 10  # changed files that are named
 _PATH = 120  # characters of the path of one
@@ -61,6 +63,11 @@ class EnvironmentGatherer:
         assert self._gathering is not None
         return escaped(scrub(await self._gathering.text(), self._core.secrets))
 
+    async def aclose(self) -> None:
+        """End what was started."""
+        if self._gathering is not None:
+            await self._gathering.aclose()
+
 
 class _Gathering:
     """What is gathered of folders, the working folder first; begins when it is made."""
@@ -68,17 +75,29 @@ class _Gathering:
     def __init__(self, folders: Sequence[Path]) -> None:
         self._folders = tuple(folders)
         self._began = time.monotonic()
-        deadline = self._began + SECONDS
+        self._deadline = self._began + SECONDS
         cwd = self._folders[0]
         self._system = asyncio.create_task(in_daemon_thread(describe_system))
-        self._git = asyncio.create_task(
-            in_daemon_thread(lambda: _read_status(self._folders, deadline))
-        )
+        self._git_read = threading.Event()
+        self._git = asyncio.create_task(in_daemon_thread(self._read_git))
         self._tree = asyncio.create_task(project_tree(cwd))
 
     def serves(self, folders: Sequence[Path]) -> bool:
         """Whether this is the present state of these folders."""
         return self._folders == tuple(folders) and time.monotonic() - self._began < _FRESH
+
+    def _read_git(self) -> GitStatus | None:
+        try:
+            return _read_status(self._folders, lambda: time.monotonic() > self._deadline)
+        finally:
+            self._git_read.set()
+
+    async def aclose(self) -> None:
+        """End what still runs; only git is a process of its own."""
+        self._deadline = self._began
+        self._tree.cancel()
+        if not self._git_read.is_set():
+            await asyncio.to_thread(self._git_read.wait, _END_LIMIT)
 
     async def text(self) -> str:
         """Return what was found."""
@@ -160,7 +179,7 @@ def _describe_git(git: GitStatus) -> list[str]:
     return [f"Git: {branch}{commits}; changed files:", *changed]
 
 
-def _read_status(folders: Sequence[Path], deadline: float) -> GitStatus | None:
+def _read_status(folders: Sequence[Path], stopped: Callable[[], bool]) -> GitStatus | None:
     """The state of the working folder's repository, if reading it runs none of its programs."""
     cwd = os.path.realpath(folders[0])
     if find_repository(Path(cwd)) is None:
@@ -169,6 +188,6 @@ def _read_status(folders: Sequence[Path], deadline: float) -> GitStatus | None:
         cwd=cwd,
         roots=tuple(map(os.path.realpath, folders)),
         home=str(Path.home()),
-        repositories=GitRepositories(lambda: time.monotonic() > deadline),
+        repositories=GitRepositories(stopped),
     )
-    return git_status(cwd, deadline) if runs_no_program(cwd, context) else None
+    return git_status(cwd, stopped) if runs_no_program(cwd, context) else None

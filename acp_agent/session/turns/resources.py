@@ -156,6 +156,7 @@ class SessionResources:
         self._extensions = extensions
         self._children = children
         self._checkpoints: Checkpoints | None = None
+        self._environment: EnvironmentGatherer | None = None
         self._preload: tuple[Preload, asyncio.Task[None]] | None = None
         self._tools = LazyTools(core)
 
@@ -307,12 +308,14 @@ class SessionResources:
         finally:
             start_up.is_over()
 
-    @cached_property
+    @property
     def environment(self) -> EnvironmentGatherer:
-        """Gathers what the system prompt tells of the place; its import is not for the start."""
-        from acp_agent.session.turns.environment import EnvironmentGatherer  # noqa: PLC0415 - so
+        """Gathers what the system prompt says of the environment."""
+        if self._environment is None:
+            from acp_agent.session.turns.environment import EnvironmentGatherer  # noqa: PLC0415 - not for the start
 
-        return EnvironmentGatherer(self._core)
+            self._environment = EnvironmentGatherer(self._core)
+        return self._environment
 
     @cached_property
     def budget(self) -> SessionBudget:
@@ -378,4 +381,6 @@ class SessionResources:
         """End every process that was started, and the work on saved files."""
         if self._checkpoints is not None:
             await self._checkpoints.aclose()
+        if self._environment is not None:
+            await self._environment.aclose()
         await self._tools.aclose()
