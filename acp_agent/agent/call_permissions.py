@@ -161,6 +161,7 @@ class CallPermissions:
                 name=self._turn.user.mode if verdict.by == "mode" else "",
                 known=True,
                 rule=verdict.rule,
+                tier=verdict.tier or "",
             )
         )
 
@@ -203,6 +204,7 @@ class CallPermissions:
                 name=decision.name,
                 known=True,
                 rule=ask.rule,
+                tier=ask.tier or "",
             )
         )
         if choice is not None and choice.grants:

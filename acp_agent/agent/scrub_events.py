@@ -75,7 +75,7 @@ def scrub_event(event: AnyEvent, secrets: Sequence[str]) -> AnyEvent:
             title, more = safe(event.title), safe(event.description)
             return msgspec.structs.replace(event, title=title, description=more)
         case PermissionDecided():
-            return msgspec.structs.replace(event, why=safe(event.why))
+            return msgspec.structs.replace(event, why=safe(event.why), rule=safe(event.rule))
         case PlanChanged():
             steps = (
                 msgspec.structs.replace(step, content=safe(step.content)) for step in event.entries

@@ -20,6 +20,8 @@ COMMANDS = {
     "models": "List the available models",
     "skills": "List the skills of a folder, and their problems",
     "agents": "List the agents of a folder, and their problems",
+    "policy": 'Show, test and import the rules about what may run: acp-agent policy test "make"',
+    "audit": "Show what was allowed and refused in a session, by whom and why",
     "sessions": "List, show, export, repair and delete sessions",
     "view": "Show a session as a page in the browser",
     "usage": "Show token usage and cost by day, model or project",
@@ -36,6 +38,8 @@ _ENTRY_POINTS = {
     "setup": ("editors.command", "run"),
     "skills": ("definitions", "run_skills"),
     "agents": ("definitions", "run_agents"),
+    "policy": ("policy.command", "run"),
+    "audit": ("policy.audit", "run"),
     "logout": ("login", "run_logout"),
     "version": ("main", "run_version"),
 }

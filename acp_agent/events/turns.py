@@ -296,8 +296,8 @@ class PermissionDecided(Event, frozen=True, kw_only=True, tag="permission_decide
     `by` says who decided: the user, the mode, a remembered grant, a rule, or a flag that the client
     was started with; or nobody, as there was nobody to ask. `name` is the mode or the flag. Where
     it is not `known`, in older journals, `user` means that the client answered, perhaps by itself.
-    `rule` is the rule of the policy that decided, or that wanted the question: its effect, its text
-    and its place.
+    `rule` is the rule of the policy or the remembered answer that decided, or that wanted the
+    question: its effect, its text and its place. `tier` is how dangerous a command line is.
     """
 
     call: CallId
@@ -307,6 +307,7 @@ class PermissionDecided(Event, frozen=True, kw_only=True, tag="permission_decide
     name: str = ""
     known: bool = False
     rule: str = ""
+    tier: str = ""
 
 
 class PlanEntry(Struct, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Literal, Protocol
+from zlib import crc32
 
 from msgspec import Struct
 
@@ -89,6 +90,34 @@ class Grant(Struct, frozen=True, kw_only=True):
     pattern: str
     allow: bool = True
 
+    @property
+    def id(self) -> str:
+        """Eight hexadecimal digits that name this grant, the same in every process."""
+        about = "\0".join((self.project, self.kind, self.pattern))
+        return f"{crc32(about.encode('utf-8', 'replace')):08x}"
+
+    @property
+    def text(self) -> str:
+        """What it covers, in the form of a rule of the policy where one would cover the same."""
+        match self.kind:
+            case "command" if self.allow:
+                return self.pattern
+            case "command":
+                return f"Bash({self.pattern} *)"
+            case "exact_command":
+                return f"Bash({self.pattern})"
+            case "edit":
+                return f"Edit(/{self.pattern.rstrip('/')}/**)"
+            case "fetch":
+                return f"WebFetch(domain:{self.pattern})"
+            case "mcp":
+                return "mcp__" + "__".join(self.pattern.split(" ")[:2])
+
+    @property
+    def label(self) -> str:
+        """The grant with its effect and id, for the journal."""
+        return f"{'allow' if self.allow else 'deny'} {self.text} (answer {self.id})"
+
 
 class Choice(Struct, frozen=True, kw_only=True):
     """A button of the question. `grants` are remembered when it is pressed."""
@@ -114,20 +143,23 @@ class Decision(Struct, frozen=True, kw_only=True):
 class Allow(Struct, frozen=True, kw_only=True):
     """The call may run without a question; `only_reads` where it is a command that only reads.
 
-    `rule` is the rule of the policy that decided, with its place; empty where none did.
+    `rule` is the rule of the policy or the remembered answer that decided, with its place; empty
+    where none did. `tier` is set for a command line.
     """
 
     by: Literal["mode", "grant", "rule"]
     why: str = ""
     only_reads: bool = False
     rule: str = ""
+    tier: Tier | None = None
 
 
 class Refuse(Struct, frozen=True, kw_only=True):
     """The call must not run; `why` is for the model and the user.
 
     `advice` is for the model alone, and `shown` for the user in the place of `why`. `rule` is the
-    rule of the policy that decided, with its place; empty where none did.
+    rule of the policy or the remembered answer that decided, with its place; empty where none did.
+    `tier` is set for a command line.
     """
 
     by: Literal["mode", "grant", "rule"]
@@ -135,6 +167,7 @@ class Refuse(Struct, frozen=True, kw_only=True):
     advice: str = ""
     shown: str = ""
     rule: str = ""
+    tier: Tier | None = None
 
 
 class Ask(Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 
 from msgspec import Struct
 
+from acp_agent.permissions.access import Grant
 from acp_agent.permissions.classify import Classified, Finding
 from acp_agent.permissions.command_scope import Offer, Scope, offer_for
 from acp_agent.permissions.paths import CommandContext
@@ -40,20 +41,27 @@ def offer_for_line(classified: Classified, context: CommandContext) -> LineOffer
     )
 
 
-def is_covered(
+def covering(
     classified: Classified, context: CommandContext, remembered: Collection[Scope]
-) -> bool:
-    """Whether every command of the line only reads or is one of the remembered ones."""
-    return _may_be_remembered(classified) and all(
-        any(scope in remembered for scope in _offer(finding, context).allow)
+) -> tuple[Scope, ...] | None:
+    """Return the remembered scopes that cover the line's commands; None unless each is covered.
+
+    Commands that only read need none.
+    """
+    if not _may_be_remembered(classified):
+        return None
+    found = [
+        next((scope for scope in _offer(finding, context).allow if scope in remembered), None)
         for finding in _to_cover(classified)
-    )
+    ]
+    known = [scope for scope in found if scope is not None]
+    return tuple(dict.fromkeys(known)) if len(known) == len(found) else None
 
 
-def refused_pattern(classified: Classified, patterns: Iterable[str]) -> str:
-    """The first remembered "never" that any command of the line falls under; empty for none."""
-    for pattern in patterns:
-        words = words_of(pattern)
+def refusing(classified: Classified, never: Iterable[Grant]) -> Grant | None:
+    """Return the first remembered "never" that any command of the line falls under."""
+    for grant in never:
+        words = words_of(grant.pattern)
         for finding in classified.findings:
             texts = finding.words
             if not words or not texts:
@@ -62,8 +70,8 @@ def refused_pattern(classified: Classified, patterns: Iterable[str]) -> str:
             # Options before a subcommand do not hide it: `git -C x push`.
             leading = (name, *operands(texts[1:], shell_rules().globals.get(name, ())))
             if words in (each[: len(words)] for each in (texts, (name, *texts[1:]), leading)):
-                return pattern
-    return ""
+                return grant
+    return None
 
 
 def words_of(pattern: str) -> tuple[str, ...]:

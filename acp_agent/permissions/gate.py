@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import assert_never
 
+from msgspec.structs import replace
+
 from acp_agent.permissions.access import (
     Access,
     Allow,
@@ -38,9 +40,9 @@ from acp_agent.permissions.choices import (
 )
 from acp_agent.permissions.classify import Classified, classify
 from acp_agent.permissions.command_grants import (
-    is_covered,
+    covering,
     offer_for_line,
-    refused_pattern,
+    refusing,
     words_of,
 )
 from acp_agent.permissions.command_scope import Scope
@@ -48,6 +50,7 @@ from acp_agent.permissions.grants import GrantStore
 from acp_agent.permissions.guarded_files import auto_run_reason, is_own_file, own_paths
 from acp_agent.permissions.hosts import host_of
 from acp_agent.permissions.paths import CommandContext, is_below
+from acp_agent.permissions.policy.commands import LineMatch
 from acp_agent.permissions.policy.loading import Policies
 from acp_agent.permissions.policy.path_patterns import Folders
 from acp_agent.permissions.policy.policy import Situation
@@ -108,11 +111,7 @@ class PolicyGate(Gate):
         The inspection of git repositories ends as soon as `stopped` returns true.
         """
         folder = os.path.realpath(project)
-        rules = RulesHere(
-            self._policies.of(folder),
-            Situation(mode=mode, agent=agent, folders=Folders(folder, self._home)),
-            self._texts,
-        )
+        rules = self._rules(folder, mode, agent)
         match access:
             case NoAccess():
                 return Allow(by="rule")
@@ -128,6 +127,10 @@ class PolicyGate(Gate):
                 return self._tool(access, mode, folder, rules)
             case _:
                 assert_never(access)
+
+    def _rules(self, folder: str, mode: Mode, agent: str) -> RulesHere:
+        situation = Situation(mode=mode, agent=agent, folders=Folders(folder, self._home))
+        return RulesHere(self._policies.of(folder), situation, self._texts)
 
     def remember(self, choice: Choice) -> None:
         """Keep the grants of the button that the user pressed. Blocks while it writes.
@@ -154,7 +157,7 @@ class PolicyGate(Gate):
         grants = [grant for grant in self._grants.of(project) if grant.kind == "edit"]
         for grant in grants:
             if not grant.allow and any(is_below(p, [grant.pattern]) for p in access.paths):
-                return _never(f"edits below {grant.pattern}")
+                return _never(f"edits below {grant.pattern}", grant)
         if strict is not None:
             return strict
         if mode == "full":
@@ -167,9 +170,13 @@ class PolicyGate(Gate):
             return rules.allow(rule)
         if mode == "accept-edits":
             return Allow(by="mode", why="edits are accepted")
-        allowed = [grant.pattern for grant in grants if grant.allow]
-        if access.paths and all(is_below(path, allowed) for path in access.paths):
-            return Allow(by="grant", why="edits below this folder are always allowed")
+        allowed = [grant for grant in grants if grant.allow]
+        if access.paths and all(
+            is_below(path, [grant.pattern for grant in allowed]) for path in access.paths
+        ):
+            why = "edits below this folder are always allowed"
+            first = next(g for g in allowed if is_below(access.paths[0], [g.pattern]))
+            return Allow(by="grant", why=why, rule=first.label)
         return Ask(
             choices=edit_choices(self._texts, project, _common_folder(access.paths, project))
         )
@@ -198,12 +205,20 @@ class PolicyGate(Gate):
     ) -> Verdict:
         context = self._context(access, project, repositories)
         classified = classify(access.command, context)
+        verdict = self._line(classified, context, mode, project, rules)
+        return replace(verdict, tier=classified.tier)
+
+    def _line(
+        self,
+        classified: Classified,
+        context: CommandContext,
+        mode: Mode,
+        project: str,
+        rules: RulesHere,
+    ) -> Verdict:
         if classified.tier == "blocked":
             return Refuse(by="rule", why=f"this command is never run: {classified.reason}")
-        every = self._grants.of(project)
-        line = rules.line(
-            classified, context, may_edit=lambda path: self._may_edit(path, mode, rules, every)
-        )
+        line = self._matched(classified, context, mode, project, rules)
         strict = rules.strict(line.deny or line.ask)
         if isinstance(strict, Refuse):
             return strict
@@ -211,10 +226,10 @@ class PolicyGate(Gate):
             return Allow(by="rule", why="the command only reads", only_reads=True)
         if mode == "plan" and classified.tier != "read_only":
             return _PLAN
-        grants = [g for g in every if g.kind in {"command", "exact_command"}]
-        never = refused_pattern(classified, [g.pattern for g in grants if not g.allow])
-        if never:
-            return _never(f"`{never}` commands here")
+        grants = [g for g in self._grants.of(project) if g.kind in {"command", "exact_command"}]
+        never = refusing(classified, [grant for grant in grants if not grant.allow])
+        if never is not None:
+            return _never(f"`{never.pattern}` commands here", never)
         if strict is not None:
             return strict
         if mode == "full":
@@ -222,13 +237,39 @@ class PolicyGate(Gate):
         if line.allow is not None:
             return rules.allow(line.allow)
         remembered = {
-            Scope(words=words_of(grant.pattern), exact=grant.kind == "exact_command")
+            Scope(words=words_of(grant.pattern), exact=grant.kind == "exact_command"): grant
             for grant in grants
             if grant.allow
         }
-        if is_covered(line.without_allowed(classified), context, remembered):
-            return Allow(by="grant", why="these commands are always allowed in this project")
+        covered = covering(line.without_allowed(classified), context, remembered)
+        if covered is not None:
+            why = "these commands are always allowed in this project"
+            labels = ", ".join(remembered[scope].label for scope in covered)
+            return Allow(by="grant", why=why, rule=labels)
         return self._ask_for(classified, context, project)
+
+    def _matched(
+        self,
+        classified: Classified,
+        context: CommandContext,
+        mode: Mode,
+        project: str,
+        rules: RulesHere,
+    ) -> LineMatch:
+        grants = self._grants.of(project)
+        return rules.line(
+            classified, context, may_edit=lambda path: self._may_edit(path, mode, rules, grants)
+        )
+
+    def examine(
+        self, access: CommandAccess, *, mode: Mode, project: str, agent: str = ""
+    ) -> tuple[Classified, LineMatch]:
+        """Return the tiers of a line's commands, and what the rules say about each; see `judge`."""
+        folder = os.path.realpath(project)
+        context = self._context(access, folder, GitRepositories())
+        classified = classify(access.command, context)
+        rules = self._rules(folder, mode, agent)
+        return classified, self._matched(classified, context, mode, folder, rules)
 
     def _may_edit(self, path: str, mode: Mode, rules: RulesHere, grants: Sequence[Grant]) -> bool:
         """Whether a command may write a file, by its resolved path, without a question."""
@@ -249,10 +290,10 @@ class PolicyGate(Gate):
         if classified.tier == "destructive":
             reason = classified.translate_reason(self._language)
             warning = self._texts.warning.format(reason=reason)
-            return Ask(choices=once_choices(self._texts), warning=warning, tier="destructive")
+            return Ask(choices=once_choices(self._texts), warning=warning)
         offer = offer_for_line(classified, context)
         choices = command_choices(self._texts, project, allow=offer.allow, refuse=offer.refuse)
-        return Ask(choices=choices, tier="standard")
+        return Ask(choices=choices)
 
     def _context(
         self, access: CommandAccess, project: str, repositories: GitRepositories
@@ -281,8 +322,9 @@ class PolicyGate(Gate):
             for grant in self._grants.of(project)
             if grant.kind == "fetch" and grant.pattern == host
         ]
-        if any(not grant.allow for grant in grants):
-            return _never(f"requests to {host}")
+        never = next((grant for grant in grants if not grant.allow), None)
+        if never is not None:
+            return _never(f"requests to {host}", never)
         if strict is not None:
             return strict
         if mode == "full":
@@ -290,7 +332,8 @@ class PolicyGate(Gate):
         if rule is not None:
             return rules.allow(rule)
         if host and grants:
-            return Allow(by="grant", why=f"requests to {host} are always allowed")
+            why = f"requests to {host} are always allowed"
+            return Allow(by="grant", why=why, rule=grants[0].label)
         if not host:
             return Ask(choices=once_choices(self._texts))
         return Ask(choices=fetch_choices(self._texts, project, host))
@@ -307,11 +350,13 @@ class PolicyGate(Gate):
             for grant in self._grants.of(project)
             if grant.kind == "mcp" and names_tool(grant.pattern, access)
         ]
-        if any(not grant.allow and matches_tool(grant.pattern, access) for grant in grants):
-            return _never(f"{access.tool} of {access.server}")
+        matching = [grant for grant in grants if matches_tool(grant.pattern, access)]
+        never = next((grant for grant in matching if not grant.allow), None)
+        if never is not None:
+            return _never(f"{access.tool} of {access.server}", never)
         by_rule = rule is not None and rule.effect == "allow"
-        granted = any(grant.allow and matches_tool(grant.pattern, access) for grant in grants)
-        allowed = by_rule or granted
+        granted = matching[0] if matching else None
+        allowed = by_rule or granted is not None
         # The server's own `read_only` counts only for a tool that the user allows.
         if mode == "plan" and not (allowed and access.read_only):
             return _PLAN
@@ -321,8 +366,9 @@ class PolicyGate(Gate):
             return Allow(by="mode")
         if rule is not None:
             return rules.allow(rule)
-        if granted:
-            return Allow(by="grant", why="the user always allows this tool as it is")
+        if granted is not None:
+            why = "the user always allows this tool as it is"
+            return Allow(by="grant", why=why, rule=granted.label)
         warning = ""
         if any(grant.allow for grant in grants):
             warning = self._texts.changed_tool.format(tool=access.tool, server=access.server)
@@ -334,7 +380,7 @@ def _common_folder(paths: Sequence[str], project: str) -> str:
     return os.path.commonpath(folders) if folders else project
 
 
-def _never(what: str) -> Refuse:
+def _never(what: str, grant: Grant) -> Refuse:
     """Refuse what the user refused permanently; the model and the user get a text each."""
     model, user = f"the user never allows {what}", f"you never allow {what}"
-    return Refuse(by="grant", why=model, shown=user)
+    return Refuse(by="grant", why=model, shown=user, rule=grant.label)

@@ -82,6 +82,23 @@ class GrantStore:
         about = {_about(grant) for grant in new}
         self._change(lambda old: (*(g for g in old if _about(g) not in about), *new))
 
+    def remove(self, grants: Iterable[Grant]) -> tuple[Grant, ...]:
+        """Forget grants; returns those that were there.
+
+        Raises:
+            StoreNewerError, StoreError: as `add` does.
+        """
+        about = {_about(grant) for grant in grants}
+        removed: list[Grant] = []
+
+        def without(old: tuple[Grant, ...]) -> tuple[Grant, ...]:
+            removed[:] = [grant for grant in old if _about(grant) in about]
+            return tuple(grant for grant in old if _about(grant) not in about)
+
+        if about & {_about(grant) for grant in self.all()}:
+            self._change(without)
+        return tuple(removed)
+
     def _change(self, change: Callable[[tuple[Grant, ...]], tuple[Grant, ...]]) -> None:
         try:
             make_private_folder(self._path.parent)

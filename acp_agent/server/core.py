@@ -187,17 +187,9 @@ async def assemble(
 
     @cache
     def gate() -> Gate:
-        from acp_agent.config.localization import choose_language  # noqa: PLC0415 - for prompts only
-        from acp_agent.permissions.gate import PolicyGate  # noqa: PLC0415 - for prompts only
-        from acp_agent.permissions.grants import GrantStore  # noqa: PLC0415 - likewise
-        from acp_agent.permissions.policy.loading import Policies, user_rules  # noqa: PLC0415 - likewise
+        from acp_agent.permissions.opening import open_permissions  # noqa: PLC0415 - for prompts only
 
-        return PolicyGate(
-            GrantStore(paths.grants_file),
-            language=choose_language(config.language, environ),
-            own=paths.own,
-            policies=Policies(user_rules(config.permissions, paths.config_file)),
-        )
+        return open_permissions(paths, config, environ).gate
 
     return Services(
         store=store,

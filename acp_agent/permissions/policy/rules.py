@@ -109,7 +109,7 @@ def read_rule(effect: Effect, text: str) -> tuple[Subject, str]:
         if effect == "allow" or pattern not in {"", "*"}:
             raise RuleError("`*` for all tools is for ask and deny, and has no brackets")
         return "any", ""
-    subject = _SUBJECTS.get(tool)
+    subject = subject_of(tool)
     if subject is None:
         known = ", ".join(sorted(name for name in _SUBJECTS if name[0].isupper()))
         raise RuleError(
@@ -118,6 +118,11 @@ def read_rule(effect: Effect, text: str) -> tuple[Subject, str]:
     if pattern in {"", "*"}:
         return subject, ""
     return subject, _checked(subject, pattern)
+
+
+def subject_of(tool: str) -> Subject | None:
+    """Return what a call of a tool touches, by our name of it or other agents'; None: not known."""
+    return _SUBJECTS.get(tool)
 
 
 def _checked(subject: Subject, pattern: str) -> str:

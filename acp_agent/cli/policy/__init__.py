@@ -1,0 +1,1 @@
+"""`acp-agent policy` and `acp-agent audit`: what may run, why, and what was decided."""

@@ -1,0 +1,116 @@
+"""`acp-agent audit`: what was allowed and refused in a session, by whom and why."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+from msgspec import Struct
+
+from acp_agent import events
+from acp_agent.cli.localization import translate, user_translator
+from acp_agent.cli.output import guarded, one_line, say, say_json, say_table
+from acp_agent.cli.parser import Parser
+from acp_agent.cli.session_lookup import existing_store, find_session
+from acp_agent.session.history.transcript import decided_by
+from acp_agent.session.store.event_codec import readable_events
+from acp_agent.session.store.records import StoredEvent
+
+
+class Decision(Struct, frozen=True):
+    """A decision about a call.
+
+    `at` is in milliseconds since 1970 (UTC). `child` is the session of the subagent that made the
+    call; None for the session's own.
+    """
+
+    at: int
+    call: events.ToolCalled | None
+    decided: events.PermissionDecided
+    asked: bool
+    child: str | None = None
+
+
+def run(argv: list[str]) -> int:
+    """Show the decisions of a session; returns the exit status."""
+    parser = Parser(
+        prog="acp-agent audit",
+        description="Show what was allowed and refused in a session, by whom and by which rule.",
+    )
+    parser.add_argument("id", help="a session ID, the first characters of one, or 'latest'")
+    parser.add_argument("--refused", action="store_true", help="only what was refused")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args(argv)
+    return guarded(
+        lambda: asyncio.run(_show(options.id, refused=options.refused, as_json=options.json))
+    )
+
+
+async def _show(name: str, *, refused: bool, as_json: bool) -> int:
+    async with existing_store() as store:
+        record = await find_session(store, name)
+        stored = await store.read_all(record.id)
+    found = [each for each in decisions(stored) if not (refused and each.decided.allowed)]
+    if as_json:
+        say_json({"session": record.id, "decisions": [_as_json(each) for each in found]})
+    elif found:
+        headings = [
+            translate("TIME"),
+            translate("TOOL"),
+            translate("CALL"),
+            translate("TIER"),
+            translate("DECISION"),
+            translate("RULE"),
+        ]
+        say_table(headings, [_row(each) for each in found])
+    else:
+        say(translate("Nothing was decided in {session}.", session=record.id))
+    return 0
+
+
+def decisions(stored: Sequence[StoredEvent]) -> Iterator[Decision]:
+    """Yield the decisions of a session in their order, those of its subagents too."""
+    calls: dict[str, events.ToolCalled] = {}
+    asked: set[str] = set()
+    for each in readable_events(stored):
+        child = each.event.session if isinstance(each.event, events.ChildWorked) else None
+        event = events.of_a_child(each.event)
+        match event:
+            case events.ToolCalled(call=call):
+                calls[call] = event
+            case events.PermissionAsked(call=call):
+                asked.add(call)
+            case events.PermissionDecided(call=call):
+                yield Decision(each.at, calls.get(call), event, call in asked, child)
+
+
+def _row(each: Decision) -> list[str]:
+    translator = user_translator()
+    time = datetime.fromtimestamp(each.at / 1000).astimezone()
+    title = "" if each.call is None else translator.rendered_title(each.call.title)
+    return [
+        time.isoformat(" ", "seconds")[:19],
+        "" if each.call is None else each.call.name,
+        one_line(title),
+        each.decided.tier,
+        decided_by(each.decided, translator),
+        each.decided.rule,
+    ]
+
+
+def _as_json(each: Decision) -> dict[str, object]:
+    return {
+        "time": datetime.fromtimestamp(each.at / 1000, UTC).isoformat(timespec="milliseconds"),
+        "call": each.decided.call,
+        "tool": "" if each.call is None else each.call.name,
+        "title": "" if each.call is None else each.call.title,
+        "subagent": each.child,
+        "allowed": each.decided.allowed,
+        "asked": each.asked,
+        "by": each.decided.by,
+        "name": each.decided.name,
+        "why": each.decided.why,
+        "tier": each.decided.tier,
+        "rule": each.decided.rule,
+    }

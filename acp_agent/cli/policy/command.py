@@ -1,0 +1,83 @@
+"""The arguments of `acp-agent policy`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from acp_agent.cli.localization import translate
+from acp_agent.cli.output import USAGE, complain, guarded
+from acp_agent.cli.parser import Parser
+from acp_agent.cli.user_config import load_user_config
+from acp_agent.permissions.opening import open_permissions
+from acp_agent.permissions.policy.rules import MODES
+
+
+def run(argv: list[str]) -> int:
+    """Test, list, import, suggest or revoke rules; returns the exit status."""
+    parser = _parser()
+    options = parser.parse_args(argv)
+    if options.action is None:
+        parser.print_help(sys.stderr)
+        return USAGE
+    return guarded(lambda: _run(options))
+
+
+def _run(options: argparse.Namespace) -> int:
+    folder = Path(os.path.realpath(options.cwd.expanduser()))
+    if not folder.is_dir():
+        complain(translate("{folder} is not a directory", folder=options.cwd))
+        return USAGE
+    setup = load_user_config()
+    permissions = open_permissions(setup.paths, setup.config, setup.environ)
+    if options.action == "test":
+        from acp_agent.cli.policy.explain import test_call  # noqa: PLC0415 - only for this action
+
+        return test_call(options, permissions, folder)
+    from acp_agent.cli.policy import listing  # noqa: PLC0415 - only for these actions
+
+    if options.action == "list":
+        return listing.list_rules(options, permissions, folder)
+    if not (options.id or options.all):
+        complain(translate("name the answers to revoke, or use --all"))
+        return USAGE
+    return listing.revoke(options, permissions, folder)
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="acp-agent policy",
+        description="Test, list and revoke the rules and answers that decide what may run.",
+    )
+    actions = parser.add_subparsers(dest="action")
+    test = actions.add_parser("test", help="explain what would be decided about a call, and why")
+    test.add_argument(
+        "call",
+        nargs="+",
+        help="a command line, a path, an address, mcp__server__tool, or Edit(src/a.py)",
+    )
+    test.add_argument("--mode", choices=MODES, default="ask", help="the mode (default: ask)")
+    test.add_argument("--agent", default="", metavar="NAME", help="the agent that makes the call")
+    test.add_argument(
+        "--expect",
+        choices=["allow", "ask", "deny"],
+        help="exit with status 1 if another decision would be made",
+    )
+    listing = actions.add_parser("list", help="list the rules and the remembered answers")
+    listing.add_argument("--all", action="store_true", help="list the answers of all projects")
+    revoke = actions.add_parser("revoke", help="forget remembered answers")
+    revoke.add_argument("id", nargs="*", help="the IDs that `policy list` shows")
+    revoke.add_argument("--all", action="store_true", help="forget all answers of the folder")
+    for action in (test, listing):
+        action.add_argument("--json", action="store_true", help="print JSON")
+    for action in (test, listing, revoke):
+        action.add_argument(
+            "--cwd",
+            type=Path,
+            default=Path(),
+            metavar="DIR",
+            help="the session's folder (default: this one)",
+        )
+    return parser

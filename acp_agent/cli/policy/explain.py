@@ -1,0 +1,127 @@
+"""`acp-agent policy test`: what would be decided about a call, and by which rule."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+from pathlib import Path
+
+from acp_agent.cli.localization import language, translate, translate_rendered
+from acp_agent.cli.output import FAILED, say, say_json, say_table
+from acp_agent.cli.policy.calls import Call, read_calls
+from acp_agent.permissions.access import (
+    Allow,
+    Ask,
+    CommandAccess,
+    Mode,
+    ReadAccess,
+    Refuse,
+    Verdict,
+    WriteAccess,
+)
+from acp_agent.permissions.choices import translate_reason
+from acp_agent.permissions.classify import Finding
+from acp_agent.permissions.opening import UserPermissions
+from acp_agent.permissions.paths import is_below
+from acp_agent.permissions.policy.commands import LineMatch
+
+
+def test_call(options: argparse.Namespace, permissions: UserPermissions, folder: Path) -> int:
+    """Explain what would be decided; 1 where `--expect` names another outcome."""
+    words: list[str] = options.call
+    text = words[0] if len(words) == 1 else shlex.join(words)
+    explained = [_explain(call, options, permissions, folder) for call in read_calls(text, folder)]
+    if options.json:
+        say_json(explained)
+    else:
+        for number, each in enumerate(explained):
+            if number:
+                say()
+            _say(each)
+    if options.expect and any(each["decision"] != options.expect for each in explained):
+        return FAILED
+    return 0
+
+
+def outcome(verdict: Verdict) -> str:
+    """Return the effect that a rule would need for the same outcome."""
+    return {Allow: "allow", Ask: "ask", Refuse: "deny"}[type(verdict)]
+
+
+def _explain(
+    call: Call, options: argparse.Namespace, permissions: UserPermissions, folder: Path
+) -> dict[str, object]:
+    verdict = _outside(call, folder) or permissions.gate.judge(
+        call.access, mode=options.mode, project=str(folder), agent=options.agent
+    )
+    explained: dict[str, object] = {
+        "call": call.text,
+        "mode": options.mode,
+        "folder": os.fsencode(folder).decode("utf-8", "replace"),
+        "decision": outcome(verdict),
+        "by": verdict.by if not isinstance(verdict, Ask) else "rule" if verdict.rule else "mode",
+        "rule": verdict.rule,
+        "why": _why(verdict, options.mode),
+        "tier": verdict.tier,
+        "commands": [],
+    }
+    if isinstance(call.access, CommandAccess):
+        classified, match = permissions.gate.examine(
+            call.access, mode=options.mode, project=str(folder), agent=options.agent
+        )
+        explained["commands"] = [_command(each, match) for each in classified.findings]
+    return explained
+
+
+def _outside(call: Call, folder: Path) -> Refuse | None:
+    """Return the refusal of a file that the file tools do not reach."""
+    access = call.access
+    if not isinstance(access, ReadAccess | WriteAccess) or is_below(access.paths[0], [str(folder)]):
+        return None
+    return Refuse(by="rule", why="the file tools reach nothing outside the session's folders")
+
+
+def _why(verdict: Verdict, mode: Mode) -> str:
+    if isinstance(verdict, Ask) and not verdict.warning:
+        return translate(
+            "{mode} mode asks about what no rule or remembered answer allows", mode=mode
+        )
+    if isinstance(verdict, Ask):
+        return verdict.warning
+    shown = verdict.shown if isinstance(verdict, Refuse) else ""
+    why = shown or verdict.why
+    return translate_rendered(why) if why else translate("{mode} mode allows this", mode=mode)
+
+
+def _command(finding: Finding, match: LineMatch) -> dict[str, object]:
+    part = next((part for part in match.parts if part.finding is finding), None)
+    return {
+        "command": finding.command,
+        "tier": finding.tier,
+        "reason": translate_reason(language(), finding.reason),
+        "rule": part.rule.label if part is not None and part.rule is not None else "",
+        "note": part.note if part is not None else "",
+    }
+
+
+def _say(explained: dict[str, object]) -> None:
+    outcomes = {
+        "allow": translate("Allowed: {call}", call=explained["call"]),
+        "ask": translate("Asked about: {call}", call=explained["call"]),
+        "deny": translate("Refused: {call}", call=explained["call"]),
+    }
+    say(outcomes[str(explained["decision"])])
+    if explained["rule"]:
+        say("  " + translate("rule: {rule}", rule=explained["rule"]))
+    say("  " + translate("why: {why}", why=explained["why"]))
+    commands = explained["commands"]
+    if not isinstance(commands, list) or not commands:
+        return
+    say()
+    headings = [translate("COMMAND"), translate("TIER"), translate("BUILT IN"), translate("RULE")]
+    rows = [
+        [each["command"], each["tier"], each["reason"], each["rule"] or each["note"]]
+        for each in commands
+    ]
+    say_table(headings, rows)

@@ -1,0 +1,121 @@
+"""`acp-agent policy list` and `policy revoke`: the rules and remembered answers of a folder."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from acp_agent.cli.localization import translate, translate_rendered
+from acp_agent.cli.output import complain, say, say_json, say_table
+from acp_agent.errors import InvalidInputError
+from acp_agent.permissions.access import Grant
+from acp_agent.permissions.opening import UserPermissions
+from acp_agent.permissions.policy.rules import PolicyRule
+
+_SHORTEST = 4  # characters of an answer's id that are enough to name it
+
+
+def list_rules(options: argparse.Namespace, permissions: UserPermissions, folder: Path) -> int:
+    """List the rules that hold in a folder, and the answers that are remembered for it."""
+    policy = permissions.policies.of(str(folder))
+    grants = permissions.grants.all() if options.all else permissions.grants.of(str(folder))
+    problems = [*policy.problems, *filter(None, [permissions.grants.problem])]
+    if options.json:
+        say_json(
+            {
+                "rules": [_rule_json(rule) for rule in policy.rules],
+                "answers": [_grant_json(grant) for grant in grants],
+                "problems": problems,
+            }
+        )
+        return 0
+    if policy.rules:
+        headings = [
+            translate("EFFECT"),
+            translate("RULE"),
+            translate("HOLDS IN"),
+            translate("FILE"),
+        ]
+        say_table(headings, [_rule_row(rule) for rule in policy.rules])
+    else:
+        say(translate("There are no rules; add them to [permissions] in your configuration."))
+    say()
+    if grants:
+        headings = [
+            translate("ID"),
+            translate("EFFECT"),
+            translate("REMEMBERED ANSWER"),
+            translate("PROJECT"),
+        ]
+        say_table(headings, [_grant_row(grant) for grant in grants])
+    else:
+        say(translate("No answers are remembered here."))
+    for problem in problems:
+        complain(translate_rendered(problem))
+    return 0
+
+
+def revoke(options: argparse.Namespace, permissions: UserPermissions, folder: Path) -> int:
+    """Forget remembered answers.
+
+    Raises:
+        InvalidInputError: an id names none, or several.
+        StoreError: they could not be removed.
+    """
+    if options.all:
+        chosen: Sequence[Grant] = permissions.grants.of(str(folder))
+    else:
+        chosen = [_named(name, permissions.grants.all()) for name in options.id]
+    for grant in permissions.grants.remove(chosen):
+        say(translate("Revoked {answer}.", answer=grant.label))
+    if not chosen:
+        say(translate("No answers are remembered here."))
+    return 0
+
+
+def _named(name: str, grants: Sequence[Grant]) -> Grant:
+    found = [
+        grant
+        for grant in grants
+        if grant.id == name or (len(name) >= _SHORTEST and grant.id.startswith(name))
+    ]
+    if len(found) != 1:
+        raise InvalidInputError(
+            f"no remembered answer has the ID {name!r}; list them with "
+            "`acp-agent policy list --all`",
+            field="id",
+        )
+    return found[0]
+
+
+def _rule_row(rule: PolicyRule) -> list[str]:
+    conditions = [*rule.modes, *(f"agent {agent}" for agent in rule.agents)]
+    return [rule.effect, rule.text, ", ".join(conditions), str(rule.source)]
+
+
+def _rule_json(rule: PolicyRule) -> dict[str, object]:
+    return {
+        "effect": rule.effect,
+        "rule": rule.text,
+        "modes": rule.modes,
+        "agents": rule.agents,
+        "justification": rule.justification,
+        "file": rule.source.file,
+        "line": rule.source.line,
+        "project": rule.source.project,
+    }
+
+
+def _grant_row(grant: Grant) -> list[str]:
+    return [grant.id, "allow" if grant.allow else "deny", grant.text, grant.project]
+
+
+def _grant_json(grant: Grant) -> dict[str, object]:
+    return {
+        "id": grant.id,
+        "effect": "allow" if grant.allow else "deny",
+        "kind": grant.kind,
+        "covers": grant.text,
+        "project": grant.project,
+    }

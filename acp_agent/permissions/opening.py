@@ -1,0 +1,48 @@
+"""The user's permissions: rules, remembered answers, and the gate that decides by them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from acp_agent.config.localization import choose_language
+from acp_agent.config.paths import Paths
+from acp_agent.config.types import Config
+from acp_agent.permissions.gate import PolicyGate
+from acp_agent.permissions.grants import GrantStore
+from acp_agent.permissions.policy.loading import Policies, user_rules
+
+
+class UserPermissions(Struct, frozen=True):
+    """The gate, and what it decides by besides the mode."""
+
+    gate: PolicyGate
+    policies: Policies
+    grants: GrantStore
+
+
+def open_permissions(
+    paths: Paths, config: Config, environ: Mapping[str, str], *, home: str | None = None
+) -> UserPermissions:
+    """Return the permissions of the user whose files are at `paths`. Blocks while it reads them.
+
+    Args:
+        paths: the user's files.
+        config: the user's configuration.
+        environ: the environment, for the language.
+        home: the user's home folder; None takes the process's.
+
+    Raises:
+        ConfigError: a rule cannot be used, or does not fit its examples.
+    """
+    policies = Policies(user_rules(config.permissions, paths.config_file))
+    grants = GrantStore(paths.grants_file)
+    gate = PolicyGate(
+        grants,
+        language=choose_language(config.language, environ),
+        home=home,
+        own=paths.own,
+        policies=policies,
+    )
+    return UserPermissions(gate, policies, grants)

@@ -1,0 +1,98 @@
+"""`acp-agent policy` and `acp-agent audit`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_agent.permissions.access import Grant
+from acp_agent.permissions.grants import GrantStore
+from tests.cli.cli_process import acp_agent
+
+RULES = """\
+[permissions]
+allow = ["Bash(npm run test:*)"]
+ask = ["Bash(git push *)"]
+deny = ["Read(.env)", { rule = "Bash(curl *)", justification = "use web_fetch" }]
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home, where the commands run, with rules and a remembered answer."""
+    (tmp_path / "agent").mkdir()
+    (tmp_path / "agent" / "config.toml").write_text(RULES)
+    project = str(tmp_path.resolve())
+    grants = [
+        Grant(project=project, kind="command", pattern="make test"),
+        Grant(project="/elsewhere", kind="fetch", pattern="example.com", allow=False),
+    ]
+    GrantStore(tmp_path / "agent" / "grants.json").add(grants)
+    return tmp_path
+
+
+def policy(home: Path, *arguments: str) -> Any:  # JSON of any shape
+    ran = acp_agent(home, "policy", *arguments, "--json")
+    assert ran.stderr == ""
+    return json.loads(ran.stdout)
+
+
+def test_the_deciding_rule_is_named_with_its_file_and_line(home: Path) -> None:
+    config = home / "agent" / "config.toml"
+    (found,) = policy(home, "test", "npm run test && curl x")
+    assert (found["decision"], found["rule"]) == ("deny", f"deny Bash(curl *) ({config}:4)")
+    assert "use web_fetch" in found["why"]
+    assert [(one["command"], one["tier"], one["rule"][:5]) for one in found["commands"]] == [
+        ("npm run test", "standard", "allow"),
+        ("curl x", "standard", "deny "),
+    ]
+
+
+def test_each_kind_of_call_can_be_asked_about(home: Path) -> None:
+    (home / "notes.txt").touch()
+    decided = {
+        call: [one["decision"] for one in policy(home, "test", call)]
+        for call in (
+            "make test", "make", "ls", "notes.txt", "Read(.env)", "../outside",
+            "https://example.com", "mcp__server__tool", "WebSearch",
+        )
+    }  # fmt: skip
+    assert decided == {
+        "make test": ["allow"],
+        "make": ["ask"],
+        "ls": ["allow"],
+        "notes.txt": ["allow", "ask"],
+        "Read(.env)": ["deny"],
+        "../outside": ["deny", "deny"],
+        "https://example.com": ["ask"],
+        "mcp__server__tool": ["ask"],
+        "WebSearch": ["ask"],
+    }
+
+
+def test_an_unexpected_decision_fails_the_command(home: Path) -> None:
+    assert acp_agent(home, "policy", "test", "git push", "--expect", "ask").returncode == 0
+    assert acp_agent(home, "policy", "test", "git push", "--expect", "allow").returncode == 1
+
+
+def test_rules_and_remembered_answers_are_listed_and_answers_can_be_revoked(home: Path) -> None:
+    listed = policy(home, "list")
+    assert [(one["effect"], one["rule"], one["line"]) for one in listed["rules"]] == [
+        ("deny", "Read(.env)", 4),
+        ("deny", "Bash(curl *)", 4),
+        ("ask", "Bash(git push *)", 3),
+        ("allow", "Bash(npm run test:*)", 2),
+    ]
+    assert [(one["effect"], one["covers"]) for one in listed["answers"]] == [("allow", "make test")]
+    (answer,) = listed["answers"]
+    revoked = acp_agent(home, "policy", "revoke", answer["id"])
+    assert revoked.stdout == f"Revoked allow make test (answer {answer['id']}).\n"
+    assert [one["covers"] for one in policy(home, "list", "--all")["answers"]] == [
+        "WebFetch(domain:example.com)"
+    ]
+    unknown = acp_agent(home, "policy", "revoke", answer["id"])
+    assert unknown.returncode == 1
+    assert "no remembered answer" in unknown.stderr
