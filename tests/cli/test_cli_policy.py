@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from acp_agent.events import (
+    AnyEvent,
+    PermissionAsked,
+    PermissionDecided,
+    SessionStarted,
+    ToolCalled,
+)
+from acp_agent.ids import new_call_id, new_message_id, new_session_id
 from acp_agent.permissions.access import Grant
 from acp_agent.permissions.grants import GrantStore
+from acp_agent.session.store.store import Store
 from tests.cli.cli_process import acp_agent
 
 RULES = """\
@@ -96,3 +106,47 @@ def test_rules_and_remembered_answers_are_listed_and_answers_can_be_revoked(home
     unknown = acp_agent(home, "policy", "revoke", answer["id"])
     assert unknown.returncode == 1
     assert "no remembered answer" in unknown.stderr
+
+
+def shell_call(command: str, decided: PermissionDecided, *, asked: bool) -> list[AnyEvent]:
+    call = decided.call
+    called = ToolCalled(
+        call=call,
+        message=new_message_id(),
+        name="shell",
+        arguments=json.dumps({"command": command}),
+        title=f"`{command}`",
+    )
+    return [
+        called,
+        *([PermissionAsked(call=call, options=("allow_once",))] if asked else []),
+        decided,
+    ]
+
+
+async def fill(home: Path, events: list[AnyEvent]) -> None:
+    store = await Store.open(home / "agent" / "sessions.db")
+    try:
+        await store.create(new_session_id(), [SessionStarted(cwd=str(home.resolve())), *events])
+    finally:
+        await store.close()
+
+
+async def test_every_decision_of_a_session_is_shown_with_its_rule(home: Path) -> None:
+    first, second = new_call_id(), new_call_id()
+    refused = PermissionDecided(
+        call=first, allowed=False, by="rule", why="no", rule="deny Bash(x)", tier="standard",
+        known=True,
+    )  # fmt: skip
+    allowed = PermissionDecided(call=second, allowed=True, by="user", why="Allow once", known=True)
+    await fill(
+        home,
+        [*shell_call("x", refused, asked=False), *shell_call("make", allowed, asked=True)],
+    )
+    table = (await asyncio.to_thread(acp_agent, home, "audit", "latest")).stdout.splitlines()
+    assert table[0].split() == ["TIME", "TOOL", "CALL", "TIER", "DECISION", "RULE"]
+    assert table[1].endswith("shell  `x`     standard  Refused by a rule: no      deny Bash(x)")
+    assert table[2].endswith("shell  `make`            Allowed by you: Allow once")
+    ran = await asyncio.to_thread(acp_agent, home, "audit", "latest", "--refused", "--json")
+    (found,) = json.loads(ran.stdout)["decisions"]
+    assert (found["by"], found["asked"], found["rule"]) == ("rule", False, "deny Bash(x)")
