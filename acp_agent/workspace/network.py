@@ -13,7 +13,8 @@ from acp_agent.errors import WorkspaceError
 from acp_agent.workspace.threads import in_daemon_thread
 
 if TYPE_CHECKING:
-    from acp_agent.workspace.page_reader import Page, PageReader, Resolve
+    from acp_agent.config.public_addresses import Resolve
+    from acp_agent.workspace.page_reader import Page, PageReader
 
 
 async def system_resolve(host: str, port: int) -> Sequence[str]:

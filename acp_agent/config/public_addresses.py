@@ -1,0 +1,75 @@
+"""Which addresses belong to the public network (IANA's special-purpose registries, RFC 6890)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+
+from acp_agent.errors import WorkspaceError
+
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]  # the addresses of a host and port
+_REFUSED_V4 = tuple(
+    ip_network(network)
+    for network in (
+        "0.0.0.0/8",  # this network
+        "10.0.0.0/8",
+        "100.64.0.0/10",  # shared by carriers; also Alibaba Cloud's metadata
+        "127.0.0.0/8",
+        "168.63.129.16/32",  # Azure's own services on every virtual machine
+        "169.254.0.0/16",  # link-local: metadata of most clouds
+        "172.16.0.0/12",
+        "192.0.0.0/24",
+        "192.0.2.0/24",
+        "192.88.99.0/24",
+        "192.168.0.0/16",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "224.0.0.0/4",  # multicast
+        "240.0.0.0/4",  # reserved, and broadcast
+    )
+)
+_GLOBAL_V6 = ip_network("2000::/3")  # all the unicast addresses given out so far
+_REFUSED_V6 = tuple(
+    ip_network(network)
+    for network in (
+        "2001::/23",  # protocol assignments, among them Teredo, which carries IPv4
+        "2001:db8::/32",
+        "2002::/16",  # 6to4, which carries IPv4
+        "3fff::/20",
+    )
+)
+_NAT64 = ip_network("64:ff9b::/96")  # RFC 6052: the last 32 bits are where it goes
+
+
+def is_public(address: IPv4Address | IPv6Address) -> bool:
+    """Whether an address is one of the public network's."""
+    if isinstance(address, IPv4Address):
+        return not any(address in network for network in _REFUSED_V4) and address.is_global
+    if address.ipv4_mapped is not None:
+        return is_public(address.ipv4_mapped)
+    if address in _NAT64:  # the only way to IPv4 hosts on a network that has IPv6 alone
+        return is_public(IPv4Address(int(address) & 0xFFFF_FFFF))
+    if address.scope_id is not None or address not in _GLOBAL_V6:
+        return False
+    return not any(address in network for network in _REFUSED_V6) and address.is_global
+
+
+def literal_address(host: str) -> IPv4Address | IPv6Address | None:
+    """The address that a URL's host is, None for a name.
+
+    Raises:
+        WorkspaceError: an IPv4 address in another than the usual form (a single number, octal,
+            hexadecimal, fewer parts), which resolvers read as an address (URL standard, "ends in a
+            number").
+    """
+    try:
+        return ip_address(host)
+    except ValueError:
+        last = host.rpartition(".")[2]
+        if last.isdecimal() or last.lower().startswith("0x"):
+            raise WorkspaceError(
+                f"{host} is an address in an unusual form",
+                advice="write it as four decimal numbers",
+            ) from None
+        return None
