@@ -130,6 +130,10 @@ class OutsideWorkspaceError(WorkspaceError):
     """A path leads out of the folders that this session may use."""
 
 
+class HostRefusedError(WorkspaceError):
+    """The sandbox does not let a command reach a host."""
+
+
 class MissingFileError(WorkspaceError):
     """There is no such file."""
 

@@ -1,0 +1,157 @@
+"""Which hosts confined commands may reach, as `[sandbox.network]` of the configuration says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from ipaddress import IPv4Address, IPv6Address, ip_address
+
+from msgspec import Struct
+
+from acp_agent.config.loopback import is_loopback
+from acp_agent.config.public_addresses import is_public, literal_address
+from acp_agent.errors import ConfigError, HostRefusedError, WorkspaceError
+
+_NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_.")
+_MAX_NAME = 253  # characters of a name (RFC 1035)
+_PATTERN = re.compile(r"(\*\.)?(\[[^\]]+\]|[^:\[\]]+)(?::([0-9]{1,5}))?")
+
+
+class HostRules:
+    """The hosts that may be reached, and those that may not; the latter take precedence.
+
+    A pattern is a name, `*.name` for all names below it, or an IP address, each with an optional
+    port: `example.org`, `*.example.org`, `localhost:8080`, `[::1]:5432`. Without a port all ports
+    match. An IP address only matches itself.
+    """
+
+    def __init__(self, allowed: Iterable[str], denied: Iterable[str] = ()) -> None:
+        """Parse the patterns.
+
+        Raises:
+            ConfigError: one of them is not a pattern.
+        """
+        self._allowed = tuple(_parse_pattern(pattern) for pattern in allowed)
+        self._denied = tuple(_parse_pattern(pattern) for pattern in denied)
+
+    @property
+    def local_ports(self) -> tuple[int, ...]:
+        """The ports of this computer's own servers that are allowed by number."""
+        ports = {
+            pattern.port: None
+            for pattern in self._allowed
+            if pattern.port is not None and is_loopback(pattern.host)
+        }
+        return tuple(ports)
+
+    def check_host(self, host: str, port: int) -> None:
+        """Refuse a host, as `normalize_host` returned it, by its name alone.
+
+        Raises:
+            HostRefusedError: it is denied, or not allowed.
+        """
+        if _matches(self._denied, host, port):
+            raise HostRefusedError(
+                f"the sandbox refuses {_joined(host, port)}: it is in denied_domains"
+                " of [sandbox.network]",
+                advice="do not try to reach it another way",
+            )
+        if not _matches(self._allowed, host, port):
+            raise HostRefusedError(
+                f"the sandbox refuses {_joined(host, port)}: it is not in allowed_domains"
+                " of [sandbox.network]",
+                advice=f"if the task needs it, ask the user to add {_quoted(host)} there",
+            )
+
+    def check_address(self, host: str, address: str, port: int) -> None:
+        """Refuse an address that an allowed host has.
+
+        Private addresses must be in the list themselves, because whoever owns a name decides where
+        it leads.
+
+        Raises:
+            HostRefusedError: the address is denied, or not public and not listed.
+        """
+        found = _unmapped(address)
+        if found is not None:
+            if _matches(self._denied, str(found), port):
+                raise HostRefusedError(
+                    f"the sandbox refuses {_joined(host, port)}: its address {found} is in"
+                    " denied_domains of [sandbox.network]"
+                )
+            local = found.is_loopback and is_loopback(host)
+            if local or is_public(found) or _matches(self._allowed, str(found), port):
+                return
+        raise HostRefusedError(
+            f"the sandbox refuses {_joined(host, port)}: it leads to {address}, which is a private"
+            " or reserved address",
+            advice=f"if the task needs it, ask the user to add {_quoted(address)} to"
+            " allowed_domains of [sandbox.network]",
+        )
+
+
+def normalize_host(text: str) -> str:
+    """Return the host in lower case without a dot at its end; an IP address in its usual form.
+
+    Raises:
+        HostRefusedError: neither a name nor an address.
+    """
+    host = text.lower().removesuffix(".")
+    address = _unmapped(host[1:-1] if host.startswith("[") and host.endswith("]") else host)
+    if address is not None:
+        return str(address)
+    shown = ascii(text[:_MAX_NAME])
+    if not host or len(host) > _MAX_NAME or not _NAME_CHARACTERS.issuperset(host):
+        raise HostRefusedError(f"the sandbox refuses {shown}: it is not the name of a host")
+    try:
+        literal_address(host)
+    except WorkspaceError as error:
+        raise HostRefusedError(f"the sandbox refuses {shown}: {error}") from None
+    return host
+
+
+class _Pattern(Struct, frozen=True):
+    host: str
+    below: bool  # every name below the host, and not the host itself
+    port: int | None
+
+    def matches(self, host: str, port: int) -> bool:
+        if self.port is not None and self.port != port:
+            return False
+        return host.endswith(f".{self.host}") if self.below else host == self.host
+
+
+def _matches(patterns: tuple[_Pattern, ...], host: str, port: int) -> bool:
+    return any(pattern.matches(host, port) for pattern in patterns)
+
+
+def _parse_pattern(text: str) -> _Pattern:
+    found = _PATTERN.fullmatch(text)
+    below, host, digits = found.groups() if found and _unmapped(text) is None else ("", text, None)
+    port = int(digits) if digits else None
+    with suppress(HostRefusedError):
+        name = normalize_host(host)
+        is_usable = (port is None or 0 < port < 65_536) and not (below and _unmapped(name))
+        if is_usable:
+            return _Pattern(name, bool(below), port)
+    raise ConfigError(f"{text!r} is not a host: write example.org, *.example.org or localhost:8080")
+
+
+def _unmapped(text: str) -> IPv4Address | IPv6Address | None:
+    """The address in a text, None where it is none; an IPv4 address in IPv6 as the former."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    if isinstance(address, IPv6Address):
+        return address.ipv4_mapped or address
+    return address
+
+
+def _joined(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _quoted(host: str) -> str:
+    return f'"[{host}]"' if ":" in host else f'"{host}"'

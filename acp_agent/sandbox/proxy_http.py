@@ -1,0 +1,166 @@
+"""HTTP/1.1 for the filtering proxy: tunnels by CONNECT, and plain requests with a whole address.
+
+A plain request gets a connection of its own, and its Host header is written anew from its address,
+so that a second request cannot follow it to another host behind the same server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import h11
+
+from acp_agent.errors import HostRefusedError
+from acp_agent.sandbox.outbound import CHUNK, IDLE_LIMIT, Outbound, Stream, exchange, postpone
+
+_REQUEST_LIMIT = 10.0  # seconds for a request's head
+_HEAD_LIMIT = 65_536  # bytes
+_HOP_BY_HOP = frozenset(
+    b"connection keep-alive te trailer upgrade"
+    b" proxy-connection proxy-authorization proxy-authenticate".split()
+)
+_Headers = list[tuple[bytes, bytes]]
+
+
+async def serve_http(first: bytes, client: Stream, outbound: Outbound) -> None:
+    """Answer one request; `first` is what was read of it.
+
+    Raises:
+        OSError: the client left, or said nothing in time.
+    """
+    connection = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_LIMIT)
+    connection.receive_data(first)
+    try:
+        async with asyncio.timeout(_REQUEST_LIMIT):
+            request = await _next_event(connection, client.reader)
+        if not isinstance(request, h11.Request):
+            return
+        target = _parse_target(request)
+    except (h11.RemoteProtocolError, ValueError):
+        _answer(client, 400, "the sandbox's proxy cannot read this request")
+        return
+    try:
+        server = await outbound.open(target.host, target.port)
+    except HostRefusedError as error:
+        _answer(client, 403, error.shown, str(error))
+        return
+    except ConnectionError as error:
+        _answer(client, 502, str(error))
+        return
+    try:
+        if target.path is None:
+            client.writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            server.writer.write(connection.trailing_data[0])
+            await exchange(client, server)
+        else:
+            headers = [(b"Host", target.authority.encode()), *_end_to_end(request, b"host")]
+            forwarded = h11.Request(method=request.method, target=target.path, headers=headers)
+            await _forward(forwarded, connection, client, server)
+    finally:
+        server.writer.transport.abort()
+
+
+class _Target(NamedTuple):
+    host: str
+    port: int
+    authority: str  # both, as they were written
+    path: str | None  # None where a tunnel is wanted
+
+
+def _parse_target(request: h11.Request) -> _Target:
+    """What a request asks for.
+
+    Raises:
+        ValueError: it is not what a proxy is asked.
+    """
+    text = request.target.decode("ascii")
+    is_tunnel = request.method == b"CONNECT"
+    url = urlsplit(f"//{text}" if is_tunnel else text)
+    if url.hostname is None or url.username is not None:
+        raise ValueError(text)
+    if is_tunnel:
+        if url.port is None or url.netloc != text:
+            raise ValueError(text)
+        return _Target(url.hostname, url.port, url.netloc, None)
+    if url.scheme != "http":
+        raise ValueError(text)
+    path = text[len("http://") + len(url.netloc) :].partition("#")[0]
+    return _Target(url.hostname, url.port or 80, url.netloc, "/" + path.removeprefix("/"))
+
+
+async def _forward(
+    request: h11.Request, connection: h11.Connection, client: Stream, server: Stream
+) -> None:
+    """Send a request, with the body that `connection` reads, and the response back."""
+    upstream = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD_LIMIT)
+    server.writer.write(upstream.send(request) or b"")
+    try:
+        async with asyncio.timeout(IDLE_LIMIT) as limit:
+            sending = asyncio.create_task(_pump(connection, client, upstream, server, limit))
+            try:
+                await _pump(upstream, server, connection, client, limit)
+            finally:
+                sending.cancel()
+                await asyncio.gather(sending, return_exceptions=True)
+    except (OSError, h11.ProtocolError):
+        if connection.our_state is h11.SEND_RESPONSE:
+            _answer(client, 502, "the server did not answer as HTTP says")
+
+
+async def _pump(
+    source: h11.Connection,
+    origin: Stream,
+    target: h11.Connection,
+    end: Stream,
+    limit: asyncio.Timeout,
+) -> None:
+    """Pass one message on, or the rest of one."""
+    event: h11.Event | None = None
+    while not isinstance(event, h11.EndOfMessage | h11.ConnectionClosed):
+        event = await _next_event(source, origin.reader)
+        postpone(limit)
+        passed = event
+        if isinstance(event, h11.Response):
+            passed = h11.Response(
+                status_code=event.status_code,
+                reason=event.reason,
+                headers=_end_to_end(event),
+            )
+        elif isinstance(event, h11.EndOfMessage):
+            passed = h11.EndOfMessage()
+        end.writer.write(target.send(passed) or b"")
+        await end.writer.drain()
+
+
+async def _next_event(connection: h11.Connection, reader: asyncio.StreamReader) -> h11.Event:
+    """The next event of a peer.
+
+    Raises:
+        OSError: the connection is lost.
+        h11.RemoteProtocolError: what came is not HTTP.
+    """
+    while (event := connection.next_event()) is h11.NEED_DATA:
+        connection.receive_data(await reader.read(CHUNK))
+    if isinstance(event, h11.Event):
+        return event
+    raise h11.RemoteProtocolError("a further request")  # h11.PAUSED
+
+
+def _end_to_end(message: h11.Request | h11.Response, *without: bytes) -> _Headers:
+    """The headers that are not for one connection alone (RFC 9110, section 7.6.1)."""
+    kept = message.headers.raw_items()
+    named = b",".join(value for name, value in kept if name.lower() == b"connection")
+    dropped = _HOP_BY_HOP.union(without, (name.strip().lower() for name in named.split(b",")))
+    return [(b"Connection", b"close"), *(pair for pair in kept if pair[0].lower() not in dropped)]
+
+
+def _answer(client: Stream, status: int, reason: str, body: str = "") -> None:
+    """Send a response of our own. The reason is in its first line, too: few clients show bodies."""
+    text = f"{body or reason}\n".encode()
+    head = (
+        f"HTTP/1.1 {status} {reason}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+        f"Content-Length: {len(text)}\r\nConnection: close\r\n\r\n"
+    )
+    client.writer.write(head.encode("ascii", "replace") + text)

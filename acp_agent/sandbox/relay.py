@@ -1,0 +1,240 @@
+"""A program that gives a confined command its way to the filtering proxy, then becomes the command.
+
+    python -I -S relay.py SOCKET PORT [LOCAL_PORT ...] -- COMMAND [ARGUMENT ...]
+
+A network namespace of its own has no way out, but a unix socket is reached through the file system.
+A process in the background listens on 127.0.0.1:PORT and relays each connection to SOCKET, and each
+to a LOCAL_PORT through the proxy to the same port of `localhost` outside. It ends with the command.
+
+It runs before the command, so it imports neither this package nor what is slow to load: `socket`
+and `signal` would double its time.
+"""
+
+import _signal  # type: ignore[import-not-found] # `signal` without its enumerations; has no stub
+import _socket
+import errno
+import os
+import select
+import sys
+
+BUFFER = 65_536  # bytes that are held for each direction of a connection
+MAX_CONNECTIONS = 256  # at the same time; further ones wait
+_CONNECT_LIMIT = 15.0  # seconds for the proxy to answer: it gives up on a host after ten
+_BACKLOG = 128
+_IGNORED_BY_PYTHON = (_signal.SIGPIPE, _signal.SIGXFSZ)
+
+
+class Direction:
+    """What goes from one socket to another."""
+
+    def __init__(self, source: _socket.socket, target: _socket.socket, held: bytes = b"") -> None:
+        self.source = source
+        self.target = target
+        self.held = held  # read and not yet sent
+        self.ended = False  # the source has no more
+
+    def wanted(self) -> tuple[int, int]:
+        """The descriptor that has to be ready next, and for what; nothing (0) once it ended."""
+        if self.held:
+            return self.target.fileno(), select.POLLOUT
+        return self.source.fileno(), 0 if self.ended else select.POLLIN
+
+    def move(self) -> None:
+        """Send what is held, or read. Raises OSError where an end is gone."""
+        if not self.held and not self.ended:
+            self.held = self.source.recv(BUFFER)
+            if not self.held:
+                self.ended = True
+                self.target.shutdown(_socket.SHUT_WR)
+                return
+        try:
+            self.held = self.held[self.target.send(self.held) :]
+        except BlockingIOError:
+            return
+
+
+class Relay:
+    """All connections between the listening sockets and the proxy."""
+
+    def __init__(self, path: str, listeners: dict[int, _socket.socket], command: int) -> None:
+        """Serve nothing yet.
+
+        Args:
+            path: the proxy's unix socket.
+            listeners: by the port of `localhost` outside; 0 for the proxy itself.
+            command: a descriptor that becomes readable when the command ends, or -1.
+        """
+        self._path = path
+        self._ports = {listener.fileno(): port for port, listener in listeners.items()}
+        self._listeners = listeners
+        self._command = command
+        self._limit = MAX_CONNECTIONS
+        self._opposites: dict[Direction, Direction] = {}  # both directions of each connection
+
+    def serve(self) -> None:
+        """Relay until the command has ended."""
+        while True:
+            waiting, masks = self._wanted()
+            poll = select.poll()
+            for descriptor, mask in masks.items():
+                poll.register(descriptor, mask)
+            for descriptor, ready in poll.poll():
+                if descriptor == self._command:
+                    return
+                if descriptor in self._ports:
+                    self._accept(self._ports[descriptor])
+                for direction, mask in waiting.get(descriptor, ()):
+                    if ready & (mask | select.POLLHUP | select.POLLERR):
+                        self._move(direction)
+
+    def _wanted(self) -> tuple[dict[int, list[tuple[Direction, int]]], dict[int, int]]:
+        """What waits for each descriptor, and what to poll each for."""
+        waiting: dict[int, list[tuple[Direction, int]]] = {}
+        masks: dict[int, int] = {}
+        for direction in self._opposites:
+            descriptor, mask = direction.wanted()
+            if mask:
+                waiting.setdefault(descriptor, []).append((direction, mask))
+                masks[descriptor] = masks.get(descriptor, 0) | mask
+        if len(self._opposites) < 2 * self._limit:
+            masks.update(dict.fromkeys(self._ports, select.POLLIN))
+        if self._command >= 0:
+            masks[self._command] = select.POLLIN
+        return waiting, masks
+
+    def _move(self, direction: Direction) -> None:
+        opposite = self._opposites.get(direction)
+        if opposite is None:
+            return  # closed since it was polled
+        try:
+            direction.move()
+        except BlockingIOError:
+            return
+        except OSError:
+            over = True
+        else:
+            over = direction.ended and opposite.ended and not direction.held + opposite.held
+        if over:
+            del self._opposites[direction], self._opposites[opposite]
+            direction.source.close()
+            direction.target.close()
+
+    def _accept(self, port: int) -> None:
+        try:
+            # As `socket.socket.accept` does; it has no stub either.
+            descriptor, _ = self._listeners[port]._accept()  # type: ignore[attr-defined] # noqa: SLF001
+        except BlockingIOError:
+            return
+        except OSError as error:
+            if error.errno in {errno.EMFILE, errno.ENFILE}:
+                self._limit = max(1, len(self._opposites) // 2)
+            return
+        client = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM, 0, descriptor)
+        try:
+            proxy, held = _connect(self._path, port)
+        except OSError:
+            client.close()
+            return
+        for end in (client, proxy):
+            end.setblocking(False)
+        there, back = Direction(client, proxy), Direction(proxy, client, held)
+        self._opposites |= {there: back, back: there}
+
+
+def _connect(path: str, port: int) -> tuple[_socket.socket, bytes]:
+    """Connect to the proxy, and through it to a port of `localhost` outside unless that is 0.
+
+    Returns what came from there already, too.
+    """
+    proxy = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
+        proxy.settimeout(_CONNECT_LIMIT)
+        proxy.connect(path)
+        if not port:
+            return proxy, b""
+        proxy.sendall(b"CONNECT localhost:%d HTTP/1.1\r\nHost: localhost:%d\r\n\r\n" % (port, port))
+        head = b""
+        while b"\r\n\r\n" not in head:
+            read = proxy.recv(BUFFER)
+            if not read or len(head) > BUFFER:
+                raise ConnectionAbortedError
+            head += read
+        if not head.startswith(b"HTTP/1.1 200 "):
+            raise ConnectionRefusedError
+        return proxy, head.partition(b"\r\n\r\n")[2]
+    except OSError:
+        proxy.close()
+        raise
+
+
+def _listen(port: int) -> _socket.socket:
+    listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+    listener.setsockopt(_socket.SOL_SOCKET, _socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", port))
+    listener.listen(_BACKLOG)
+    listener.setblocking(False)
+    return listener
+
+
+def _relay_in_background(path: str, listeners: dict[int, _socket.socket]) -> None:
+    """Start the relay, as a child of no process that the command knows of."""
+    try:
+        command = os.pidfd_open(os.getpid())
+    except OSError:
+        command = -1  # an old kernel: the relay ends with the process namespace
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        return
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    null = os.open("/dev/null", os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(null, descriptor)
+    first = 3
+    for kept in sorted({command, *(listener.fileno() for listener in listeners.values())}):
+        if kept > 2:
+            os.closerange(first, kept)
+            first = kept + 1
+    os.closerange(first, os.sysconf("SC_OPEN_MAX"))
+    try:
+        Relay(path, listeners, command).serve()
+    finally:
+        os._exit(0)
+
+
+def _environment() -> dict[bytes, bytes]:
+    """The environment as it was given; Python adds LC_CTYPE where there is no locale (PEP 538)."""
+    try:
+        descriptor = os.open("/proc/self/environ", os.O_RDONLY)
+    except OSError:
+        return dict(os.environb)
+    with os.fdopen(descriptor, "rb") as file:
+        pairs = (entry.partition(b"=") for entry in file.read().split(b"\0") if entry)
+        return {name: value for name, _, value in pairs}
+
+
+def main(arguments: list[str]) -> int:
+    """Start the relay and become the command; returns the exit status if that cannot be started."""
+    separator = arguments.index("--")
+    path, port, *local_ports = arguments[:separator]
+    command = arguments[separator + 1 :]
+    try:
+        listeners = {0: _listen(int(port))}
+        listeners |= {int(local): _listen(int(local)) for local in local_ports}
+    except OSError as error:
+        sys.stderr.write(f"acp-agent: no way to the network in the sandbox: {error}\n")
+        return 125
+    _relay_in_background(path, listeners)
+    for signal in _IGNORED_BY_PYTHON:
+        _signal.signal(signal, _signal.SIG_DFL)
+    try:
+        os.execvpe(command[0], command, _environment())  # noqa: S606 - the command has been checked
+    except OSError as error:
+        sys.stderr.write(f"{command[0]}: {os.strerror(error.errno or 0)}\n")
+        return 127 if isinstance(error, FileNotFoundError) else 126
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
