@@ -15,8 +15,9 @@ from acp_agent.events import (
     PermissionDecided,
     SessionStarted,
     ToolCalled,
+    TurnStarted,
 )
-from acp_agent.ids import new_call_id, new_message_id, new_session_id
+from acp_agent.ids import new_call_id, new_message_id, new_session_id, new_turn_id
 from acp_agent.permissions.access import Grant
 from acp_agent.permissions.grants import GrantStore
 from acp_agent.session.store.store import Store
@@ -127,7 +128,10 @@ def shell_call(command: str, decided: PermissionDecided, *, asked: bool) -> list
 async def fill(home: Path, events: list[AnyEvent]) -> None:
     store = await Store.open(home / "agent" / "sessions.db")
     try:
-        await store.create(new_session_id(), [SessionStarted(cwd=str(home.resolve())), *events])
+        await store.create(
+            new_session_id(),
+            [SessionStarted(cwd=str(home.resolve())), TurnStarted(turn=new_turn_id()), *events],
+        )
     finally:
         await store.close()
 
