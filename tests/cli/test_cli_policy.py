@@ -161,7 +161,7 @@ async def test_every_decision_of_a_session_is_shown_with_its_rule(home: Path) ->
         "deny",
         "Bash(x)",
     ]
-    assert table[2].split()[2:] == ["shell", "`make`", "Allowed", "by", "you:", "Allow", "once"]
+    assert " ".join(table[2].split()[2:]) == "shell `make` Allowed by you: Allow once"
     ran = await asyncio.to_thread(acp_agent, home, "audit", "latest", "--refused", "--json")
     (found,) = json.loads(ran.stdout)["decisions"]
     assert (found["by"], found["asked"], found["rule"]) == ("rule", False, "deny Bash(x)")

@@ -31,6 +31,10 @@ def _run(options: argparse.Namespace) -> int:
         complain(translate("{folder} is not a directory", folder=options.cwd))
         return USAGE
     setup = load_user_config()
+    if options.action == "import":
+        from acp_agent.cli.policy.importing import import_rules  # noqa: PLC0415 - only for this action
+
+        return import_rules(options, setup.paths, folder, Path.home())
     permissions = open_permissions(setup.paths, setup.config, setup.environ)
     if options.action == "test":
         from acp_agent.cli.policy.explain import test_call  # noqa: PLC0415 - only for this action
@@ -70,9 +74,19 @@ def _parser() -> Parser:
     revoke = actions.add_parser("revoke", help="forget remembered answers")
     revoke.add_argument("id", nargs="*", help="the IDs that `policy list` shows")
     revoke.add_argument("--all", action="store_true", help="forget all answers of the folder")
-    for action in (test, listing):
+    importing = actions.add_parser(
+        "import", help="take over the permissions of other coding agents"
+    )
+    importing.add_argument(
+        "path",
+        nargs="*",
+        type=Path,
+        help="a settings file or a project's folder (default: yours and this folder's)",
+    )
+    importing.add_argument("--save", action="store_true", help="save the rules without asking")
+    for action in (test, listing, importing):
         action.add_argument("--json", action="store_true", help="print JSON")
-    for action in (test, listing, revoke):
+    for action in (test, listing, revoke, importing):
         action.add_argument(
             "--cwd",
             type=Path,

@@ -1,0 +1,197 @@
+"""`acp-agent policy import`: take over the permissions of other agents."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import tomlkit
+from msgspec import Struct
+from msgspec.structs import asdict
+from tomlkit.items import Array, Table
+
+from acp_agent.cli.editors import config_file
+from acp_agent.cli.localization import translate, translate_rendered
+from acp_agent.cli.output import FAILED, complain, say, say_json
+from acp_agent.cli.policy.imports.sources import files_at, find_files, read_found
+from acp_agent.cli.policy.imports.translation import Translation
+from acp_agent.config.load import parse, read_text
+from acp_agent.config.paths import Paths
+from acp_agent.config.policy_types import RuleConfig
+from acp_agent.errors import InvalidInputError
+from acp_agent.permissions.policy.loading import KEY, PROJECT_FILE
+from acp_agent.permissions.policy.rules import Effect
+
+_EFFECTS: tuple[Effect, ...] = ("deny", "ask", "allow")
+Rules = Sequence[tuple[Effect, RuleConfig]]
+
+
+class Addition(Struct, frozen=True):
+    """The new rules of a configuration file."""
+
+    file: Path
+    rules: Rules
+
+    def shown(self) -> str:
+        """The rules as TOML, without what the file has already."""
+        document = tomlkit.document()
+        add_rules(document, self.rules)
+        return document.as_string().strip()
+
+
+def import_rules(options: argparse.Namespace, paths: Paths, folder: Path, home: Path) -> int:
+    """Show the rules that other agents' permissions come to, and save them once confirmed.
+
+    Raises:
+        InvalidInputError, ConfigError: a file cannot be read or written.
+    """
+    from os import environ  # noqa: PLC0415 - of this action only
+
+    sources = [found for path in options.path for found in files_at(path.expanduser(), folder)]
+    if not options.path:
+        sources = find_files(folder, home, environ)
+    read: list[tuple[bool, Translation]] = []
+    failed = False
+    for each in sources:
+        try:
+            read.append((each.project, read_found(each.file)))
+        except InvalidInputError as error:
+            failed = True
+            complain(translate_rendered(str(error)))
+    targets = {False: paths.config_file, True: folder / PROJECT_FILE}
+    additions = [
+        addition
+        for project, file in targets.items()
+        if (
+            addition := _addition(file, [t for is_project, t in read if is_project == project])
+        ).rules
+    ]
+    if options.json:
+        say_json(_as_json([translation for _, translation in read], additions))
+    else:
+        _show([translation for _, translation in read], additions, targets)
+    if additions and _confirmed(options):
+        for addition in additions:
+            save(addition)
+            if not options.json:
+                say(translate("Saved to {file}.", file=addition.file))
+    return FAILED if failed else 0
+
+
+def _addition(file: Path, translations: Iterable[Translation]) -> Addition:
+    """Return the rules that a configuration file does not have yet."""
+    text = read_text(file)
+    table = parse(file, text).get(KEY, {}) if text else {}
+    there = {(effect, str(each)) for effect in _EFFECTS for each in table.get(effect, ())}
+    rules: list[tuple[Effect, RuleConfig]] = []
+    for translation in translations:
+        for each in translation.rules:
+            if each not in rules and (each[0], str(_plain(each[1]))) not in there:
+                rules.append(each)
+    return Addition(file, rules)
+
+
+def _plain(rule: RuleConfig) -> str | dict[str, object]:
+    """The rule as a configuration has it: its text where there is nothing else."""
+    values = {key: value for key, value in asdict(rule).items() if value}
+    return rule.rule if len(values) == 1 else values
+
+
+def add_rules(document: tomlkit.TOMLDocument, rules: Rules) -> None:
+    """Add rules behind those that a configuration has."""
+    table = document.get(KEY)
+    if not isinstance(table, Table):
+        table = tomlkit.table()
+        document.add(KEY, table)
+    for effect in _EFFECTS:
+        new = [_plain(rule) for each, rule in rules if each == effect]
+        if not new:
+            continue
+        array = table.get(effect)
+        if not isinstance(array, Array):
+            array = tomlkit.array()
+            table.add(effect, array)
+            array = table[effect]
+        for value in new:
+            if isinstance(value, dict):
+                inline = tomlkit.inline_table()
+                inline.update(value)
+                array.append(inline)
+            else:
+                array.append(value)
+        array.multiline(multiline=True)
+
+
+def save(addition: Addition) -> None:
+    """Write new rules to a configuration file; a copy of what it had is kept beside it.
+
+    Raises:
+        InvalidInputError: it cannot be written.
+        ConfigError: it is not TOML.
+    """
+    text = read_text(addition.file)
+    parse(addition.file, text)
+    try:
+        file = config_file.read(addition.file)
+        document = tomlkit.parse(text)
+        add_rules(document, addition.rules)
+        config_file.write(file, document.as_string().encode(), keep=True)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{addition.file}: {error}", field="file") from None
+
+
+def _show(
+    read: Sequence[Translation], additions: Sequence[Addition], targets: Mapping[bool, Path]
+) -> None:
+    if not read:
+        say(translate("No permissions of another agent were found."))
+        return
+    for addition in additions:
+        say(translate("New rules for {file}:", file=addition.file))
+        say()
+        say(addition.shown())
+        say()
+        if addition.file == targets[True] and any(each == "allow" for each, _ in addition.rules):
+            say(translate("A project's rules under allow hold once you trust its folder."))
+            say()
+    if not additions:
+        say(translate("There are no new rules in them."))
+    for translation in read:
+        if translation.untranslated:
+            say(translate("Not translated from {file}:", file=translation.file))
+            for each in translation.untranslated:
+                say(f"  {each.what}: {translate_rendered(each.why)}")
+
+
+def _confirmed(options: argparse.Namespace) -> bool:
+    if options.save:
+        return True
+    if options.json:
+        return False
+    if not (sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()):
+        say(translate("Nothing saved: not a terminal. Use --save to save."))
+        return False
+    try:
+        answer = input(translate("Save these rules? [y/N] ")).strip().lower()
+    except EOFError:
+        answer = ""
+    return answer in {"y", "yes", "是"}
+
+
+def _as_json(read: Sequence[Translation], additions: Sequence[Addition]) -> dict[str, object]:
+    return {
+        "files": [
+            {
+                "file": str(each.file),
+                "rules": [{"effect": effect, **asdict(rule)} for effect, rule in each.rules],
+                "untranslated": [asdict(one) for one in each.untranslated],
+            }
+            for each in read
+        ],
+        "new": [
+            {"file": str(each.file), "toml": each.shown(), "rules": len(each.rules)}
+            for each in additions
+        ],
+    }

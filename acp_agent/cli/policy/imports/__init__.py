@@ -1,0 +1,1 @@
+"""Reads the permissions of other agents as rules of our policy."""

@@ -1,0 +1,168 @@
+"""The rules of codex: files of Starlark with `prefix_rule(…)` and `network_rule(…)`.
+
+The files are read and not run: values must be written out, as codex itself writes them, or be
+lists and names of such. Starlark's expressions are a part of Python's.
+https://github.com/openai/codex/tree/main/codex-rs/execpolicy
+"""
+
+from __future__ import annotations
+
+import ast
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, product
+from pathlib import Path
+
+from acp_agent.cli.localization import translate
+from acp_agent.cli.policy.imports.translation import Translation, read_file
+from acp_agent.config.policy_types import RuleConfig
+from acp_agent.errors import InvalidInputError
+from acp_agent.permissions.policy.rules import Effect
+
+_EFFECTS: Mapping[object, Effect] = {
+    None: "allow",
+    "allow": "allow",
+    "prompt": "ask",
+    "forbidden": "deny",
+    "deny": "deny",
+}
+_MOST_RULES = 64  # that one prefix_rule with alternatives may become
+_PARAMETERS = {
+    "prefix_rule": ("pattern", "decision", "match", "not_match", "justification"),
+    "network_rule": ("host", "protocol", "decision", "justification"),
+}
+
+
+class _UnknownValueError(Exception):
+    """A value is only known when the file is run."""
+
+
+def read_codex(file: Path) -> Translation:
+    """Translate a rules file.
+
+    Raises:
+        InvalidInputError: it cannot be read.
+    """
+    found = Translation(file)
+    try:
+        text = read_file(file).decode()
+        module = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = getattr(error, "lineno", None)
+        where = f" (line {line})" if line else ""
+        raise InvalidInputError(f"it cannot be read as Starlark{where}") from None
+    names: dict[str, object] = {}
+    for statement in module.body:
+        source = ast.get_source_segment(text, statement) or ""
+        what = " ".join(source.split())
+        try:
+            _statement(statement, names, found, what)
+        except (_UnknownValueError, ValueError, RecursionError):
+            found.skip(
+                what, translate("only running the file would show its values; write it by hand")
+            )
+    return found
+
+
+def _statement(
+    statement: ast.stmt, names: dict[str, object], found: Translation, what: str
+) -> None:
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            names.pop(name, None)
+            names[name] = _value(value, names)
+        case ast.Expr(value=ast.Constant(value=str())):
+            return
+        case ast.Expr(value=ast.Call(func=ast.Name(id=name)) as call) if name in _PARAMETERS:
+            given = _arguments(call, _PARAMETERS[name], names)
+            (_prefix_rule if name == "prefix_rule" else _network_rule)(given, found, what)
+        case ast.Expr(value=ast.Call(func=ast.Name(id="host_executable"))):
+            found.skip(what, translate("programs count by their name in the system's folders"))
+        case _:
+            raise _UnknownValueError
+
+
+def _arguments(
+    call: ast.Call, parameters: Sequence[str], names: Mapping[str, object]
+) -> dict[str, object]:
+    given = dict(zip(parameters, (_value(each, names) for each in call.args), strict=False))
+    for keyword in call.keywords:
+        if keyword.arg is None:
+            raise _UnknownValueError
+        given[keyword.arg] = _value(keyword.value, names)
+    return given
+
+
+def _value(node: ast.expr, names: Mapping[str, object]) -> object:
+    match node:
+        case ast.Constant(value=str() | None as value):
+            return value
+        case ast.List(elts=items) | ast.Tuple(elts=items):
+            return [_value(item, names) for item in items]
+        case ast.Name(id=name) if name in names:
+            return names[name]
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            first, second = _value(left, names), _value(right, names)
+            if isinstance(first, str) and isinstance(second, str):
+                return first + second
+            if isinstance(first, list) and isinstance(second, list):
+                return [*first, *second]
+    raise _UnknownValueError
+
+
+def _prefix_rule(given: Mapping[str, object], found: Translation, what: str) -> None:
+    pattern, decision = given.get("pattern"), given.get("decision")
+    if decision not in _EFFECTS or decision == "deny":
+        found.skip(what, translate("its decision is none of allow, prompt, forbidden"))
+        return
+    if not isinstance(pattern, list) or not pattern:
+        found.skip(what, translate("its pattern is no list of words"))
+        return
+    words = [each if isinstance(each, list) else [each] for each in pattern]
+    if not all(each and all(isinstance(word, str) for word in each) for each in words):
+        found.skip(what, translate("its pattern is no list of words"))
+        return
+    prefixes = list(islice(product(*words), _MOST_RULES + 1))
+    if len(prefixes) > _MOST_RULES:
+        found.skip(what, translate("its alternatives would be too many rules; write one with `*`"))
+        return
+    match, not_match = list(_examples(given, "match")), list(_examples(given, "not_match"))
+    for prefix in prefixes:
+        rule = RuleConfig(
+            rule=f"Bash({' '.join(map(_quoted, prefix))} *)",
+            match=[shlex.join(each) for each in match if tuple(each[: len(prefix)]) == prefix],
+            not_match=list(map(shlex.join, not_match)),
+            justification=_justification(given),
+        )
+        found.add(_EFFECTS[decision], rule, what=what if len(prefixes) == 1 else rule.rule)
+
+
+def _quoted(word: str) -> str:
+    """A word of a pattern, in which `*` is no wildcard."""
+    return shlex.quote(word).replace("*", "\\*")
+
+
+def _examples(given: Mapping[str, object], key: str) -> Iterator[list[str]]:
+    value = given.get(key)
+    for each in value if isinstance(value, list) else []:
+        if isinstance(each, str):
+            yield shlex.split(each)
+        elif isinstance(each, list):
+            yield [word for word in each if isinstance(word, str)]
+
+
+def _justification(given: Mapping[str, object]) -> str:
+    value = given.get("justification")
+    return value if isinstance(value, str) else ""
+
+
+def _network_rule(given: Mapping[str, object], found: Translation, what: str) -> None:
+    host, protocol = given.get("host"), given.get("protocol")
+    decision = given.get("decision")
+    if protocol not in {"http", "https", "http_connect", "https_connect"}:
+        found.skip(what, translate("rules are about http and https only"))
+    elif not isinstance(host, str) or decision not in _EFFECTS or decision is None:
+        found.skip(what, translate("its host or decision is not known"))
+    else:
+        rule = RuleConfig(rule=f"WebFetch(domain:{host})", justification=_justification(given))
+        found.add(_EFFECTS[decision], rule, what=what)

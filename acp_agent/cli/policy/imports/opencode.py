@@ -1,0 +1,225 @@
+"""The permissions of opencode: `permission` of opencode.json, for all agents and for one.
+
+There the last rule that matches decides; here the strictest. A rule that a later one always
+overrides is left out, and so is an exception that an earlier, stricter rule would swallow here.
+https://opencode.ai/docs/permissions
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import get_args
+
+from msgspec import Struct
+
+from acp_agent.cli.localization import translate
+from acp_agent.cli.policy.imports.translation import Translation, read_settings, shown
+from acp_agent.config.policy_types import RuleConfig
+from acp_agent.permissions.policy.rules import MAIN_AGENT, Effect
+
+_EFFECTS: tuple[Effect, ...] = get_args(Effect)
+_STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
+_TOOLS = {
+    "bash": "Bash", "shell": "Bash", "edit": "Edit", "read": "Read", "webfetch": "WebFetch",
+    "websearch": "WebSearch",
+}  # fmt: skip
+# What opencode calls other tools of its own; anything else is an MCP server's.
+_OWN = frozenset(
+    {"glob", "grep", "list", "lsp", "task", "skill", "todowrite", "todoread", "question"}
+    | {"codesearch", "external_directory", "doom_loop", "plan_enter", "plan_exit"}
+)
+_HOST = re.compile(r"(?:(?:https?|\*)://)?(?P<host>[A-Za-z0-9.*-]+)(?:/?\*{0,2})?")
+
+
+class _Rule(Struct, frozen=True):
+    tool: str
+    pattern: str
+    effect: Effect
+
+    @property
+    def text(self) -> str:
+        """The rule as a message shows it."""
+        return f"{self.tool}: {shown(self.pattern)}: {self.effect}"
+
+    def covers(self, other: _Rule) -> bool:
+        """Whether it matches everything that another one does."""
+        return _matches(self.tool, other.tool) and _matches(self.pattern, other.pattern)
+
+
+def read_opencode(file: Path) -> Translation:
+    """Translate the permissions of a configuration file.
+
+    Raises:
+        InvalidInputError: it cannot be read.
+    """
+    found = Translation(file)
+    settings = read_settings(file)
+    servers = settings.get("mcp")
+    names = [name for name in servers if isinstance(name, str)] if isinstance(servers, dict) else []
+    _add(found, settings, (), names)
+    agents = settings.get("agent", {})
+    for name, agent in agents.items() if isinstance(agents, dict) else ():
+        if not isinstance(agent, dict):
+            continue
+        if name == "plan" and ("permission" in agent or "permissions" in agent):
+            found.skip(
+                "agent.plan", translate("its counterpart is the plan mode, which changes nothing")
+            )
+            continue
+        _add(found, agent, (MAIN_AGENT if name == "build" else str(name),), names)
+    return found
+
+
+def _add(
+    found: Translation, settings: dict[str, object], agents: Sequence[str], servers: Sequence[str]
+) -> None:
+    rules = [
+        *_flat(settings.get("permission"), found),
+        *_listed(settings.get("permissions"), found),
+    ]
+    for at, rule in enumerate(rules):
+        covering = [later for later in rules[at + 1 :] if later.covers(rule)]
+        if covering:
+            if covering[-1].effect != rule.effect:
+                found.skip(rule.text, translate("a later rule always overrides it"))
+            continue
+        later = [each for each in rules[at + 1 :] if rule.covers(each)]
+        if rule.pattern == "*" and rule.effect == "ask":
+            found.skip(rule.text, translate("the mode `ask` asks about this already"))
+            continue
+        if (
+            rule.pattern == "*"
+            and rule.effect == "deny"
+            and any(each.effect != "deny" for each in later)
+        ):
+            found.skip(
+                rule.text,
+                translate(
+                    "a rule that refuses has no exceptions here; what no rule allows is asked about"
+                ),
+            )
+            continue
+        if _is_swallowed(rule, rules[:at]):
+            found.skip(
+                rule.text,
+                translate("an earlier, stricter rule is about it too and goes first here"),
+            )
+            continue
+        for text in _texts(rule, servers, found):
+            found.add(rule.effect, RuleConfig(rule=text, agents=list(agents)), what=rule.text)
+
+
+def _is_swallowed(rule: _Rule, earlier: Sequence[_Rule]) -> bool:
+    return any(
+        each.covers(rule)
+        and each.pattern != "*"
+        and _STRICTNESS[each.effect] > _STRICTNESS[rule.effect]
+        for each in earlier
+    )
+
+
+def _flat(value: object, found: Translation) -> Iterator[_Rule]:
+    if isinstance(value, str):
+        value = {"*": value}
+    for tool, actions in value.items() if isinstance(value, dict) else ():
+        patterns = actions if isinstance(actions, dict) else {"*": actions}
+        for pattern, action in patterns.items():
+            if action in _EFFECTS:
+                yield _Rule(str(tool), str(pattern), action)
+            else:
+                found.skip(
+                    f"{tool}: {shown(actions)}", translate("its action is none of allow, ask, deny")
+                )
+
+
+def _listed(value: object, found: Translation) -> Iterator[_Rule]:
+    """The rules of the newer form, a list of objects."""
+    for each in value if isinstance(value, list) else []:
+        known = each if isinstance(each, dict) else {}
+        effect = known.get("effect")
+        if effect in _EFFECTS:
+            yield _Rule(str(known.get("action", "*")), str(known.get("resource", "*")), effect)
+        else:
+            found.skip(shown(each), translate("its action is none of allow, ask, deny"))
+
+
+def _matches(pattern: str, text: str) -> bool:
+    """Whether a pattern matches a text, or all that a pattern does."""
+    if pattern.endswith(" *") and text == pattern[:-2]:
+        return True
+    parts = (".*" if part == "*" else "." if part == "?" else re.escape(part) for part in pattern)
+    return re.fullmatch("".join(parts), text, re.DOTALL) is not None
+
+
+def _texts(rule: _Rule, servers: Sequence[str], found: Translation) -> Iterator[str]:
+    """The rules of ours that one of opencode's comes to."""
+    if rule.tool == "*":
+        if rule.pattern != "*":
+            found.skip(rule.text, translate("a rule names the tool that its pattern is about"))
+        elif rule.effect == "allow":
+            yield from ("Bash", "Edit", "WebFetch", "WebSearch")
+        else:
+            yield "*"
+        return
+    if rule.tool in _OWN:
+        if rule.effect != "allow":
+            found.skip(rule.text, translate("no rule is about this tool here"))
+        return
+    name = _TOOLS.get(rule.tool)
+    if name is None:
+        yield _mcp(rule.tool, servers)
+    elif rule.pattern == "*":
+        yield name
+    elif name == "Bash":
+        yield from _command(rule, found)
+    elif name in {"Edit", "Read"}:
+        yield f"{name}({_path(rule)})"
+    else:
+        host = _HOST.fullmatch(rule.pattern)
+        if host is None or name != "WebFetch":
+            found.skip(rule.text, translate("rules about the web name a host and nothing else"))
+        else:
+            yield f"WebFetch(domain:{host['host']})"
+
+
+def _command(rule: _Rule, found: Translation) -> Iterator[str]:
+    if "?" in rule.pattern:
+        found.skip(rule.text, translate("`?` has no counterpart in a rule about commands"))
+    else:
+        yield f"Bash({rule.pattern})"
+
+
+def _path(rule: _Rule) -> str:
+    """A path in which `*` goes over slashes, as a pattern of a gitignore file."""
+    pattern = rule.pattern
+    for home in ("$HOME/", "~/"):
+        if pattern.startswith(home):
+            return f"~/{_over_slashes(pattern.removeprefix(home))}"
+    if pattern.startswith("/"):
+        return f"//{_over_slashes(pattern[1:])}"
+    anchored = "/" if rule.effect == "allow" and pattern[:1] != "*" else ""
+    return anchored + _over_slashes(pattern.removeprefix("./"))
+
+
+def _over_slashes(pattern: str) -> str:
+    parts = pattern.split("/")
+    if len(parts) == 1:
+        return pattern
+    return "/".join(
+        part
+        if part in {"**", ""}
+        else "**"
+        if part == "*"
+        else f"**/{part}"
+        if part[0] == "*"
+        else part
+        for part in parts
+    ).replace("**/**", "**")
+
+
+def _mcp(tool: str, servers: Sequence[str]) -> str:
+    """A tool of an MCP server, whose name opencode puts before it: `server_tool`."""
+    server = next((name for name in servers if tool.startswith(f"{name}_")), tool.partition("_")[0])
+    return f"mcp__{server}__{tool[len(server) + 1 :] or '*'}"

@@ -1,0 +1,97 @@
+"""Finds the files in which other agents keep permissions, and reads each by its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from acp_agent.cli.policy.imports.claude import read_claude
+from acp_agent.cli.policy.imports.codex import read_codex
+from acp_agent.cli.policy.imports.opencode import read_opencode
+from acp_agent.cli.policy.imports.translation import Translation, read_settings
+from acp_agent.errors import InvalidInputError
+
+_OPENCODE = ("opencode.json", "opencode.jsonc")
+_RULES = ("*.rules", "*.codexpolicy")
+
+
+class Found(Struct, frozen=True):
+    """A file with permissions; `project` where it is the folder's and not the user's."""
+
+    file: Path
+    project: bool
+
+
+def find_files(folder: Path, home: Path, environ: Mapping[str, str]) -> list[Found]:
+    """Return the files of the user and of a folder that exist, the user's first."""
+    claude = Path(environ.get("CLAUDE_CONFIG_DIR") or home / ".claude")
+    codex = Path(environ.get("CODEX_HOME") or home / ".codex")
+    config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
+    user = [claude / "settings.json", *_below(codex), *_named(config / "opencode")]
+    own = list(dict.fromkeys(map(_real, user)))
+    project = [each for each in map(_real, _of_project(folder)) if each not in own]
+    return [
+        Found(file, each is project) for each in (own, project) for file in each if file.is_file()
+    ]
+
+
+def files_at(path: Path, folder: Path) -> list[Found]:
+    """Return the files that a path names: itself, or those of a project's folder.
+
+    Raises:
+        InvalidInputError: there is none.
+    """
+    files = [path] if path.is_file() else [file for file in _of_project(path) if file.is_file()]
+    if not files:
+        raise InvalidInputError(
+            f"there are no permissions of another agent in {path}; name a settings.json, an "
+            "opencode.json, a rules file of codex, or a folder with one",
+            field="path",
+        )
+    return [Found(real, real.is_relative_to(folder)) for real in map(_real, files)]
+
+
+def read_found(file: Path) -> Translation:
+    """Translate a file, by its name, or by what is in it.
+
+    Raises:
+        InvalidInputError: it cannot be read; the message names it.
+    """
+    try:
+        return _reader(file)(file)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{file}: {error}", field="path") from None
+
+
+def _reader(file: Path) -> Callable[[Path], Translation]:
+    if any(file.match(pattern) for pattern in _RULES):
+        return read_codex
+    if file.name in _OPENCODE:
+        return read_opencode
+    if file.name.startswith("settings") or isinstance(read_settings(file).get("permissions"), dict):
+        return read_claude
+    return read_opencode
+
+
+def _of_project(folder: Path) -> Iterator[Path]:
+    yield folder / ".claude" / "settings.json"
+    yield folder / ".claude" / "settings.local.json"
+    yield from _below(folder / ".codex")
+    yield from _named(folder)
+    yield from _named(folder / ".opencode")
+
+
+def _below(codex: Path) -> Iterator[Path]:
+    for name in ("rules", "policy"):
+        for pattern in _RULES:
+            yield from sorted((codex / name).glob(pattern))
+
+
+def _named(folder: Path) -> Iterator[Path]:
+    yield from (folder / name for name in _OPENCODE)
+
+
+def _real(file: Path) -> Path:
+    return file.expanduser().absolute()

@@ -1,0 +1,109 @@
+"""What came of reading another agent's permissions: rules, and what has no counterpart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from acp_agent.cli.editors.jsonc import BOM, parse
+from acp_agent.config.policy_types import RuleConfig
+from acp_agent.errors import InvalidInputError
+from acp_agent.permissions.policy.examples import check_examples
+from acp_agent.permissions.policy.loading import make_rule
+from acp_agent.permissions.policy.rules import Effect, RuleError, Source
+from acp_agent.platform.descriptor_limit import describe_os_error
+
+_LONGEST = 60  # characters of a value that is shown
+_LARGEST = 1_000_000  # bytes of a file
+
+
+class Untranslated(Struct, frozen=True):
+    """A setting without a counterpart, and why."""
+
+    what: str
+    why: str
+
+
+class Translation:
+    """The rules that a file was translated to, in its order.
+
+    Attributes:
+        file: the file.
+        rules: the rules with their effects.
+        untranslated: what is in the file and in none of the rules.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.rules: list[tuple[Effect, RuleConfig]] = []
+        self.untranslated: list[Untranslated] = []
+
+    def add(self, effect: Effect, rule: RuleConfig, *, what: str = "") -> None:
+        """Add a rule if it has a meaning here; examples that do not hold here are left out.
+
+        Args:
+            effect: what it does.
+            rule: the rule.
+            what: how the file has it, where that is not the rule's text.
+        """
+        source = Source(file=str(self.file))
+        try:
+            made = make_rule(effect, rule, source)
+        except RuleError as error:
+            self.skip(what or rule.rule, str(error))
+            return
+        for key in ("match", "not_match"):
+            for example in getattr(rule, key):
+                try:
+                    check_examples(made, **{"match": [], "not_match": [], key: [example]})
+                except RuleError as error:
+                    kept = [each for each in getattr(rule, key) if each != example]
+                    rule = replace(rule, **{key: kept})
+                    self.skip(what or rule.rule, str(error))
+        if (effect, rule) not in self.rules:
+            self.rules.append((effect, rule))
+
+    def skip(self, what: str, why: str) -> None:
+        """Record what has no counterpart."""
+        self.untranslated.append(Untranslated(what, why))
+
+
+def read_file(file: Path) -> bytes:
+    """Return the bytes of a file.
+
+    Raises:
+        InvalidInputError: it cannot be read, or is too large.
+    """
+    try:
+        if file.stat().st_size > _LARGEST:
+            raise InvalidInputError("it is too large to be a file of settings")
+        return file.read_bytes().removeprefix(BOM)
+    except OSError as error:
+        raise InvalidInputError(f"it cannot be read ({describe_os_error(error)})") from None
+
+
+def read_settings(file: Path) -> dict[str, object]:
+    """Return the settings in a file of JSON with comments.
+
+    Raises:
+        InvalidInputError: it cannot be read, or has no object.
+    """
+    content = parse(read_file(file)).content
+    if not isinstance(content, dict):
+        raise InvalidInputError("it has no object")
+    return content
+
+
+def shown(value: object) -> str:
+    """Return a value as JSON, short."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def texts(value: object) -> Sequence[str]:
+    """Return the texts of a list; nothing of anything else."""
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []

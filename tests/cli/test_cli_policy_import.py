@@ -1,0 +1,78 @@
+"""`acp-agent policy import`: other agents' permissions become rules, by policy_imports.toml."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from acp_agent.cli.policy.imports.sources import files_at, find_files, read_found
+from acp_agent.config.load import load_config
+from acp_agent.permissions.policy.loading import project_rules, user_rules
+from tests.cli.cli_process import acp_agent
+
+TABLE = tomllib.loads((Path(__file__).parent / "policy_imports.toml").read_text("utf-8"))
+CASES = [(agent, name) for agent, cases in TABLE.items() for name in cases]
+
+
+@pytest.mark.parametrize(("agent", "name"), CASES)
+def test_permissions_of_another_agent_are_translated(
+    agent: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACP_AGENT_LANGUAGE", "en")
+    case = TABLE[agent][name]
+    file = tmp_path / case["name"]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(case["text"])
+    (source,) = files_at(tmp_path, tmp_path)
+    found = read_found(source.file)
+    for effect in ("deny", "ask", "allow"):
+        expected = [
+            each if isinstance(each, dict) else {"rule": each} for each in case.get(effect, [])
+        ]
+        rules = [
+            {key: value for key in rule.__struct_fields__ if (value := getattr(rule, key))}
+            for each, rule in found.rules
+            if each == effect
+        ]
+        assert rules == expected, effect
+    left = [f"{each.what}: {each.why}" for each in found.untranslated]
+    assert len(left) == len(case.get("untranslated", [])), left
+    for text, beginning in zip(left, case.get("untranslated", []), strict=True):
+        assert text.startswith(beginning)
+
+
+def test_rules_are_shown_first_and_saved_where_they_belong(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    for folder, text in ((tmp_path, "Bash(make *)"), (project, "Bash(curl *)")):
+        (folder / ".claude").mkdir(parents=True)
+        permissions = f'{{"permissions": {{"deny": ["{text}"]}}}}'
+        (folder / ".claude" / "settings.json").write_text(permissions)
+    config = tmp_path / "agent" / "config.toml"
+    config.parent.mkdir()
+    config.write_text("# mine\n[permissions]\ndeny = ['Bash(x)'] # kept\n")
+    shown = acp_agent(tmp_path, "policy", "import", "--cwd", "project")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert '"Bash(make *)"' in shown.stdout
+    assert "Nothing saved" in shown.stdout
+    assert not (project / ".acp-agent").exists()
+    saved = acp_agent(tmp_path, "policy", "import", "--cwd", "project", "--save")
+    assert saved.returncode == 0
+    assert config.read_text().startswith("# mine\n[permissions]\n")
+    assert "# kept" in config.read_text()
+    rules = user_rules(load_config(config, {}).permissions, config)
+    assert [rule.text for rule in rules] == ["Bash(x)", "Bash(make *)"]
+    (rule,) = project_rules(project / ".acp-agent" / "config.toml")
+    assert rule.text == "Bash(curl *)"
+    again = acp_agent(tmp_path, "policy", "import", "--cwd", "project", "--save")
+    assert "There are no new rules" in again.stdout
+
+
+def test_the_users_files_are_found_where_variables_put_them(tmp_path: Path) -> None:
+    rules = tmp_path / "codex" / "rules" / "default.rules"
+    rules.parent.mkdir(parents=True)
+    rules.touch()
+    (tmp_path / "project").mkdir()
+    found = find_files(tmp_path / "project", tmp_path, {"CODEX_HOME": str(tmp_path / "codex")})
+    assert [(each.file, each.project) for each in found] == [(rules, False)]
