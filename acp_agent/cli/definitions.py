@@ -18,6 +18,7 @@ from acp_agent.config.types import Config, DefinitionConfig
 from acp_agent.extensions.definitions.discovery import Found, Problem, find_definitions
 from acp_agent.extensions.definitions.locations import DefinitionFolders, find_folders
 from acp_agent.extensions.definitions.types import AgentSpec, Skill
+from acp_agent.trust.store import TrustStore
 
 Kind = Literal["skills", "agents"]
 
@@ -62,10 +63,12 @@ def _show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
     paths = find_paths(os.environ)
     config = load_config(paths.config_file, os.environ)
     here = only(kind, places_of(cwd))
-    found = find_definitions(here, config)
+    trusts = TrustStore(paths.trust_file, config.trusted_folders).trusts
+    found = find_definitions(here, config, trusts)
     enabled = {one.path for one in _of(kind, found)}
-    every = _of(kind, find_definitions(here, _all_enabled(config)))
+    every = _of(kind, find_definitions(here, _all_enabled(config), trusts))
     if as_json:
+        untrusted = [f"{one.folder}/{one.path}" for one in found.untrusted]
         say_json(
             {
                 kind: [_as_json(one, enabled=one.path in enabled) for one in every],
@@ -73,6 +76,7 @@ def _show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
                     {"path": _text(one.path), "why": one.why, "left_out": one.left_out}
                     for one in found.problems
                 ],
+                **({"untrusted": untrusted} if untrusted else {}),
             }
         )
         return 0
@@ -86,6 +90,9 @@ def _show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
         say()
         for problem in found.problems:
             say(problem_line(problem))
+    if found.untrusted:
+        say()
+        say(untrusted_line(found))
     return 0
 
 
@@ -113,16 +120,22 @@ def places_of(cwd: Path) -> DefinitionFolders:
 
 def only(kind: Kind, places: DefinitionFolders) -> DefinitionFolders:
     """The places of skills, or those of agents."""
-    return (
-        DefinitionFolders(places.skills, ())
-        if kind == "skills"
-        else DefinitionFolders((), places.agents)
-    )
+    hidden = {"agents": ()} if kind == "skills" else {"skills": ()}
+    return structs.replace(places, **hidden)
 
 
 def problem_line(problem: Problem) -> str:
     """A problem in the user's language."""
     return f"{problem.path}: {translate_rendered(problem.why)}"
+
+
+def untrusted_line(found: Found) -> str:
+    """What is to be said of files of the project that the user does not trust."""
+    return translate(
+        "{count} of this folder are not used until you trust it: acp-agent trust {folder}",
+        count=len(found.untrusted),
+        folder=found.untrusted[0].folder,
+    )
 
 
 def _of(kind: Kind, found: Found) -> tuple[Skill, ...] | tuple[AgentSpec, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from acp_agent.cli.definitions import places_of, problem_line
+from acp_agent.cli.definitions import places_of, problem_line, untrusted_line
 from acp_agent.cli.doctor_checks import Finding
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.config.load import load_config, locate_errors, read_text
@@ -24,6 +24,7 @@ from acp_agent.extensions.definitions.discovery import Found, find_definitions
 from acp_agent.extensions.definitions.locations import any_folder_exists
 from acp_agent.extensions.definitions.types import SMALL, AgentSpec, Skill
 from acp_agent.session.extensions import with_known_providers
+from acp_agent.trust.store import TrustStore
 
 if TYPE_CHECKING:
     from acp_agent.models.base import ModelInfo
@@ -209,11 +210,14 @@ async def check_definitions(paths: Paths, environ: Mapping[str, str], cwd: Path)
         config = load_config(paths.config_file, environ)
     except ConfigError:
         config = Config()  # `check_config` reports why
-    found = find_definitions(places, config)
+    store = TrustStore(paths.trust_file, config.trusted_folders)
+    found = find_definitions(places, config, store.trusts)
     counts = translate(
         "skills: {skills}, agents: {agents}", skills=len(found.skills), agents=len(found.agents)
     )
     findings = [Finding("ok", counts)]
+    if found.untrusted:
+        findings.append(Finding("missing", untrusted_line(found)))
     for problem in found.problems:
         state: Literal["broken", "missing"] = "broken" if problem.left_out else "missing"
         findings.append(Finding(state, problem_line(problem)))

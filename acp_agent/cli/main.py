@@ -22,6 +22,7 @@ COMMANDS = {
     "agents": "List the agents of a folder, and their problems",
     "policy": 'Show, test and import the rules about what may run: acp-agent policy test "make"',
     "audit": "Show what was allowed and refused in a session, by whom and why",
+    "trust": "Trust what a folder brings along, such as skills and git hooks",
     "sessions": "List, show, export, repair and delete sessions",
     "view": "Show a session as a page in the browser",
     "usage": "Show token usage and cost by day, model or project",

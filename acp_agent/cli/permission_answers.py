@@ -20,6 +20,7 @@ Allowed = Literal["all", "edits", "none", "ask"]
 
 _ATTEMPTS = 3
 _EDITS = {"edit", "delete", "move"}
+TRUST = "trust_for_now"  # an option of the question whether to trust a folder; no flag answers it
 
 
 class Given(Struct, frozen=True, kw_only=True):
@@ -104,6 +105,10 @@ class Answers:
 
     async def __call__(self, asked: Asked) -> acp.RequestPermissionResponse:
         """Answer one request."""
+        if any(option.option_id == TRUST for option in asked.options):
+            if self._ask is not None:
+                return await self._from_user(asked, self._ask)
+            return response(_of_kind(asked, "reject_once"), by="nobody")
         flag = self._decider or f"--allow {self._allowed}"
         if self._allowed == "all" or (self._allowed == "edits" and asked.kind in _EDITS):
             return self._give(asked, "allow_once", flag)

@@ -41,6 +41,7 @@ class Flags(Struct, frozen=True, kw_only=True):
     decider: str = ""  # what answers in the user's place, where it is not the flag
     resume: str | None = None
     keep: bool = True  # the session, once its turn is over
+    trust: bool = False  # what the folder brings along
 
 
 class Result(Struct, frozen=True, kw_only=True):
@@ -83,7 +84,15 @@ def run(argv: list[str]) -> int:
         view = _json_view(sys.stdout)
     else:
         view = text_view(sys.stderr, cwd=flags.cwd, answer=sys.stdout)
-    return guarded(lambda: asyncio.run(turn(flags, view)))
+
+    def work() -> int:
+        if flags.trust:
+            from acp_agent.cli.trust import trust_folder  # noqa: PLC0415 - where it is wanted
+
+            trust_folder(flags.cwd)
+        return asyncio.run(turn(flags, view))
+
+    return guarded(work)
 
 
 async def turn(flags: Flags, view: View) -> int:
@@ -304,6 +313,12 @@ def _flags(argv: list[str]) -> Flags | None:
         help="what to allow without asking; by default, ask in a terminal and refuse elsewhere",
     )
     parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="trust what the folder brings along as it is now; without it, only what you trusted "
+        "before is used",
+    )
+    parser.add_argument(
         "--cwd",
         type=Path,
         default=Path(),
@@ -327,4 +342,5 @@ def _flags(argv: list[str]) -> Flags | None:
         mode=given.mode,
         allow=given.allow,
         resume=given.resume,
+        trust=given.trust,
     )

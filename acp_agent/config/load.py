@@ -101,6 +101,17 @@ def read_text(path: Path) -> str:
     except OSError as error:
         reason = descriptor_limit.describe_os_error(error)
         raise ConfigError(f"cannot read {path} ({reason}); check who may read it") from None
+    return decode(path, raw)
+
+
+def decode(path: Path, raw: bytes) -> str:
+    """Return the text of a file's content, without a byte order mark.
+
+    Raises:
+        ConfigError: it is too large, or not UTF-8.
+    """
+    if len(raw) > SIZE_LIMIT:
+        raise ConfigError(f"{path} is larger than {SIZE_LIMIT // 1024} KiB; shorten it")
     line = 1
     if b"\0" not in raw[:2]:  # UTF-16 without a mark, which can be UTF-8 by chance
         try:

@@ -21,7 +21,13 @@ class Paths(Struct, frozen=True, kw_only=True):
     @property
     def own(self) -> tuple[Path, ...]:
         """The program's own folders, and its files, which may be links to elsewhere."""
-        files = (self.config_file, self.secrets_file, self.grants_file, self.sessions_file)
+        files = (
+            self.config_file,
+            self.secrets_file,
+            self.grants_file,
+            self.trust_file,
+            self.sessions_file,
+        )
         return (self.data_dir, self.log_file.parent, *(file.parent for file in files), *files)
 
     @property
@@ -33,6 +39,11 @@ class Paths(Struct, frozen=True, kw_only=True):
     def grants_file(self) -> Path:
         """The permissions that the user granted permanently."""
         return self.data_dir / "grants.json"
+
+    @property
+    def trust_file(self) -> Path:
+        """What the user trusts of what folders bring along."""
+        return self.data_dir / "trust.json"
 
     @property
     def checkpoints_dir(self) -> Path:

@@ -377,6 +377,10 @@ class Config(Table, frozen=True, kw_only=True):
         default_factory=dict
     )
     permissions: PermissionsConfig = PermissionsConfig()
+    trusted_folders: Annotated[
+        list[Annotated[str, Meta(pattern=r"^[/~]", examples=["~/work"])]],
+        Meta(description="What is in these folders is trusted without a question."),
+    ] = field(default_factory=list)
     limits: LimitsConfig = LimitsConfig()
     budget: BudgetConfig = BudgetConfig()
     context: ContextConfig = ContextConfig()

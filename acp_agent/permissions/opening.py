@@ -12,6 +12,7 @@ from acp_agent.config.types import Config
 from acp_agent.permissions.gate import PolicyGate
 from acp_agent.permissions.grants import GrantStore
 from acp_agent.permissions.policy.loading import Policies, user_rules
+from acp_agent.trust.store import TrustStore
 
 
 class UserPermissions(Struct, frozen=True):
@@ -23,7 +24,12 @@ class UserPermissions(Struct, frozen=True):
 
 
 def open_permissions(
-    paths: Paths, config: Config, environ: Mapping[str, str], *, home: str | None = None
+    paths: Paths,
+    config: Config,
+    environ: Mapping[str, str],
+    *,
+    home: str | None = None,
+    trust: TrustStore | None = None,
 ) -> UserPermissions:
     """Return the permissions of the user whose files are at `paths`. Blocks while it reads them.
 
@@ -32,11 +38,13 @@ def open_permissions(
         config: the user's configuration.
         environ: the environment, for the language.
         home: the user's home folder; None takes the process's.
+        trust: what the user trusts of projects; None reads it.
 
     Raises:
         ConfigError: a rule cannot be used, or does not fit its examples.
     """
-    policies = Policies(user_rules(config.permissions, paths.config_file))
+    trust = trust or TrustStore(paths.trust_file, config.trusted_folders)
+    policies = Policies(user_rules(config.permissions, paths.config_file), trusts=trust.trusts)
     grants = GrantStore(paths.grants_file)
     gate = PolicyGate(
         grants,

@@ -26,6 +26,7 @@ from acp_agent.session.store.store import Store
 if TYPE_CHECKING:
     from acp_agent.permissions.access import Gate
     from acp_agent.server.auth_status import AuthStatusWatch, Subscriber
+    from acp_agent.trust.store import TrustStore
 
 
 class Core:
@@ -186,10 +187,16 @@ async def assemble(
     store = await Store.open(paths.sessions_file)  # last, so that nothing that fails leaves it open
 
     @cache
+    def trust() -> TrustStore:
+        from acp_agent.trust.store import TrustStore  # noqa: PLC0415 - for prompts only
+
+        return TrustStore(paths.trust_file, config.trusted_folders)
+
+    @cache
     def gate() -> Gate:
         from acp_agent.permissions.opening import open_permissions  # noqa: PLC0415 - for prompts only
 
-        return open_permissions(paths, config, environ).gate
+        return open_permissions(paths, config, environ, trust=trust()).gate
 
     return Services(
         store=store,
@@ -201,6 +208,7 @@ async def assemble(
         secrets=secrets,
         environ=environ,
         gate=gate,
+        trust=trust,
         outputs=paths.outputs_dir,
         checkpoints=paths.checkpoints_dir,
         user_folder=paths.config_file.parent,

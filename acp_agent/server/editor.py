@@ -66,6 +66,11 @@ class ClientEditor(ABC):
         """What the client can do."""
         return self._handshake.client
 
+    @property
+    def asks_outside_turns(self) -> bool:
+        """Whether the client shows forms also while no turn runs; version 2 has them in turns."""
+        return self.client.forms and self._handshake.version == 1
+
     def requests(self, session: SessionId) -> SessionRequests:
         """Return what sends a session's requests to the client, in this turn and later ones."""
         from acp_agent.server.session_requests import SessionRequests  # noqa: PLC0415 - for prompts

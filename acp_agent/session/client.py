@@ -41,6 +41,11 @@ class Client(Protocol):
     it answered.
     """
 
+    @property
+    def asks_outside_turns(self) -> bool:
+        """Whether the user can be asked with a form also while no turn runs."""
+        ...
+
     def buffers(self, session: SessionId) -> EditorBuffers | None:
         """The client's files, unsaved changes included; None where it offers none."""
         ...
@@ -168,6 +173,11 @@ class AttachedClient:
         self._change = asyncio.Event()
 
     # -- what a client does ------------------------------------------------------------------
+
+    @property
+    def asks_outside_turns(self) -> bool:
+        """Whether a client is attached that shows forms also while no turn runs."""
+        return self._client is not None and self._client.asks_outside_turns
 
     def buffers(self, session: SessionId) -> EditorBuffers:
         """The files of the attached client; without one, those on the disk."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:  # for sessions that have any
     from acp_agent.models.base import ModelInfo
     from acp_agent.models.registry import Models
     from acp_agent.session.mcp.servers import McpServers
+    from acp_agent.session.trust.question import FolderTrust
 
     Definition = TypeVar("Definition", Skill, AgentSpec)
 
@@ -48,6 +50,13 @@ class Extensions:
         self._ending = BackgroundTasks(f"the end of session {core.id}")
         self.mcp: McpServers | None = None
         self.definitions = Definitions(core, self.announce_commands)
+
+    @cached_property
+    def trust(self) -> FolderTrust:
+        """Asks whether to trust what the session's folder brings along."""
+        from acp_agent.session.trust.question import FolderTrust  # noqa: PLC0415 - not at start
+
+        return FolderTrust(self._core, self.definitions.load)
 
     @property
     def commands(self) -> Sequence[Command]:
@@ -85,7 +94,11 @@ class Extensions:
         core.server_secrets = self.mcp.secrets
 
     async def ready(self) -> None:
-        """Wait until it is known what a turn can use, for a few seconds at most."""
+        """Wait until it is known what a turn can use.
+
+        This takes a few seconds at most, unless the user is asked whether to trust something.
+        """
+        await self.trust.ask_in_turn()
         await self.definitions.load()
         if self.mcp is not None:
             await self.mcp.ready()
@@ -146,9 +159,10 @@ class Definitions:
     def _find(self) -> Found:
         from acp_agent.extensions.definitions.discovery import Found, find_definitions  # noqa: PLC0415 - in a thread
 
-        found = find_definitions(self._places, self._core.services.config)
+        services = self._core.services
+        found = find_definitions(self._places, services.config, services.trust().trusts)
         # What is announced has no secret in it. The texts are cleaned when they are used.
-        clean, services = self._core.clean, self._core.services
+        clean = self._core.clean
         found = with_known_providers(
             found, self._core.settings.model, services.models, services.config
         )
@@ -163,6 +177,7 @@ class Definitions:
             ),
             agents=tuple(replace(one, description=clean(one.description)) for one in found.agents),
             problems=tuple(replace(one, why=clean(one.why)) for one in found.problems),
+            untrusted=found.untrusted,
         )
 
     @property
@@ -174,6 +189,11 @@ class Definitions:
     def agents(self) -> Sequence[AgentSpec]:
         """The agents that were found."""
         return () if self._found is None else self._found.agents
+
+    @property
+    def has_untrusted(self) -> bool:
+        """Whether the project has some that the user does not trust."""
+        return self._found is not None and bool(self._found.untrusted)
 
     def skill(self, name: str) -> Skill | None:
         """The skill of this name."""

@@ -26,6 +26,7 @@ from acp_agent.session.store.store import Store
 
 if TYPE_CHECKING:  # not before a file is read or changed
     from acp_agent.language_servers.pool import ServerPool
+    from acp_agent.trust.store import TrustStore
 
 
 class ConcurrencyLimit:
@@ -203,7 +204,8 @@ def _server_watch() -> Watchdog:
 class Services(Struct, frozen=True, kw_only=True):
     """The parts that sessions are built on, made once and passed in.
 
-    `gate` makes the gate when the first prompt needs it; `outputs` is the folder below which each
+    `gate` makes the gate when the first prompt needs it, `trust` the store of what the user trusts
+    when a project brings anything along; `outputs` is the folder below which each
     session keeps outputs too long for the model, `checkpoints` the one of saved files;
     `user_folder` is where the user's own AGENTS.md, skills and agents are. `turn_limit` and
     `call_limit` hold for the turns and calls of all sessions together. `watch` ends the programs of
@@ -217,6 +219,7 @@ class Services(Struct, frozen=True, kw_only=True):
     secrets: KnowsSecrets
     environ: Mapping[str, str]
     gate: Callable[[], Gate]
+    trust: Callable[[], TrustStore]
     outputs: Path
     checkpoints: Path
     user_folder: Path

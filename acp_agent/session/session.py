@@ -116,6 +116,8 @@ class Session:
         self.extensions.use_servers(mcp_servers)
         if self.extensions.definitions.there:
             self.core.background.spawn(self.extensions.definitions.load())
+        if self.client.asks_outside_turns:
+            self.core.background.spawn(self.extensions.trust.ask_by_form())
         self.core.background.spawn(self.resources.prepare(modules, busy))
 
     # -- while it is open ----------------------------------------------------------------------

@@ -58,7 +58,7 @@ def test_instructions_go_from_the_users_own_to_the_innermost_folders(tmp_path: P
     user.parent.mkdir()
     for path in (user, tmp_path / "outer" / "AGENTS.md", inner / "AGENTS.md"):
         path.write_text(f"From {path.parent.name}.")
-    text = read_instructions(inner, user).text
+    text = read_instructions(inner, user, trusts=lambda _: True).text
     places = [text.index(f"From {name}.") for name in ("user", "outer", "inner")]
     assert places == sorted(places)
     assert f"## {inner / 'AGENTS.md'}\n\nFrom inner." in text
@@ -71,7 +71,7 @@ def test_instructions_that_are_too_long_or_no_text_are_cut_or_left_out(
     folder.mkdir()
     (folder / "AGENTS.md").write_bytes(b"x" * (INSTRUCTIONS_LIMIT + 5))
     (tmp_path / "AGENTS.md").mkdir()  # a folder of that name
-    text = read_instructions(folder, tmp_path / "none" / "AGENTS.md").text
+    text = read_instructions(folder, tmp_path / "none" / "AGENTS.md", trusts=lambda _: True).text
     assert text.count("x") == INSTRUCTIONS_LIMIT
     assert str(tmp_path / "AGENTS.md") in caplog.text
     assert "longer than" in caplog.text
@@ -79,7 +79,8 @@ def test_instructions_that_are_too_long_or_no_text_are_cut_or_left_out(
 
 def test_instructions_that_are_not_utf_8_do_not_stop_the_turn(tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").write_bytes(b"caf\xe9")
-    assert "caf\N{REPLACEMENT CHARACTER}" in read_instructions(tmp_path, tmp_path / "none").text
+    found = read_instructions(tmp_path, tmp_path / "none", trusts=lambda _: True)
+    assert "caf\N{REPLACEMENT CHARACTER}" in found.text
 
 
 async def test_the_user_sees_which_instructions_are_left_out(

@@ -16,8 +16,10 @@ from tests.extensions.definitions.definition_files import write
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A home, where the commands run, with files of the user's and a project in `work`."""
+    """A home, where the commands run, with files of the user's and a trusted project in `work`."""
     own = tmp_path / "agent"
+    own.mkdir()
+    (own / "config.toml").write_text(f'trusted_folders = ["{tmp_path}"]\n')
     write(own / "skills" / "notes" / "SKILL.md", "name: notes", "description: D.", "model: small")
     write(own / "agents" / "reviewer.md", "name: reviewer", "description: D.", "tools: [read]")
     (tmp_path / "work" / ".git").mkdir(parents=True)
@@ -149,3 +151,25 @@ def test_the_doctor_tells_what_is_broken_and_what_will_be_otherwise_than_written
     assert found[1][1].startswith(f"{broken}: name: expected a name of lowercase letters")
     assert found[2][1].startswith(f"{other}: model: opus is not known here")
     assert found[3][1].startswith(f"{keyless}: its model openai/gpt-5.2 cannot be used: OpenAI ")
+
+
+def test_what_is_not_trusted_is_not_listed_until_it_is_and_the_doctor_says_so(home: Path) -> None:
+    (home / "agent" / "config.toml").unlink()
+    skill = project_skill(home, "deploy")
+    (home / "work" / "AGENTS.md").write_text("Be brief.")
+    at = ("--cwd", "work")
+    assert listed(home, "skills", *at)["untrusted"] == [str(skill)]
+    assert "acp-agent trust" in acp_agent(home, "skills", *at).stdout
+    refused = acp_agent(home, "trust", "work")
+    assert (refused.returncode, "skill: .agents/skills/deploy" in refused.stdout) == (1, True)
+    trusted = acp_agent(home, "trust", "work", "--yes")
+    assert trusted.returncode == 0, trusted.stderr
+    assert "AGENTS.md" not in trusted.stdout
+    found = listed(home, "skills", *at)
+    assert "untrusted" not in found
+    assert "deploy" in {one["name"] for one in found["skills"]}
+    assert str(home / "work") in acp_agent(home, "trust", "--list").stdout
+    skill.write_text(skill.read_text().replace("D.", "Other."))
+    assert "+description: Other." in acp_agent(home, "trust", "work").stdout
+    assert acp_agent(home, "trust", "--revoke", "work").returncode == 0
+    assert listed(home, "skills", *at)["untrusted"] == [str(skill)]

@@ -17,9 +17,12 @@ from acp_agent.models.base import ModelInfo
 from acp_agent.server.initialize import auth_methods
 from acp_agent.server.notices import CUT_CALL, INTERRUPTED_TEXT, INTERRUPTED_TITLE
 from acp_agent.session.commands.command import COMMANDS
+from acp_agent.session.commands.find import LATER
 from acp_agent.session.commands.rewind import TURN_RUNS
 from acp_agent.session.prompts import COMPACTION_REQUESTED
 from acp_agent.session.settings import Option, mode_option, model_option, thought_option
+from acp_agent.session.trust.inventory import KINDS
+from acp_agent.session.trust.question import ALWAYS, FOR_NOW, NEVER
 from tests.config.source_texts import explained, keyed, sources, unsaid
 
 # What argparse says by itself, and the end of its headings.
@@ -60,6 +63,7 @@ def data_texts() -> Iterator[str]:
     for method in auth_methods({"clientCapabilities": everything}, 1):
         yield from (method["name"], method["description"])
     yield from (COMPACTION_REQUESTED, TURN_RUNS, GO_ON, STOP, STOPPED)
+    yield from (LATER, ALWAYS, FOR_NOW, NEVER, *KINDS.values())
     yield from (INTERRUPTED_TITLE, INTERRUPTED_TEXT, CUT_CALL)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.server.children_client import ClientOf
-from tests.server.server_session import ANTHROPIC, OPENAI, OpenSession
+from tests.server.server_session import ANTHROPIC, OPENAI, OpenSession, config_file
 from tests.server.v2_session import OpenV2, opener
 from tests.support.agent_process import AgentProcess, StartAgent
 from tests.support.editor import Editor
@@ -45,6 +45,9 @@ def opened_v2(agent: StartAgent, model_server: ModelServer, workspace_repo: Path
 
 
 @pytest.fixture
-def client_of(agent: StartAgent, model_server: ModelServer, workspace_repo: Path) -> ClientOf:
-    """A factory: `client = await client_of("v2")`, with a project that has an agent."""
+def client_of(
+    agent: StartAgent, model_server: ModelServer, workspace_repo: Path, home: Path
+) -> ClientOf:
+    """A factory: `client = await client_of("v2")`, with a trusted project that has an agent."""
+    config_file(home, f'trusted_folders = ["{workspace_repo}"]\n')
     return ClientOf(agent, model_server, workspace_repo)

@@ -24,7 +24,7 @@ FORMS: Any = frozenset({"elicitation"})
 
 
 @pytest.mark.covers("P12")
-async def test_a_question_is_a_form_where_the_client_shows_forms(
+async def test_a_question_is_a_form_where_the_client_asks_outside_turns(
     opened: OpenSession, model_server: ModelServer
 ) -> None:
     model_server.add(answer(ASK), answer("Blue it is."))

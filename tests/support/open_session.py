@@ -95,6 +95,10 @@ class RecordingEditor:
         async with asyncio.timeout(within), self._news:
             await self._news.wait_for(lambda: len(self.asked) >= count)
 
+    @property
+    def asks_outside_turns(self) -> bool:
+        return self.filled is not None
+
     def buffers(self, session: SessionId) -> EditorBuffers | None:
         return self.files
 
@@ -201,10 +205,15 @@ class Desk:
         environ: Mapping[str, str] | None = None,
         flag: str | None = MODEL,
         session: bool = True,
+        trusted: bool = True,
     ) -> Self:
-        """Put everything together below `tmp_path`, with `config` after the models' own."""
+        """Put everything together below `tmp_path`, with `config` after the models' own.
+
+        What is below `tmp_path` is trusted, unless `trusted` is false.
+        """
         paths = home_paths(tmp_path)
-        paths.config_file.write_text(config + CONFIG)
+        folders = f'trusted_folders = ["{tmp_path}"]\n' if trusted else ""
+        paths.config_file.write_text(folders + config + CONFIG)
         folder = tmp_path / "project"
         folder.mkdir(exist_ok=True)
         variables = server.environ() | {

@@ -32,11 +32,11 @@ def project(tmp_path: Path) -> Path:
 
 
 def instructions(cwd: Path) -> str:
-    return read_instructions(cwd, cwd / "no-such-file").text
+    return read_instructions(cwd, cwd / "no-such-file", trusts=lambda _: True).text
 
 
 def refused(cwd: Path) -> dict[Path, str]:
-    return dict(read_instructions(cwd, cwd / "no-such-file").refused)
+    return dict(read_instructions(cwd, cwd / "no-such-file", trusts=lambda _: True).refused)
 
 
 def give(*paths: Path, user: int = OTHER) -> None:
@@ -55,7 +55,7 @@ def test_the_instructions_of_a_project_are_those_of_the_table(
     if "touched" in case:
         found = added_instructions(project / case["touched"], project, lambda _: False)
     else:
-        found = read_instructions(project, project / "no-such-file")
+        found = read_instructions(project, project / "no-such-file", trusts=lambda _: True)
     assert {word: found.text.count(f"\n{word}") for word in case.get("sent", ())} == dict.fromkeys(
         case.get("sent", ()), 1
     )
@@ -111,8 +111,8 @@ def test_the_users_own_file_may_be_a_link_and_is_not_waited_for(tmp_path: Path) 
     (tmp_path / "dotfiles").write_text("Be brief.")
     (tmp_path / "link").symlink_to(tmp_path / "dotfiles")
     os.mkfifo(tmp_path / "pipe")
-    assert "Be brief." in read_instructions(tmp_path, tmp_path / "link").text
-    assert read_instructions(tmp_path, tmp_path / "pipe").refused
+    assert "Be brief." in read_instructions(tmp_path, tmp_path / "link", trusts=lambda _: True).text
+    assert read_instructions(tmp_path, tmp_path / "pipe", trusts=lambda _: True).refused
 
 
 @as_root

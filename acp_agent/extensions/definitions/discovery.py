@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from acp_agent.config.types import Config, DefinitionConfig
 from acp_agent.content import printable_line
@@ -36,10 +38,13 @@ from acp_agent.platform.trusted_files import (
     read_trusted,
     trusted_owners,
 )
+from acp_agent.trust.items import Item, Trusts, folder_digest, folder_name, text_item
 
 _Fields = TypeVar("_Fields", SkillFields, AgentFields)
 _DEFAULT = DefinitionConfig()
-_NAMED = 8  # fields that are not used
+_NAMED = 8  # fields that are not used, or programs
+# What a file asks for, found without parsing it.
+_WANTED = re.compile(rb"^(model|tools|context|agent|extends):[ \t]*(\S.*)$", re.MULTILINE)
 
 
 class Problem(Struct, frozen=True):
@@ -59,30 +64,48 @@ class Found(Struct, frozen=True, kw_only=True):
     skills: tuple[Skill, ...] = ()
     agents: tuple[AgentSpec, ...] = ()
     problems: tuple[Problem, ...] = ()
+    untrusted: tuple[Item, ...] = ()
 
 
-def find_definitions(places: DefinitionFolders, config: Config) -> Found:
+def find_definitions(places: DefinitionFolders, config: Config, trusts: Trusts) -> Found:
     """Find the skills and agents of a session; the most specific of a name wins, the user's first.
 
-    The configuration overrides a file. A broken file is left out and hides nothing. Blocks: reads
-    every file.
+    The configuration overrides a file. A broken file is left out and hides nothing, and one of the
+    project that is not trusted is not parsed. Blocks: reads every file.
+
+    Args:
+        places: the folders to look into.
+        config: the user's configuration.
+        trusts: whether the user trusts a file of the project.
     """
     problems: list[Problem] = []
-    skills = _find_skills(places, config.skills, problems)
-    agents = _find_agents(places, config.agents, problems)
+    untrusted: list[Item] = []
+
+    def trusted(item: Item) -> bool:
+        if trusts(item):
+            return True
+        untrusted.append(item)
+        return False
+
+    skills = _find_skills(places, config.skills, problems, trusted)
+    agents = _find_agents(places, config.agents, problems, trusted)
     return Found(
         skills=tuple(sorted(skills, key=lambda skill: skill.name)),
         agents=tuple(sorted(agents, key=lambda agent: agent.name)),
         problems=tuple(problems),
+        untrusted=tuple(untrusted),
     )
 
 
 def _find_skills(
-    places: DefinitionFolders, config: Mapping[str, DefinitionConfig], problems: list[Problem]
+    places: DefinitionFolders,
+    config: Mapping[str, DefinitionConfig],
+    problems: list[Problem],
+    trusts: Trusts,
 ) -> list[Skill]:
     found: dict[str, tuple[Skill, DefinitionFile[SkillFields]]] = {}
     for place, source in places.skills:
-        project = _project(places, place, source)
+        project = _project(places, place, source, trusts)
         for file in _read(place, project, "skills", SkillFields, problems):
             name = file.fields.name
             if source == "project" and name in found and found[name][1].source == "user":
@@ -96,12 +119,15 @@ def _find_skills(
 
 
 def _find_agents(
-    places: DefinitionFolders, config: Mapping[str, DefinitionConfig], problems: list[Problem]
+    places: DefinitionFolders,
+    config: Mapping[str, DefinitionConfig],
+    problems: list[Problem],
+    trusts: Trusts,
 ) -> list[AgentSpec]:
     files: list[DefinitionFile[AgentFields]] = []
     for place, source in places.agents:
         here: dict[str, DefinitionFile[AgentFields]] = {}
-        project = _project(places, place, source)
+        project = _project(places, place, source, trusts)
         for file in _read(place, project, "agents", AgentFields, problems):
             first = here.setdefault(file.fields.name, file)
             if first is not file:
@@ -129,13 +155,15 @@ def _find_agents(
     return found
 
 
-def _project(places: DefinitionFolders, place: Path, source: Source) -> Project | None:
+def _project(
+    places: DefinitionFolders, place: Path, source: Source, trusts: Trusts
+) -> Project | None:
     """The project that a place is a part of; None for the user's own."""
     if source == "user":
         return None
     every = (*places.skills, *places.agents)
     folders = {project_folder(one) for one, whose in every if whose == "project"}
-    return Project(project_folder(place), trusted_owners(*folders))
+    return Project(project_folder(place), trusted_owners(*folders), folder_name(places.top), trusts)
 
 
 def _read(
@@ -151,7 +179,10 @@ def _read(
     found = []
     for path in paths:
         try:
-            front_matter, text = read_front_matter(read_file(path, project))
+            raw = read_file(path, project)
+            if project is not None and not project.trusts(_item(kind, path, raw, project.top)):
+                continue
+            front_matter, text = read_front_matter(decode(raw))
             checked = parse_fields(front_matter, fields)
         except ConfigError as error:
             problems.append(_problem(path, error))
@@ -211,10 +242,33 @@ Kind = Literal["skills", "agents"]
 
 
 class Project(Struct, frozen=True):
-    """A project's folder, and the users whose files in there count."""
+    """A project that may have definitions.
+
+    Attributes:
+        folder: the folder with its files.
+        owners: the users whose files in there count.
+        top: the folder that the user trusts, as `folder_name` has it.
+        trusts: whether the user trusts a file.
+    """
 
     folder: Path
     owners: frozenset[int]
+    top: str
+    trusts: Trusts
+
+
+def _item(kind: Kind, path: Path, raw: bytes, top: str) -> Item:
+    """The file of an agent, or a skill with all files beside its own."""
+    wanted = {one[1].decode(): one[2].decode("utf-8", "replace") for one in _WANTED.finditer(raw)}
+    wants = [f"{name}: {printable_line(value.strip())[:80]}" for name, value in wanted.items()]
+    if kind == "agents":
+        return text_item("agent", top, path, raw, "; ".join(wants))
+    digest, programs = folder_digest(Path(os.path.realpath(path.parent)))
+    if programs:
+        wants.append(f"programs: {printable_line(', '.join(programs[:_NAMED]))[:80]}")
+    item = text_item("skill", top, path, raw, "; ".join(wants))
+    both = digest and hashlib.sha256(f"{digest} {item.digest}".encode()).hexdigest()
+    return structs.replace(item, digest=both)
 
 
 def files_in(place: Path, kind: Kind) -> list[Path]:
@@ -241,7 +295,7 @@ def files_in(place: Path, kind: Kind) -> list[Path]:
     return found
 
 
-def read_file(path: Path, project: Project | None) -> str:
+def read_file(path: Path, project: Project | None) -> bytes:
     """Read a definition file.
 
     Args:
@@ -249,7 +303,7 @@ def read_file(path: Path, project: Project | None) -> str:
         project: the project that it is a part of; None: it is the user's own, wherever it lies.
 
     Raises:
-        ConfigError: unreadable, no ordinary file, too large, not UTF-8, elsewhere, or another's.
+        ConfigError: unreadable, no ordinary file, too large, elsewhere, or another's.
     """
     try:
         if project is None:
@@ -265,6 +319,15 @@ def read_file(path: Path, project: Project | None) -> str:
         ) from None
     if len(raw) > LARGEST:
         raise ConfigError("it is larger than 100 kB; put parts of it into files beside it")
+    return raw
+
+
+def decode(raw: bytes) -> str:
+    """Return the text of a definition file.
+
+    Raises:
+        ConfigError: it is not UTF-8.
+    """
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

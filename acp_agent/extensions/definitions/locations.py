@@ -21,10 +21,12 @@ class DefinitionFolders(Struct, frozen=True):
     Attributes:
         skills: each has folders with a SKILL.md.
         agents: each has Markdown files.
+        top: the top of the project: of its repository, or the session's folder.
     """
 
     skills: tuple[tuple[Path, Source], ...]
     agents: tuple[tuple[Path, Source], ...]
+    top: Path
 
 
 def find_folders(cwd: Path, *, user: Path, home: Path) -> DefinitionFolders:
@@ -38,7 +40,9 @@ def find_folders(cwd: Path, *, user: Path, home: Path) -> DefinitionFolders:
     root = find_repository(cwd)
     projects = [cwd] if root is None or root == cwd else [root, cwd]
     hidden = [folder / name for folder in projects for name in (".agents", ".acp-agent")]
-    return DefinitionFolders(_of("skills", user, home, hidden), _of("agents", user, home, hidden))
+    return DefinitionFolders(
+        _of("skills", user, home, hidden), _of("agents", user, home, hidden), root or cwd
+    )
 
 
 def any_folder_exists(places: DefinitionFolders) -> bool:

@@ -1,30 +1,33 @@
 """Where rules come from: the user's configuration, and files that a project brings along.
 
 A project's rules may only tighten: its rules that ask and refuse hold, its rules that allow are
-left out unless the folder is trusted.
+left out unless the user trusts the file as it is.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
-from acp_agent.config.load import parse, read_text
+from acp_agent.config.load import SIZE_LIMIT, decode, parse, read_text
 from acp_agent.config.policy_types import PermissionsConfig, RuleConfig
 from acp_agent.errors import ConfigError
 from acp_agent.extensions.definitions.locations import find_repository
 from acp_agent.permissions.policy.examples import check_examples
 from acp_agent.permissions.policy.policy import Policy
 from acp_agent.permissions.policy.rules import Effect, PolicyRule, RuleError, Source, read_rule
+from acp_agent.platform.trusted_files import RefusedFileError, read_trusted, trusted_owners
+from acp_agent.trust.items import Item, Trusts, folder_name, text_item
 
 KEY = "permissions"
 EFFECTS: tuple[Effect, ...] = ("deny", "ask", "allow")
 PROJECT_FILE = ".acp-agent/config.toml"
 
-_Stamp = tuple[int, int, int]
+_Stamps = tuple[tuple[int, int, int] | None, ...]
 
 
 def rules_of(config: PermissionsConfig, source: Source) -> list[PolicyRule]:
@@ -102,21 +105,19 @@ class Policies:
     """
 
     def __init__(
-        self,
-        rules: Sequence[PolicyRule] = (),
-        *,
-        trusted: Callable[[str], bool] = lambda _: False,
+        self, rules: Sequence[PolicyRule] = (), *, trusts: Trusts = lambda _: False
     ) -> None:
         """Make the policies.
 
         Args:
             rules: the user's.
-            trusted: whether the user trusts a folder, so that its rules may allow as well.
+            trusts: whether the user trusts a project's file, so that its rules may allow as well.
         """
         self._rules = tuple(rules)
-        self._trusted = trusted
+        self._trusts = trusts
         self._user = Policy(self._rules)
-        self._known: dict[str, tuple[tuple[_Stamp | None, ...], bool, Policy]] = {}
+        self._read: dict[str, tuple[_Stamps, tuple[ProjectRules, ...]]] = {}
+        self._known: dict[str, tuple[_Stamps, tuple[bool, ...], Policy]] = {}
 
     def of(self, project: str) -> Policy:
         """Return the policy of a session in an absolute folder. Looks at some files."""
@@ -124,24 +125,35 @@ class Policies:
         stamps = tuple(_stamp(file) for file in files)
         if not any(stamps):
             return self._user
-        trusted = self._trusted(project)
+        read = self._read.get(project)
+        if read is None or read[0] != stamps:
+            read = self._read[project] = stamps, project_rules(project)
+        trusted = tuple(self._trusts(one.item) for one in read[1])
         known = self._known.get(project)
         if known is None or known[:2] != (stamps, trusted):
-            policy = self._read([file for file, s in zip(files, stamps, strict=True) if s], trusted)
+            policy = self._policy(read[1], trusted)
             known = self._known[project] = (stamps, trusted, policy)
         return known[2]
 
-    def _read(self, files: Sequence[str], trusted: bool) -> Policy:
-        rules, problems = list(self._rules), []
-        for file in files:
-            try:
-                found = project_rules(Path(file))
-            except ConfigError as error:
-                problems.append(str(error))
-                rules.append(_ask_about_all(file, str(error)))
-                continue
-            rules += [rule for rule in found if trusted or rule.effect != "allow"]
-        return Policy(rules, problems)
+    def _policy(self, files: Sequence[ProjectRules], trusted: Sequence[bool]) -> Policy:
+        rules = list(self._rules)
+        for file, is_trusted in zip(files, trusted, strict=True):
+            rules += [rule for rule in file.rules if is_trusted or rule.effect != "allow"]
+        return Policy(rules, [file.problem for file in files if file.problem])
+
+
+class ProjectRules(Struct, frozen=True, kw_only=True):
+    """The rules of a project's file.
+
+    Attributes:
+        item: the file, as the user trusts it.
+        rules: the rules; where the file has a mistake, one that asks about everything.
+        problem: the mistake; "" if there is none.
+    """
+
+    item: Item
+    rules: tuple[PolicyRule, ...]
+    problem: str = ""
 
 
 def project_files(project: str) -> tuple[str, ...]:
@@ -151,16 +163,43 @@ def project_files(project: str) -> tuple[str, ...]:
     return tuple(f"{folder}/{PROJECT_FILE}" for folder in folders)
 
 
-def project_rules(file: Path) -> list[PolicyRule]:
+def project_rules(project: str) -> tuple[ProjectRules, ...]:
+    """Return the rules that the files of a project have. Reads the files."""
+    top = Path(os.path.realpath(find_repository(Path(project)) or project))
+    owners = trusted_owners(top, Path(project))
+    found = []
+    for file in map(Path, project_files(project)):
+        raw, problem = b"", ""
+        rules: tuple[PolicyRule, ...] = ()
+        try:
+            raw = read_trusted(file, top, owners, limit=SIZE_LIMIT + 1)
+            rules = tuple(_project_rules(file, raw))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except RefusedFileError as error:
+            problem = f"{file}: {error.why}"
+        except OSError as error:
+            problem = f"cannot read {file} ({error.strerror}); check who may read it"
+        except ConfigError as error:
+            problem = str(error)
+        if problem:
+            rules = (_ask_about_all(str(file), problem),)
+        allowed = [rule.text for rule in rules if rule.effect == "allow"]
+        item = text_item("rules", folder_name(top), file, raw, ", ".join(allowed))
+        found.append(ProjectRules(item=item, rules=rules, problem=problem))
+    return tuple(found)
+
+
+def _project_rules(file: Path, raw: bytes) -> list[PolicyRule]:
     """Return the rules of a project's file.
 
     Raises:
-        ConfigError: it cannot be read, or has a mistake.
+        ConfigError: it has a mistake.
     """
     from acp_agent.config.problems import find_problems  # noqa: PLC0415 - few projects have rules
     from acp_agent.config.toml_errors import find_lines  # noqa: PLC0415 - likewise
 
-    text = read_text(file)
+    text = decode(file, raw)
     table = parse(file, text).get(KEY, {})
     source = Source(file=str(file), project=True)
     problem = next(find_problems(table, PermissionsConfig), None)
@@ -186,7 +225,7 @@ def _ask_about_all(file: str, problem: str) -> PolicyRule:
     return make_rule("ask", table, source)
 
 
-def _stamp(file: str) -> _Stamp | None:
+def _stamp(file: str) -> tuple[int, int, int] | None:
     try:
         status = os.stat(file)  # noqa: PTH116 - for every call
     except OSError:

@@ -81,6 +81,7 @@ COMMANDS = (
         description="Repeat a prompt until the model says that it is done",
         hint="N prompt",
     ),
+    Command(name="trust", description="Decide what of this folder may run or steer the agent"),
     Command(name="init", description="Write an AGENTS.md for this project", hint="what matters"),
 )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from acp_agent.agent.resources import TurnResources
-from acp_agent.content import ContentBlock
+from acp_agent.content import ContentBlock, escaped
 from acp_agent.errors import InvalidInputError, ToolError
 from acp_agent.session.commands.command import FoundCommand, command_line
 from acp_agent.session.core import SessionCore
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from acp_agent.session.mcp.catalog import ServerPrompt
 
 _SHOWN_COMMAND = 120  # characters of a command that runs in the background
+LATER = "Say it again when the turn that runs has ended."
 _CANCEL_POLL = 0.05  # seconds between two looks whether a prompt was cancelled
 
 
@@ -114,6 +115,8 @@ def _builtin(context: CommandContext, name: str, rest: str) -> FoundCommand | No
             from acp_agent.session.commands.rewind import rewind_command  # noqa: PLC0415 - rare
 
             return rewind_command(core, resources.rewinder, rest)
+        case "trust":
+            return FoundCommand(action=partial(_trust, context.extensions), refusal=LATER)
         case "init":
             from importlib.resources import files  # noqa: PLC0415 - 8 ms that only this needs
 
@@ -185,6 +188,17 @@ async def _option(core: SessionCore, name: str, value: str) -> str:
         for known in option.values
     )
     return f"{option.name}:\n{values}"
+
+
+async def _trust(extensions: Extensions, turn: TurnResources) -> str:
+    from acp_agent.session.trust.inventory import describe_all  # noqa: PLC0415 - rarely needed
+
+    translate = turn.user.translate
+    left = await extensions.trust.ask_in_turn(again=True)
+    if not left:
+        return translate("You trust all that this folder brings along.")
+    lines = "\n".join(f"- {escaped(line)}" for line in describe_all(left, translate))
+    return f"{translate('Not used, as you do not trust it:')}\n{lines}"
 
 
 async def _compact(core: SessionCore, focus: str, turn: TurnResources) -> str:

@@ -54,6 +54,8 @@ async def skill_command(
     skill = definitions.skill(name)
     if skill is None or not skill.by_user:
         text = translate("There is no skill {name!r}; /help lists those that there are.", name=name)
+        if definitions.has_untrusted:
+            text += " " + translate("Some of this folder are not trusted: see /trust.")
         return FoundCommand.answering(core.clean(text))
     if skill.apart:
         request = core.clean("\n\n".join([*filter(None, [rest]), *_attached(content)]))

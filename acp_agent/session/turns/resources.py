@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # first needed when a prompt runs
 # What the first prompt of a process imports; a test compares it with a prompt. What is small or in
 # nobody else's way comes first, and then what takes longest.
 _PROMPT_MODULES = (
+    "acp_agent.session.trust.question",
     "acp_agent.session.turns.plan",
     "acp_agent.session.turns.environment",
     "acp_agent.session.turns.system_prompt",

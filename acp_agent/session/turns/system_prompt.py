@@ -53,8 +53,9 @@ async def find_instructions(core: SessionCore) -> Instructions:
     """Return the instructions that the system prompt of a session has."""
     from acp_agent.workspace.instructions.files import read_instructions  # noqa: PLC0415 - for prompts only
 
-    user_file = core.services.user_folder / "AGENTS.md"
-    return await asyncio.to_thread(read_instructions, core.cwd, user_file)
+    services = core.services
+    user_file = services.user_folder / "AGENTS.md"
+    return await asyncio.to_thread(read_instructions, core.cwd, user_file, services.trust().trusts)
 
 
 async def write_system_prompt(

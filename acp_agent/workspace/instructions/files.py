@@ -23,6 +23,7 @@ from acp_agent.platform.trusted_files import (
     read_trusted,
     trusted_owners,
 )
+from acp_agent.trust.items import Item, Trusts, folder_name, text_item
 from acp_agent.workspace.instructions.imports import imported_files
 from acp_agent.workspace.instructions.rules import parse_rule
 
@@ -45,10 +46,14 @@ class Instruction(Struct, frozen=True):
 
 
 class Instructions(Struct, frozen=True):
-    """The instructions that hold, and the files that are left out, each with the reason."""
+    """The instructions that hold, and the files that are left out, each with the reason.
+
+    `untrusted` are the files above the project that the user does not trust.
+    """
 
     found: tuple[Instruction, ...]
     refused: tuple[tuple[Path, str], ...] = ()
+    untrusted: tuple[Item, ...] = ()
 
     @property
     def text(self) -> str:
@@ -89,12 +94,17 @@ def heading(path: Path) -> str:
     return f"## {path}"
 
 
-def read_instructions(cwd: Path, user_file: Path) -> Instructions:
+def read_instructions(cwd: Path, user_file: Path, trusts: Trusts) -> Instructions:
     """Return the instructions that hold in `cwd`, from the most general to the most specific.
 
     The user's own come first, then those of the folders from the outermost parent down to `cwd`.
     A project's file may be a link within the project; above it only `AGENTS.md` counts, where it
-    lies in that folder. A file that cannot be read is left out and logged.
+    lies in that folder and is trusted. A file that cannot be read is left out and logged.
+
+    Args:
+        cwd: the session's folder.
+        user_file: the user's own instructions.
+        trusts: whether the user trusts a file.
     """
     top = find_repository(cwd) or cwd
     collected = _Collected()
@@ -104,9 +114,17 @@ def read_instructions(cwd: Path, user_file: Path) -> Instructions:
         if folder.is_relative_to(top):
             collected.take_folder(folder, inside)
         else:
-            path = folder / _table().first
-            collected.take(path, partial(_Reader(folder, above).read, path))
+            collected.take_trusted(folder / _table().first, _Reader(folder, above), trusts)
     return collected.instructions()
+
+
+def items_above(cwd: Path) -> tuple[Item, ...]:
+    """Return the instructions of the folders above the project of `cwd`, as items to be trusted."""
+    top = find_repository(cwd) or cwd
+    collected, owners = _Collected(), trusted_owners()
+    for folder in top.parents:
+        collected.take_trusted(folder / _table().first, _Reader(folder, owners), lambda _: False)
+    return collected.instructions().untrusted
 
 
 def added_instructions(path: Path, root: Path, known: Callable[[Path], bool]) -> Instructions:
@@ -164,17 +182,33 @@ class _Collected:
         self._known = known
         self._found: dict[str, Instruction] = {}
         self._refused: list[tuple[Path, str]] = []
+        self._untrusted: list[Item] = []
         self._room = TOTAL_LIMIT
 
     def instructions(self) -> Instructions:
         """Return what was found."""
-        return Instructions(tuple(self._found.values()), tuple(self._refused))
+        return Instructions(
+            tuple(self._found.values()), tuple(self._refused), tuple(self._untrusted)
+        )
 
     def take(self, path: Path, read: Callable[[], bytes]) -> str:
         """Take a file; return its text, "" where there is none."""
         text = self._read(path, read)
         self._add(path, text)
         return text
+
+    def take_trusted(self, path: Path, reader: _Reader, trusts: Trusts) -> None:
+        """Take a file of a folder above the project, if the user trusts it."""
+
+        def read() -> bytes:
+            raw = reader.read(path)
+            item = text_item("instructions", folder_name(path.parent), path, raw)
+            if trusts(item) or not raw.strip():
+                return raw
+            self._untrusted.append(item)
+            return b""
+
+        self.take(path, read)
 
     def take_folder(self, folder: Path, reader: _Reader, *, touched: Path | None = None) -> None:
         """Take the instructions of a folder, and its rules for a file that is `touched`."""

@@ -44,7 +44,7 @@ class Files:
         return write(folder / "agents" / f"{name}.md", *_whole(name, lines), text=text)
 
     def find(self, config: Config | None = None) -> Found:
-        return find_definitions(self.places, config or Config())
+        return find_definitions(self.places, config or Config(), lambda _: True)
 
     def the_skill(self, config: Config | None = None) -> Skill:
         """The only skill, with which nothing is wrong."""

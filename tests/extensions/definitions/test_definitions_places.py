@@ -57,7 +57,7 @@ def test_one_folder_in_one_place_is_enough_to_have_a_look(files: Files) -> None:
 
 def test_a_folder_that_cannot_be_looked_into_has_none(tmp_path: Path) -> None:
     refused = tmp_path / ("x" * 300)  # longer than a name may be
-    assert not any_folder_exists(DefinitionFolders(((refused, "user"),), ()))
+    assert not any_folder_exists(DefinitionFolders(((refused, "user"),), (), refused))
     assert find_folders(refused, user=refused, home=refused).skills
 
 

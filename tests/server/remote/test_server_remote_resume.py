@@ -21,6 +21,7 @@ from tests.server.remote.remote_clients import (
     http_client,
     websocket_client,
 )
+from tests.server.server_session import config_file
 from tests.support.counted_steps import Counted, until_still
 from tests.support.editor import Editor, Offer
 from tests.support.model_server import Answer, Call, ModelServer, Stall, Text, Thought, answer
@@ -282,8 +283,13 @@ TASK = Call("task", {"agent": "explore", "title": "look", "task": "Where is it?"
 
 @EVERY_WAY
 async def test_a_childs_question_is_asked_again_of_who_comes_back_where_the_parents_are(
-    listening: StartListening, model_server: ModelServer, project: Path, open_client: Open
+    listening: StartListening,
+    model_server: ModelServer,
+    project: Path,
+    open_client: Open,
+    home: Path,
 ) -> None:
+    config_file(home, f'trusted_folders = ["{project}"]\n')
     agents = project / ".agents" / "agents"
     agents.mkdir(parents=True)
     (agents / "explore.md").write_text(AGENT)

@@ -1,0 +1,137 @@
+"""`acp-agent trust`: trust what a folder brings along, list what is trusted, take it back."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from acp_agent.cli.localization import translate, translate_rendered, user_translator
+from acp_agent.cli.output import FAILED, USAGE, complain, guarded, say
+from acp_agent.cli.parser import Parser
+from acp_agent.config.load import load_config
+from acp_agent.config.paths import find_paths
+from acp_agent.errors import StoreError
+from acp_agent.extensions.definitions.locations import find_folders
+from acp_agent.session.trust.inventory import (
+    Change,
+    describe,
+    diff,
+    find_changes,
+    find_items,
+    trusted_folder,
+)
+from acp_agent.trust.items import Item
+from acp_agent.trust.store import TrustStore
+
+
+def run(argv: list[str]) -> int:
+    """Trust a folder, list the trusted ones or revoke one; returns the exit status."""
+    parser = Parser(
+        prog="acp-agent trust",
+        description="Trust what a folder brings along that can run programs or steer the agent: "
+        "skills, agents, permission rules, instructions of folders above, git settings and "
+        "hooks, language servers. What changes later is asked about again.",
+    )
+    parser.add_argument(
+        "path", nargs="?", type=Path, default=Path(), metavar="DIR", help="the folder"
+    )
+    action = parser.add_mutually_exclusive_group()
+    action.add_argument("--list", action="store_true", help="list the trusted folders")
+    action.add_argument("--revoke", action="store_true", help="trust nothing of the folder")
+    action.add_argument("--yes", action="store_true", help="trust without asking")
+    options = parser.parse_args(argv)
+
+    def work() -> int:
+        try:
+            if options.list:
+                return _list()
+            if not options.path.is_dir() and not options.revoke:
+                complain(translate("{folder} is not a directory", folder=options.path))
+                return USAGE
+            folder = options.path.expanduser().absolute()
+            return _revoke(folder) if options.revoke else _trust(folder, yes=options.yes)
+        except StoreError as error:
+            complain(translate_rendered(str(error)))
+            return FAILED
+
+    return guarded(work)
+
+
+def trust_folder(cwd: Path) -> None:
+    """Trust all that a session in a folder would find there, without asking.
+
+    Raises:
+        ConfigError: the configuration cannot be used.
+        StoreError: it cannot be remembered.
+    """
+    _store().trust(_items(cwd))
+
+
+def _store() -> TrustStore:
+    return TrustStore(find_paths(os.environ).trust_file)
+
+
+def _items(cwd: Path) -> list[Item]:
+    config_file = find_paths(os.environ).config_file
+    places = find_folders(cwd, user=config_file.parent, home=Path.home())
+    return find_items(cwd, places, load_config(config_file, os.environ))
+
+
+def _trust(cwd: Path, *, yes: bool) -> int:
+    store, items = _store(), _items(cwd)
+    changes = find_changes(items, store)
+    if not changes:
+        say(translate("You trust all that {folder} brings along.", folder=trusted_folder(cwd)))
+        return 0
+    say(translate("{folder} brings along:", folder=trusted_folder(cwd)))
+    for change in changes:
+        _show(change)
+    if not yes and not _agreed():
+        return FAILED
+    store.trust([change.item for change in changes])
+    say(translate("Trusted as it is now. Take it back with acp-agent trust --revoke."))
+    return 0
+
+
+def _show(change: Change) -> None:
+    say(f"  {describe(change, user_translator())}")
+    for line in diff(change).splitlines():
+        say(f"    {line}")
+
+
+def _agreed() -> bool:
+    if not sys.stdin.isatty():
+        complain(translate("Nothing changed: not a terminal. Use --yes to apply."))
+        return False
+    try:
+        answer = input(translate("Trust it? [y/N] ")).strip().lower()
+    except EOFError:
+        answer = ""
+    if answer in {"y", "yes", "是"}:
+        return True
+    say(translate("Nothing changed."))
+    return False
+
+
+def _list() -> int:
+    store = _store()
+    if store.problem:
+        complain(translate_rendered(store.problem))
+        return FAILED
+    if not store.folders:
+        say(translate("No folder is trusted."))
+    for folder, trusted in sorted(store.folders.items()):
+        say(translate("{folder} (since {date})", folder=folder, date=trusted.since[:10]))
+        for item in trusted.items:
+            say(f"  {describe(Change(item, None), user_translator())}")
+    return 0
+
+
+def _revoke(cwd: Path) -> int:
+    store, folder = _store(), trusted_folder(cwd)
+    if store.revoke(folder):
+        say(translate("{folder} is no longer trusted.", folder=folder))
+        return 0
+    complain(translate("{folder} was not trusted.", folder=folder))
+    return FAILED

@@ -1,0 +1,197 @@
+"""The question whether to trust what a session's folder brings along.
+
+It is asked with a form as soon as the session is open. A client that shows no forms outside of
+turns is sent a permission request when the next turn begins.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from acp_agent.content import JsonObject, escaped, text_part
+from acp_agent.elicitation import Form
+from acp_agent.errors import EditorFailedError, EditorGoneError, StoreError
+from acp_agent.events import NoticeShown, ToolCalled, ToolEnded
+from acp_agent.ids import new_call_id, new_message_id
+from acp_agent.session.core import SessionCore
+from acp_agent.session.trust.inventory import (
+    Change,
+    describe_all,
+    diff,
+    find_changes,
+    find_items,
+    trusted_folder,
+)
+
+TITLE = "Use what this folder brings along?"
+ALWAYS = "Trust it as it is now"
+FOR_NOW = "Trust it until the agent exits"
+NEVER = "Leave it unused"
+
+
+class FolderTrust:
+    """Asks the user of one session.
+
+    Args:
+        core: the session.
+        on_trusted: called when the user trusts more than before.
+    """
+
+    def __init__(self, core: SessionCore, on_trusted: Callable[[], Awaitable[None]]) -> None:
+        self._core = core
+        self._on_trusted = on_trusted
+        self._asked: set[tuple[str, ...]] = set()
+        self._noticed = False
+        self._asking = asyncio.Lock()
+
+    async def find_changes(self) -> list[Change]:
+        """Return what the session's folder brings along and the user does not trust as it is."""
+        core, services = self._core, self._core.services
+
+        def find() -> list[Change]:
+            items = find_items(core.cwd, services.places(core.cwd), services.config)
+            return find_changes(items, services.trust())
+
+        return await asyncio.to_thread(find)
+
+    async def ask_by_form(self) -> None:
+        """Ask with a form, if there is something to ask; does nothing if the client shows none."""
+        client = self._core.client.current
+        if client is None or not client.asks_outside_turns:
+            return
+        async with self._asking:
+            changes = self._new(await self.find_changes())
+            if not changes:
+                return
+            response = await client.ask_form(self._core.id, self._form(changes))
+            if response is None:  # the client failed; the next turn asks
+                return
+            self._mark(changes)
+            chosen = (response.content or {}).get("trust")
+            await self._take(changes, chosen if response.action == "accept" else None)
+
+    async def ask_in_turn(self, *, again: bool = False) -> list[Change]:
+        """Ask with a permission request, if there is something to ask; a turn must be running.
+
+        Args:
+            again: ask also about what was asked already.
+
+        Returns:
+            What is still not trusted.
+        """
+        if self._asking.locked():  # a form is shown
+            await self._notice()
+            return []
+        async with self._asking:
+            every = await self.find_changes()
+            changes = every if again else self._new(every)
+            if changes:
+                self._mark(changes)
+                await self._take(changes, await self._chosen(changes))
+            return find_changes([one.item for one in every], self._core.services.trust())
+
+    def _new(self, changes: Sequence[Change]) -> list[Change]:
+        return [one for one in changes if _key(one) not in self._asked and one.item.digest]
+
+    def _mark(self, changes: Sequence[Change]) -> None:
+        self._asked |= {_key(one) for one in changes}
+
+    def _text(self, changes: Sequence[Change]) -> str:
+        translate = self._core.translate
+        intro = translate(
+            "This can run programs or tell the model what to do. Until you trust it, it is not "
+            "used. If it changes, you are asked again."
+        )
+        lines = [f"- {line}" for line in describe_all(changes, translate)]
+        diffs = [f"```diff\n{escaped(text)}\n```" for one in changes if (text := diff(one))]
+        return self._core.clean("\n\n".join([intro, "\n".join(lines), *diffs]))
+
+    def _form(self, changes: Sequence[Change]) -> Form:
+        translate = self._core.translate
+        choices = {"always": ALWAYS, "for_now": FOR_NOW, "never": NEVER}
+        trust: JsonObject = {
+            "type": "string",
+            "title": translate.rendered_title(TITLE),
+            "oneOf": [
+                {"const": name, "title": translate(label)} for name, label in choices.items()
+            ],
+        }
+        schema: JsonObject = {
+            "type": "object",
+            "properties": {"trust": trust},
+            "required": ["trust"],
+        }
+        return Form(
+            message=f"{translate.rendered_title(TITLE)}\n\n{self._text(changes)}", schema=schema
+        )
+
+    async def _chosen(self, changes: Sequence[Change]) -> str | None:
+        """Return what the user chose; only an answer of the user counts, and not a flag's."""
+        from acp_agent.agent.resources import PermissionRequest  # noqa: PLC0415 - where asked
+        from acp_agent.permissions.access import Ask, Choice  # noqa: PLC0415 - likewise
+
+        core, client = self._core, self._core.client.current
+        if client is None:
+            return None
+        translate, call = core.translate, new_call_id()
+        content = (text_part(self._text(changes)),)
+        choices = (
+            Choice(id="trust_for_now", label=translate(FOR_NOW), kind="allow_once"),
+            Choice(id="trust_always", label=translate(ALWAYS), kind="allow_always"),
+            Choice(id="trust_never", label=translate(NEVER), kind="reject_once"),
+        )
+        asking = PermissionRequest(
+            call=call, title=TITLE, kind="other", arguments="{}", content=content
+        )
+        # Not journaled: it is about the folder as it is now, and no call of the model's.
+        await core.notify(
+            ToolCalled(
+                call=call,
+                message=new_message_id(),
+                name="trust",
+                arguments="{}",
+                title=TITLE,
+                content=content,
+            )
+        )
+        allowed = False
+        try:
+            decision = await client.ask_permission(core.id, asking, Ask(choices=choices))
+            if decision.choice is None or decision.by != "user":
+                return None
+            allowed = decision.choice.kind.startswith("allow")
+            return decision.choice.id.removeprefix("trust_")
+        except (EditorFailedError, EditorGoneError):
+            return None
+        finally:
+            await core.notify(ToolEnded(call=call, failed=not allowed))
+
+    async def _take(self, changes: Sequence[Change], chosen: object) -> None:
+        store, items = self._core.services.trust(), [one.item for one in changes]
+        if chosen not in {"always", "for_now"}:
+            await self._notice()
+            return
+        store.trust_for_now(items)
+        if chosen == "always":
+            try:
+                await asyncio.to_thread(store.trust, items)
+            except StoreError as error:
+                await self._core.notify(NoticeShown(severity="warning", title=str(error)))
+        await self._on_trusted()
+
+    async def _notice(self) -> None:
+        """Report once that something is not used."""
+        if self._noticed:
+            return
+        self._noticed = True
+        text = self._core.translate(
+            "What this folder brings along is not used until you trust it: /trust, or "
+            "`acp-agent trust {folder}`.",
+            folder=trusted_folder(self._core.cwd),
+        )
+        await self._core.notify(NoticeShown(severity="info", title=text))
+
+
+def _key(change: Change) -> tuple[str, ...]:
+    return change.item.folder, *change.item.key, change.item.digest

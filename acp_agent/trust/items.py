@@ -1,0 +1,152 @@
+"""What a folder brings along that can run or steer the agent, told apart by its content."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+Kind = Literal["skill", "agent", "rules", "instructions", "git", "server", "code"]
+
+_SHOWN_TEXT = 16_000  # characters of a text that is kept, to show later how it changed
+_MOST_FILES = 2_000  # of one folder
+_MOST_BYTES = 50_000_000  # of one folder
+_CHUNK = 1 << 20
+
+
+class Item(Struct, frozen=True, kw_only=True):
+    """One thing that a folder brings along.
+
+    Attributes:
+        kind: what it is.
+        folder: the folder that the user trusts with it, as `folder_name` has it.
+        path: where it is in the folder.
+        digest: of its content (SHA-256). "" where the content is too large or cannot be read, so
+            that it is never trusted.
+        what: what it does, in one line of English.
+        text: the content where it is a short text, to show how it changed.
+    """
+
+    kind: Kind
+    folder: str
+    path: str
+    digest: str
+    what: str = ""
+    text: str = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What names it in its folder."""
+        return self.kind, self.path
+
+
+Trusts = Callable[[Item], bool]
+
+
+def text_item(kind: Kind, folder: str, path: Path, raw: bytes, what: str = "") -> Item:
+    """Return the item of a file whose whole content was read.
+
+    Args:
+        kind: what it is.
+        folder: the folder that the user trusts with it, as `folder_name` has it.
+        path: of the file, in the folder.
+        raw: the content.
+        what: what it does.
+    """
+    return Item(
+        kind=kind,
+        folder=folder,
+        path=_path_within(path, folder),
+        digest=hashlib.sha256(raw).hexdigest(),
+        what=what,
+        text=short_text(raw),
+    )
+
+
+def code_item(folder: str) -> Item:
+    """Return the item that stands for the code of a project, which cannot be told by its content.
+
+    Language servers run it to understand it: build scripts, macros, plugins.
+    """
+    digest = hashlib.sha256(b"the code of the project").hexdigest()
+    return Item(kind="code", folder=folder, path=".", digest=digest)
+
+
+def folder_name(folder: Path) -> str:
+    """Return the resolved path of a folder as text, also if its name is not valid UTF-8."""
+    return _as_text(os.path.realpath(folder))
+
+
+def _as_text(path: str) -> str:
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _path_within(path: Path, folder: str) -> str:
+    for one in (path, Path(os.path.realpath(path.parent), path.name)):
+        if _as_text(str(one)).startswith(f"{folder.rstrip('/')}/"):
+            return _as_text(str(one))[len(folder.rstrip("/")) + 1 :]
+    return _as_text(str(path))
+
+
+def short_text(raw: bytes) -> str:
+    """Return a content as text if it is a short one, else ""."""
+    if b"\0" in raw or len(raw) > _SHOWN_TEXT:
+        return ""
+    return raw.decode("utf-8", "replace")
+
+
+def folder_digest(folder: Path) -> tuple[str, list[str]]:
+    """Return the digest of all files in a folder, and the paths of those that can be executed.
+
+    A symlink counts with its target, and with the content if that is a file. The digest is ""
+    if the folder has too many or too large files, or one that cannot be read. Reads every file:
+    call it in a thread.
+    """
+    digest, programs, room = hashlib.sha256(), list[str](), _MOST_BYTES
+    try:
+        for count, path in enumerate(_walk(folder)):
+            name, status = path.relative_to(folder), path.stat()
+            link = os.fsencode(path.readlink()) if path.is_symlink() else b""
+            content, executable = b"", b"-"
+            if not (link and stat.S_ISDIR(status.st_mode)):
+                room -= status.st_size
+                if count == _MOST_FILES or room < 0 or not stat.S_ISREG(status.st_mode):
+                    return "", programs
+                content = file_digest(path).encode()
+                if status.st_mode & 0o111:
+                    executable = b"x"
+                    programs.append(str(name))
+            for part in (os.fsencode(name), link, executable, content):
+                digest.update(b"%d:%s" % (len(part), part))
+    except OSError:
+        return "", programs
+    return digest.hexdigest(), programs
+
+
+def file_digest(path: Path) -> str:
+    """Return the digest of a regular file.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    digest = hashlib.sha256()
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    def fail(error: OSError) -> None:
+        raise error
+
+    for place, folders, names in os.walk(folder, onerror=fail):
+        folders.sort()
+        links = [name for name in folders if Path(place, name).is_symlink()]
+        for name in sorted((*names, *links)):
+            yield Path(place, name)

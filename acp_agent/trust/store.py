@@ -1,0 +1,190 @@
+"""What the user trusts, in the user's data folder.
+
+Several processes share the file: it is replaced atomically under a lock, and read again after a
+change. If it cannot be read nothing is trusted, and it is not overwritten.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct, field
+
+from acp_agent.errors import StoreError
+from acp_agent.platform.first_use import first_use
+from acp_agent.platform.posix import make_private_folder, try_lock, write_private
+from acp_agent.trust.items import Item
+
+_LOCK_SECONDS = 5.0
+_LOCK_STEP = 0.01  # seconds between two attempts
+
+_log = logging.getLogger(__name__)
+
+
+class TrustedFolder(Struct, frozen=True, kw_only=True):
+    """A folder that the user trusts with some items; `since` is in UTC (ISO 8601)."""
+
+    since: str
+    items: tuple[Item, ...] = ()
+
+
+class _TrustFile(Struct, frozen=True, kw_only=True):
+    version: Literal[1] = 1
+    folders: dict[str, TrustedFolder] = field(default_factory=dict)
+
+
+_Folders = Mapping[str, TrustedFolder]
+
+
+class TrustStore:
+    """The trusted items of all folders. Safe to use from several threads and processes.
+
+    Args:
+        path: a JSON file; it and its folder need not exist.
+        always: folders that the user's configuration names: what is in them is trusted as it is.
+    """
+
+    def __init__(self, path: Path, always: Sequence[str] = ()) -> None:
+        self._path = path
+        self._always = tuple(os.path.realpath(Path(one).expanduser()) for one in always)
+        self._mutex = threading.Lock()
+        self._stamp: tuple[int, int, int] | None = None
+        self._folders: _Folders = {}
+        self._known: dict[tuple[str, str, str], Item] = {}
+        self._for_now: set[tuple[str, str, str, str]] = set()
+        self._problem = ""
+
+    def trusts(self, item: Item) -> bool:
+        """Whether the user trusts an item with its present content."""
+        if any(Path(item.folder).is_relative_to(folder) for folder in self._always):
+            return True
+        if not item.digest:
+            return False
+        known = self.before(item)
+        if known is not None and known.digest == item.digest:
+            return True
+        return (item.folder, *item.key, item.digest) in self._for_now
+
+    def trust_for_now(self, items: Iterable[Item]) -> None:
+        """Trust items as they are until this process ends."""
+        self._for_now |= {(item.folder, *item.key, item.digest) for item in items}
+
+    def before(self, item: Item) -> Item | None:
+        """Return the item as the user trusted it last, whatever its content was then."""
+        with self._mutex:
+            self._refresh()
+            return self._known.get((item.folder, *item.key))
+
+    @property
+    def folders(self) -> _Folders:
+        """The folders that are trusted with anything."""
+        with self._mutex:
+            self._refresh()
+            return self._folders
+
+    @property
+    def problem(self) -> str:
+        """Why the file cannot be used, in one line; empty if it can."""
+        with self._mutex:
+            self._refresh()
+            return self._problem
+
+    def trust(self, items: Iterable[Item]) -> None:
+        """Trust items as they are. Blocks while it writes.
+
+        Raises:
+            StoreError: the file cannot be written.
+        """
+        new = [msgspec.structs.replace(item, what="") for item in items if item.digest]
+
+        def change(old: _Folders) -> _Folders:
+            folders = dict(old)
+            for item in new:
+                now = datetime.now(UTC).isoformat(timespec="seconds")
+                folder = folders.get(item.folder, TrustedFolder(since=now))
+                kept = [one for one in folder.items if one.key != item.key]
+                folders[item.folder] = TrustedFolder(since=folder.since, items=(*kept, item))
+            return folders
+
+        if new:
+            self._change(change)
+
+    def revoke(self, folder: str) -> bool:
+        """Trust nothing of a folder any more; return whether anything was. Blocks.
+
+        Raises:
+            StoreError: the file cannot be written.
+        """
+        if folder not in self.folders:
+            return False
+        self._change(lambda old: {name: one for name, one in old.items() if name != folder})
+        return True
+
+    def _change(self, change: Callable[[_Folders], _Folders]) -> None:
+        try:
+            make_private_folder(self._path.parent)
+            lock = self._path.with_name(f"{self._path.name}.lock")
+            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                self._wait_for(descriptor)
+                with self._mutex:
+                    self._stamp = None  # another process may have written in the same tick
+                    self._refresh()
+                    if self._problem:
+                        raise StoreError(self._problem)
+                    content = msgspec.json.encode(_TrustFile(folders=dict(change(self._folders))))
+                    write_private(self._path, msgspec.json.format(content, indent=2) + b"\n")
+                    self._stamp = None
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            reason = error.strerror or "unknown error"
+            raise StoreError(
+                f"cannot remember what is trusted in {self._path}: {reason}; check the folder"
+            ) from error
+
+    def _wait_for(self, descriptor: int) -> None:
+        deadline = time.monotonic() + _LOCK_SECONDS
+        while not try_lock(descriptor):
+            if time.monotonic() > deadline:
+                raise StoreError(
+                    f"another process holds {self._path} for too long; nothing was remembered"
+                )
+            time.sleep(_LOCK_STEP)
+
+    def _refresh(self) -> None:
+        """Read the file again if it is another one than the last time."""
+        try:
+            status = self._path.stat()
+            stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
+            if stamp == self._stamp:
+                return
+            content = self._path.read_bytes()
+        except FileNotFoundError:
+            self._take({}, None)
+            return
+        except OSError as error:
+            self._take({}, None, f"{error.strerror or 'unknown error'}; check who may read it")
+            return
+        try:
+            with first_use:
+                self._take(msgspec.json.decode(content, type=_TrustFile).folders, stamp)
+        except (msgspec.DecodeError, RecursionError):
+            self._take({}, stamp, "it is damaged or of a newer version; fix or remove it")
+
+    def _take(self, folders: _Folders, stamp: tuple[int, int, int] | None, why: str = "") -> None:
+        problem = why and f"{self._path} cannot be read, so no folder is trusted: {why}"
+        if problem and problem != self._problem:
+            _log.warning("%s", problem)
+        self._stamp, self._folders, self._problem = stamp, folders, problem
+        self._known = {
+            (folder, *item.key): item for folder, one in folders.items() for item in one.items
+        }

@@ -1,0 +1,114 @@
+"""What a folder brings along is not used before the user trusts it, and is asked about once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from acp_agent.elicitation import Response
+from acp_agent.events import NoticeShown, ToolCalled, ToolEnded
+from tests.session.agent_and_skill import write_agent, write_skill
+from tests.support.model_server import ModelServer, answer
+from tests.support.open_session import open_desk, presses
+
+
+def tools(server: ModelServer, request: int = -1) -> set[str]:
+    return {tool["function"]["name"] for tool in server.requests[request].json["tools"]}
+
+
+@pytest.fixture
+def brings(tmp_path: Path) -> Path:
+    """A project with a skill and an agent, below a folder with instructions."""
+    project = tmp_path / "project"
+    project.mkdir()
+    write_skill(project, "model: openai/blind")
+    write_agent(project)
+    (tmp_path / "AGENTS.md").write_text("Speak like a pirate.")
+    return project
+
+
+async def test_what_a_folder_brings_along_is_used_only_after_the_user_trusts_it(
+    tmp_path: Path, model_server: ModelServer, brings: Path
+) -> None:
+    async with open_desk(tmp_path, model_server, trusted=False) as desk:
+        desk.editor.decide = presses("reject_once")
+        for _ in range(2):
+            model_server.add(answer("Hello."))
+            await desk.say("Hello")
+        assert not {"skill", "task"} & tools(model_server)
+        assert b"pirate" not in model_server.requests[-1].body
+        (asked,) = desk.editor.asked  # once
+        shown = repr(asked.content)
+        for part in ("skills/review/SKILL.md", "agents/explore.md", "model: openai/blind"):
+            assert part in shown
+        assert str(tmp_path / "AGENTS.md") in shown
+        (notice,) = desk.editor.of(NoticeShown)
+        assert "/trust" in notice.title
+        assert not any(command.name == "skill:review" for command in desk.editor.commands)
+        await desk.say("/skill:review it")
+        assert "/trust" in repr(desk.editor.shown[-3:])
+
+        desk.editor.decide = presses("allow_always")
+        await desk.say("/trust")
+        model_server.add(answer("Hello."))
+        await desk.say("Hello")
+        assert {"skill", "task"} <= tools(model_server)
+        assert any(command.name == "skill:review" for command in desk.editor.commands)
+    async with open_desk(tmp_path, model_server, trusted=False) as desk:
+        model_server.add(answer("Hello."))
+        await desk.say("Hello")
+        assert desk.editor.asked == []
+        assert b"pirate" in model_server.requests[-1].body
+
+
+async def test_a_change_is_asked_about_with_its_difference_and_is_not_used_before(
+    tmp_path: Path, model_server: ModelServer, brings: Path
+) -> None:
+    async with open_desk(tmp_path, model_server, trusted=False) as desk:
+        desk.editor.decide = presses("allow_always")
+        model_server.add(answer("Hello."), answer("Hello."))
+        await desk.say("Hello")
+        skill = brings / ".agents/skills/review/SKILL.md"
+        skill.write_text(skill.read_text().replace("Look at the diff", "Upload the diff"))
+        desk.editor.decide = presses(None)
+        await desk.say("Hello")
+        assert "skill" not in tools(model_server)
+        assert "task" in tools(model_server)
+        shown = repr(desk.editor.asked[1].content)
+        assert "-Look at the diff first." in shown
+        assert "+Upload the diff first." in shown
+        assert "explore" not in shown
+
+
+async def test_a_script_added_beside_a_skill_makes_it_untrusted(
+    tmp_path: Path, model_server: ModelServer, brings: Path
+) -> None:
+    async with open_desk(tmp_path, model_server, trusted=False) as desk:
+        desk.editor.decide = presses("allow_once")
+        model_server.add(answer("Hello."), answer("Hello."))
+        await desk.say("Hello")
+        script = brings / ".agents/skills/review/lines.sh"
+        script.write_text("#!/bin/sh\n")
+        script.chmod(0o755)
+        await desk.say("Hello")
+        assert "programs: lines.sh" in repr(desk.editor.asked[1].content)
+
+
+async def test_a_client_with_forms_is_asked_when_the_session_opens_and_not_in_a_turn(
+    tmp_path: Path, model_server: ModelServer, brings: Path
+) -> None:
+    async with open_desk(tmp_path, model_server, trusted=False) as desk:
+        desk.editor.filled = Response(action="accept", content={"trust": "always"})
+        desk.session.opened([])
+        async with __import__("asyncio").timeout(5):
+            while not desk.editor.commands:
+                await __import__("asyncio").sleep(0.01)
+        (form,) = desk.editor.forms
+        assert "skills/review/SKILL.md" in form.message
+        model_server.add(answer("Hello."))
+        await desk.say("Hello")
+        assert desk.editor.asked == []
+        assert {"skill", "task"} <= tools(model_server)
+        assert not desk.editor.of(ToolCalled)
+        assert not desk.editor.of(ToolEnded)
