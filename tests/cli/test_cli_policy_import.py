@@ -63,7 +63,8 @@ def test_rules_are_shown_first_and_saved_where_they_belong(tmp_path: Path) -> No
     assert "# kept" in config.read_text()
     rules = user_rules(load_config(config, {}).permissions, config)
     assert [rule.text for rule in rules] == ["Bash(x)", "Bash(make *)"]
-    (rule,) = project_rules(project / ".acp-agent" / "config.toml")
+    (found,) = project_rules(str(project))
+    (rule,) = found.rules
     assert rule.text == "Bash(curl *)"
     again = acp_agent(tmp_path, "policy", "import", "--cwd", "project", "--save")
     assert "There are no new rules" in again.stdout
