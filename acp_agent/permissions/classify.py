@@ -325,6 +325,8 @@ def _applies(rule: Rule, name: str, texts: Sequence[str]) -> bool:
         leading = operands(texts, shell_rules().globals.get(name, ()))
         if tuple(leading[: len(rule.subcommand)]) != rule.subcommand:
             return False
+    if rule.unless and has_option(texts, rule.unless):
+        return False
     if not (rule.options or rule.words or rule.word_prefixes):
         return True
     return (
@@ -360,10 +362,12 @@ def _values(before: str, text: str, own: Sequence[str]) -> list[str]:
     settings = [text] if before in languages.setting_options else []
     settings += [text[2:] for option in languages.setting_options if text.startswith(option)]
     found = [text] if any(option_matches(before, option) for option in commands) else []
-    found += [text[2:] for option in own if text.startswith(option)]
+    found += [text[2:] for option in own if len(option) == 2 and text.startswith(option)]
     for setting in settings:
         key, _, value = setting.partition("=")
         found += [] if any(map(str.isspace, key)) else [value]
     if text.startswith("--") and any(option_matches(text, option) for option in commands):
         found.append(text.partition("=")[2])
-    return found
+    found += [text[len(each) + 1 :] for each in own if text.startswith(f"{each}=")]
+    # tar's are `exec=…`
+    return [*found, *(each.partition("=")[2] for each in found if "=" in each)]

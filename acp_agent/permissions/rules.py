@@ -38,17 +38,22 @@ class Wrapper(Struct, frozen=True, forbid_unknown_fields=True):
     joined: bool = False
     assignments: bool = False
     appends_input: bool = False
+    shells: frozenset[str] = frozenset()
     tier: Tier = "standard"
     why: str = ""
 
 
 class Rule(Struct, frozen=True, forbid_unknown_fields=True):
-    """A use of a program that is destructive: any of the options, or any of the words."""
+    """A use of a program that is destructive: any of the options, or any of the words.
+
+    With one of the options in `unless` it is not.
+    """
 
     programs: frozenset[str]
     why: str
     subcommand: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
     words: frozenset[str] = frozenset()
     word_prefixes: tuple[str, ...] = ()
 

@@ -89,7 +89,8 @@ def _interpreter(command: Command, inline: Sequence[str]) -> list[Inner]:
     words = command.words[1:]
     if not words or all(word.text[:1] == "-" for word in words):
         takes_text = has_option([word.text for word in words], (*inline, "-m"))
-        return _from_input(command) if command.piped and not takes_text else []
+        given = command.piped or any(redirect.operator == "<" for redirect in command.redirects)
+        return _from_input(command) if given and not takes_text else []
     for option, word in pairwise(words):
         if has_option([option.text], inline) and word.text[:1] == UNKNOWN:
             return _script(Word(UNKNOWN))
@@ -103,6 +104,8 @@ def _script(word: Word) -> list[Inner]:
 
 
 def _from_input(command: Command) -> list[Inner]:
+    if any(r.operator == "<" and not r.target.text.strip(UNKNOWN) for r in command.redirects):
+        return _script(Word(UNKNOWN))  # `< <(…)`
     if command.piped:
         why = "runs what another command prints"
         return [Inner(text=command.stdin, tier="destructive", why=why)]
@@ -149,6 +152,8 @@ def _at_starting_points(command: Command, words: list[Word]) -> tuple[Word, ...]
     first = next((at for at, text in enumerate(texts) if text[:1] in {"-", "(", "!"}), len(texts))
     if _NARROWING & set(texts) or not first:
         return tuple(words)
+    if words and words[0].text.rpartition("/")[2] in shell_rules().languages.shells:
+        return tuple(words)  # `sh -c {}` runs the names themselves
     points = command.words[1 : first + 1]
     found = [each for word in words for each in (points if word.text == "{}" else (word,))]
     options = shell_rules().refused.deleters.get(words[0].text if words else "", ("",))
@@ -257,12 +262,17 @@ def wrapped_commands(command: Command, name: str, wrapper: Wrapper) -> list[Inne
             break
     guesses = _guesses(command, values, assignments, wrapper)
     if wrapper.text_only or not words:
-        found = found or ([Inner(tier=wrapper.tier, why=wrapper.why)] if wrapper.why else [])
-        return [*found, *guesses]
+        return [*(found or _alone(command, name, wrapper)), *guesses]
     inner = replace(_remaining(command, words, assignments, wrapper), folders=tuple(folders))
     if table is not None and _covers(table, command.words[1:], passed + len(words)):
         return [*found, replace(inner, transparent=True)]
     return [*found, inner, *guesses]
+
+
+def _alone(command: Command, name: str, wrapper: Wrapper) -> list[Inner]:
+    """What a wrapper runs without a command: a shell, or nothing."""
+    found = [Inner(tier=wrapper.tier, why=wrapper.why)] if wrapper.why else []
+    return found + (_from_input(command) if name in wrapper.shells else [])
 
 
 def _guesses(
@@ -344,7 +354,12 @@ def _remaining(
 ) -> Inner:
     if wrapper.joined:
         end = next((at for at, w in enumerate(words) if w.text in wrapper.ends_at), len(words))
-        return Inner(text=join(words[:end]), tier=wrapper.tier, why=wrapper.why)
+        text, values = join(words[:end]), join(words[end + 1 :])
+        if values.text and "{}" in text.text:
+            text = Word(text.text.replace("{}", values.text), text.static)
+        elif values.text:
+            text = join([text, values])
+        return Inner(text=text, tier=wrapper.tier, why=wrapper.why)
     if wrapper.appends_input and command.stdin is not None:
         words = [*words, *(Word(text, static=False) for text in command.stdin.text.split())]
     elif wrapper.appends_input:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _COMMAND_LIMIT = 2_000  # commands of a line that are looked at
 # Builtins that evaluate subscripts in their words: `unset 'a[$(x)]'`.
 _EVALUATING = frozenset({"let", "test", "[", "unset", "read", "declare", "typeset", "local"})
+_BACKQUOTED = re.compile(r"(?<!\\)`((?:[^`\\]|\\.)*)`", re.DOTALL)
 _TEXTS = frozenset({"word", "regex", "extglob_pattern", "heredoc_content"})
 
 
@@ -161,18 +163,28 @@ class CommandReader(ABC):
         """`[ … ]` as the command that it is."""
         self.nested(node, state)
         words = [Word("[")]
+        redirects: list[Redirect] = []
+        operator = ""
         waiting = list(reversed(node.children[1:-1]))
         while waiting:
             child = waiting.pop()
             if child.type.endswith("_expression") and child.type != "brace_expression":
                 waiting.extend(reversed(child.children))
+            elif child.type in {"<", ">"} and not child.is_named:
+                operator = child.type  # the grammar takes it for a comparison
+            elif operator:
+                redirects += [Redirect(operator, word) for word in self.expander.words(child)]
+                operator = ""
             else:
                 words += self.expander.words(child)
-        self._finish(words, [], Attached(), state)
+        self._finish(words, [], Attached(redirects=tuple(redirects)), state)
 
     def redirect(self, node: Node, state: WalkState) -> Attached:
         """Read a redirection."""
         self.nested(node, state)
+        for body in node.children:
+            if body.type == "heredoc_body" and not body.child_count and not _is_quoted(node):
+                self._hidden(self.expander.source(body), state)  # the grammar sees no backquotes
         attached = read_redirect(node, self.expander)
         if attached.stdin is not None:
             self.plain = False
@@ -213,6 +225,8 @@ class CommandReader(ABC):
             if start >= 0 and (start == 0 or raw[start - 1] != "\\"):
                 self.plain = False
                 self.read(raw[start + len(mark) : max(raw.rfind(end), start)], state)
+                for text in _BACKQUOTED.findall(raw) if mark == "`" else ():
+                    self.read(text, state)
 
     def check_gap(self, node: Node, start: int, end: int) -> None:
         """Between its parts a plain statement has blanks only."""
@@ -255,6 +269,12 @@ class CommandReader(ABC):
             return texts[-1]
         output = known_output(Command(words=tuple(words)))
         return None if output is None else output.rstrip("\n")
+
+
+def _is_quoted(document: Node) -> bool:
+    """Whether a here-document's end is quoted, so that the shell expands nothing in its text."""
+    start = next((child for child in document.children if child.type == "heredoc_start"), None)
+    return start is not None and bool(set(b"'\"\\") & set(start.text or b""))
 
 
 class Attached(Struct, frozen=True, kw_only=True):

@@ -94,6 +94,9 @@ class Expander:
         """`piece` with the name expanded that belongs to a `$` at the end of `before`."""
         if not before.text.endswith("$") or before.kinds[-1] != LITERAL:
             return piece
+        if piece.kinds[:1] == QUOTED:  # `$"…"`, which a translation may replace
+            before.text, before.kinds = before.text[:-1], before.kinds[:-1]
+            return Piece(piece.text, piece.kinds, static=False, quoted=True)
         name = piece.text
         while name and not name.isidentifier():
             name = name[:-1]
