@@ -16,7 +16,7 @@ from acp_agent.permissions.access import CommandAccess, WriteAccess
 from acp_agent.permissions.gate import PolicyGate
 from acp_agent.permissions.grants import GrantStore
 from acp_agent.permissions.policy.loading import Policies, rules_of
-from acp_agent.permissions.policy.rules import Source
+from acp_agent.permissions.policy.rules import PolicyRule, Source
 from benchmarks.table import Row, row
 
 _CORPORA = Path(__file__).parents[1] / "tests" / "permissions"
@@ -61,13 +61,15 @@ def rows() -> list[Row]:
     ]
 
 
-def _rules() -> list[object]:
+def _rules() -> list[PolicyRule]:
     table = {
-        effect: [f"Bash({program} {effect}-{number} *)" for program in _PROGRAMS for number in range(8)]
+        effect: [
+            f"Bash({program} {effect}-{number} *)" for program in _PROGRAMS for number in range(8)
+        ]
         + [f"Edit({effect}/{number}/**)" for number in range(8)]
         for effect in ("allow", "ask", "deny")
     }
-    return list(rules_of(msgspec.convert(table, PermissionsConfig), Source(file="config.toml")))
+    return rules_of(msgspec.convert(table, PermissionsConfig), Source(file="config.toml"))
 
 
 def _best(judge: Callable[[], object]) -> float:

@@ -23,7 +23,7 @@ from acp_agent.permissions.policy.command_patterns import (
     compile_command,
     spellings,
 )
-from acp_agent.permissions.policy.rules import PolicyRule
+from acp_agent.permissions.policy.rules import Effect, PolicyRule
 from acp_agent.permissions.read_only import is_harmless, is_installed
 from acp_agent.permissions.rules import option_matches, read_only_rules, shell_rules
 from acp_agent.permissions.shell.syntax import Command
@@ -109,13 +109,11 @@ class CommandRules:
     """The rules about commands that hold in a mode for an agent."""
 
     def __init__(self, rules: Sequence[CommandRule]) -> None:
-        self._deny = [each for each in rules if each.rule.effect == "deny"]
-        self._ask = [each for each in rules if each.rule.effect == "ask"]
-        self._allow: dict[str, list[CommandRule]] = {}
+        self._rules: dict[Effect, dict[str, list[CommandRule]]] = {}
         for each in rules:
-            if each.rule.effect == "allow":
-                program = each.pattern.program if each.pattern is not None else ""
-                self._allow.setdefault(program, []).append(each)
+            program = each.pattern.program if each.pattern is not None else ""
+            by_program = self._rules.setdefault(each.rule.effect, {})
+            by_program.setdefault(program, []).append(each)
 
     def match(
         self, line: Classified, context: CommandContext, *, may_edit: Callable[[str], bool]
@@ -132,10 +130,9 @@ class CommandRules:
         parts: list[Part] = []
         for finding in line.findings:
             ways = spellings(finding.parsed) if finding.parsed is not None else []
-            refused = next((each.rule for each in self._deny if each.refuses(ways)), None)
-            asked = next((each.rule for each in self._ask if each.refuses(ways)), None)
+            refused, asked = (self._strict(effect, ways) for effect in ("deny", "ask"))
             if asked is None and any(UNKNOWN in word for words in ways for word in words):
-                uncertain = (*self._deny, *self._ask)
+                uncertain = (*self._every("deny"), *self._every("ask"))
                 asked = next((each.rule for each in uncertain if each.may_refuse(ways)), None)
             deny, ask = deny or refused, ask or asked
             if refused or asked:
@@ -145,6 +142,16 @@ class CommandRules:
             elif not finding.within or finding.tier == "destructive":
                 parts.append(self._allowed(finding, line.plain, context, may_edit))
         return LineMatch(parts=tuple(parts), deny=deny, ask=ask)
+
+    def _strict(self, effect: Effect, ways: Sequence[tuple[str, ...]]) -> PolicyRule | None:
+        """Return the first rule with an effect that a command matches."""
+        programs = dict.fromkeys(("", *(words[0] for words in ways)))
+        by_program = self._rules.get(effect, {})
+        candidates = (each for program in programs for each in by_program.get(program, ()))
+        return next((each.rule for each in candidates if each.refuses(ways)), None)
+
+    def _every(self, effect: Effect) -> Iterator[CommandRule]:
+        return (each for rules in self._rules.get(effect, {}).values() for each in rules)
 
     def _allowed(
         self,
@@ -167,7 +174,8 @@ class CommandRules:
         """The rules that allow what the words of a command say."""
         command = finding.parsed
         words = () if command is None else _as_named(command)
-        for each in (*self._allow.get(words[0] if words else "", ()), *self._allow.get("", ())):
+        by_program = self._rules.get("allow", {})
+        for each in (*by_program.get(words[0] if words else "", ()), *by_program.get("", ())):
             if each.pattern is None or (words and each.pattern.matches(words)):
                 yield each
 
