@@ -48,11 +48,15 @@ def test_a_line_that_destroys_stands_only_where_nothing_starts_a_program() -> No
                 assert tier != "blocked", (path, node.lineno, node.value)
 
 
-def test_the_command_lists_are_read_by_one_module_that_starts_no_program() -> None:
-    name = "commands" + ".toml"
-    readers = [path for path in MODULES if name in path.read_text("utf-8")]
-    assert [path.name for path in readers] == ["test_permissions_tiers.py"]
-    assert not STARTS.search(readers[0].read_text("utf-8"))
+def test_the_command_lists_are_read_by_modules_that_start_no_program() -> None:
+    readers = {
+        "commands": ["test_permissions_tiers.py"],
+        "bypasses": ["test_permissions_bypasses.py"],
+    }
+    for name, modules in readers.items():
+        found = [path for path in MODULES if f"{name}.toml" in path.read_text("utf-8")]
+        assert sorted(path.name for path in found) == ["policy.py", *modules]
+        assert not any(STARTS.search(path.read_text("utf-8")) for path in found)
 
 
 def test_no_script_deletes_a_folder_that_a_variable_names() -> None:
