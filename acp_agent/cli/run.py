@@ -303,7 +303,7 @@ def _flags(argv: list[str]) -> Flags | None:
     parser.add_argument("--model", metavar="PROVIDER/NAME", help="the model to use")
     parser.add_argument(
         "--mode",
-        choices=["ask", "accept-edits", "plan", "full"],
+        choices=["ask", "accept-edits", "draft", "plan", "full"],
         help="permission mode to start in",
     )
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""The types of the policy's rules in a configuration file, the user's or a project's."""
+"""The types of what a configuration file says about permissions, the user's or a project's."""
 
 from __future__ import annotations
 
@@ -8,6 +8,18 @@ from msgspec import Meta, Struct, field
 
 PolicyRuleText = Annotated[
     str, Meta(pattern=r"^\s*[A-Za-z*]", examples=["Bash(npm run test:*)", "Edit(src/**)"])
+]
+ModeName = Literal["ask", "accept-edits", "draft", "plan", "full"]
+TrustedFolder = Annotated[str, Meta(pattern=r"^[/~]", examples=["~/work"])]
+# A relative path without parts that lead elsewhere, or nowhere.
+DraftFolder = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=200,
+        pattern=r"^(?![/~])(?!(?:.*/)?\.{0,2}/?(?:/|$))[^\x00\n]+$(?!\n)",
+        examples=["docs/drafts"],
+    ),
 ]
 
 
@@ -31,7 +43,7 @@ class RuleConfig(Table, frozen=True, kw_only=True):
         str, Meta(max_length=500, description="Why; you and the model are told when it refuses.")
     ] = ""
     modes: Annotated[
-        list[Literal["ask", "accept-edits", "plan", "full"]],
+        list[ModeName],
         Meta(description="The modes that it holds in. Empty: all."),
     ] = field(default_factory=list)
     agents: Annotated[

@@ -10,7 +10,14 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, field
 
-from acp_agent.config.policy_types import PermissionsConfig, Table
+from acp_agent.config.checkpoint_types import CheckpointsConfig
+from acp_agent.config.policy_types import (
+    DraftFolder,
+    ModeName,
+    PermissionsConfig,
+    Table,
+    TrustedFolder,
+)
 
 ThoughtLevel = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
 ToolDialect = Literal[
@@ -214,36 +221,6 @@ class ContextConfig(Table, frozen=True, kw_only=True):
     )
 
 
-class CheckpointsConfig(Table, frozen=True, kw_only=True):
-    """The files as they were before a turn changed them."""
-
-    enabled: Annotated[bool, Meta(description="Save files before they are changed.")] = True
-    exclude: Annotated[
-        list[str],
-        Meta(description="Files that are not saved, as patterns of a .gitignore file."),
-    ] = field(default_factory=list)
-    max_file_bytes: Annotated[
-        int, Meta(ge=1_000, le=1_000_000_000, description="The largest file that is saved.")
-    ] = 10_000_000
-    max_files: Annotated[
-        int,
-        Meta(ge=1, le=10_000_000, description="New files up to which a folder is saved at all."),
-    ] = 200_000
-    max_bytes: Annotated[
-        int,
-        Meta(ge=1_000_000, description="What the checkpoints of one folder may take on the disk."),
-    ] = 2_000_000_000
-    timeout: Annotated[
-        Seconds,
-        Meta(
-            description="How long saving the files may take before a turn writes, and at its end."
-        ),
-    ] = 10.0
-    rewind_tool: Annotated[
-        bool, Meta(description="Give the model a tool to go back to an earlier point by itself.")
-    ] = False
-
-
 class EditorConfig(Table, frozen=True, kw_only=True):
     """How the agent uses what the editor offers."""
 
@@ -349,9 +326,11 @@ class Config(Table, frozen=True, kw_only=True):
         Meta(description="Who makes titles: the small model, or the first words of the user."),
     ] = "model"
     mode: Annotated[
-        Literal["ask", "accept-edits", "plan", "full"],
-        Meta(description="The permission mode that new sessions start in."),
+        ModeName, Meta(description="The permission mode that new sessions start in.")
     ] = "ask"
+    draft_folder: Annotated[
+        DraftFolder, Meta(description="Where the mode draft writes new files.")
+    ] = "drafts"
     thought_level: Annotated[
         ThoughtLevel | None,
         Meta(description="How much the model reasons, where it lets you choose."),
@@ -378,7 +357,7 @@ class Config(Table, frozen=True, kw_only=True):
     )
     permissions: PermissionsConfig = PermissionsConfig()
     trusted_folders: Annotated[
-        list[Annotated[str, Meta(pattern=r"^[/~]", examples=["~/work"])]],
+        list[TrustedFolder],
         Meta(description="What is in these folders is trusted without a question."),
     ] = field(default_factory=list)
     limits: LimitsConfig = LimitsConfig()

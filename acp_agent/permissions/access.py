@@ -70,7 +70,7 @@ class NoAccess(Struct, frozen=True):
 
 Access = ReadAccess | WriteAccess | CommandAccess | FetchAccess | McpAccess | NoAccess
 
-Mode = Literal["ask", "accept-edits", "plan", "full"]
+Mode = Literal["ask", "accept-edits", "draft", "plan", "full"]
 
 
 Tier = Literal["read_only", "standard", "destructive", "blocked"]

@@ -49,6 +49,7 @@ from acp_agent.permissions.command_scope import Scope
 from acp_agent.permissions.grants import GrantStore
 from acp_agent.permissions.guarded_files import auto_run_reason, is_own_file, own_paths
 from acp_agent.permissions.hosts import host_of
+from acp_agent.permissions.mode_refusals import READ_ONLY, edit_refusal
 from acp_agent.permissions.paths import CommandContext, is_below
 from acp_agent.permissions.policy.commands import LineMatch
 from acp_agent.permissions.policy.loading import Policies
@@ -61,11 +62,6 @@ _OWN = Refuse(
     by="rule",
     why="this is acp-agent's own configuration or data, which no tool changes in any mode",
     advice="tell the user what to change",
-)
-_PLAN = Refuse(
-    by="mode",
-    why="the session is in plan mode, in which nothing is changed",
-    advice="use tools that only read, finish your plan, and let the user choose another mode",
 )
 
 
@@ -80,6 +76,7 @@ class PolicyGate(Gate):
         home: str | None = None,
         own: Sequence[Path] = (),
         policies: Policies | None = None,
+        draft_folder: str = "drafts",
     ) -> None:
         """Make a gate.
 
@@ -89,8 +86,10 @@ class PolicyGate(Gate):
             home: the user's home folder; None takes the process's.
             own: our own files and folders, which no call may change in any mode.
             policies: the rules of the user and of projects; None: there are none of the user's.
+            draft_folder: where the mode draft writes, relative to the session's folder.
         """
         self._policies = policies or Policies()
+        self._draft_folder = draft_folder
         self._own = own_paths(own)
         self._grants = grants
         self._language: Language = language
@@ -152,8 +151,11 @@ class PolicyGate(Gate):
             return _OWN
         rule = rules.files("edit", access.paths, access.asked, project)
         strict = rules.strict(rule)
-        if isinstance(strict, Refuse) or mode == "plan":
-            return strict if isinstance(strict, Refuse) else _PLAN
+        refused = edit_refusal(access, mode, project, self._draft_folder)
+        if isinstance(strict, Refuse):
+            refused = strict
+        if refused is not None:
+            return refused
         grants = [grant for grant in self._grants.of(project) if grant.kind == "edit"]
         for grant in grants:
             if not grant.allow and any(is_below(p, [grant.pattern]) for p in access.paths):
@@ -168,7 +170,7 @@ class PolicyGate(Gate):
             return Ask(choices=once_choices(self._texts), warning=warning)
         if rule is not None:
             return rules.allow(rule)
-        if mode == "accept-edits":
+        if mode in {"accept-edits", "draft"}:
             return Allow(by="mode", why="edits are accepted")
         allowed = [grant for grant in grants if grant.allow]
         if access.paths and all(
@@ -224,8 +226,8 @@ class PolicyGate(Gate):
             return strict
         if classified.tier == "read_only" and strict is None:
             return Allow(by="rule", why="the command only reads", only_reads=True)
-        if mode == "plan" and classified.tier != "read_only":
-            return _PLAN
+        if mode in READ_ONLY and classified.tier != "read_only":
+            return READ_ONLY[mode]
         grants = [g for g in self._grants.of(project) if g.kind in {"command", "exact_command"}]
         never = refusing(classified, [grant for grant in grants if not grant.allow])
         if never is not None:
@@ -358,8 +360,8 @@ class PolicyGate(Gate):
         granted = matching[0] if matching else None
         allowed = by_rule or granted is not None
         # The server's own `read_only` counts only for a tool that the user allows.
-        if mode == "plan" and not (allowed and access.read_only):
-            return _PLAN
+        if mode in READ_ONLY and not (allowed and access.read_only):
+            return READ_ONLY[mode]
         if strict is not None:
             return strict
         if mode == "full":

@@ -52,5 +52,6 @@ def open_permissions(
         home=home,
         own=paths.own,
         policies=policies,
+        draft_folder=config.draft_folder,
     )
     return UserPermissions(gate, policies, grants)

@@ -105,7 +105,7 @@ class PromptHandler:
             extensions=extensions,
             waiting=lambda: self.queue.waiting,
         )
-        self._notes = Notes()
+        self._notes = Notes(core.services.config.draft_folder)
         self._rewinds = 0
 
     async def submit(
@@ -230,7 +230,8 @@ class PromptHandler:
         core = self._core
         texts = [] if ask is None else [core.clean(ask)]
         if core.state.rewinds != self._rewinds:  # the model may have lost the notes
-            self._notes, self._rewinds = Notes(), core.state.rewinds
+            self._notes = Notes(core.services.config.draft_folder)
+            self._rewinds = core.state.rewinds
         # Where the folders may be others than those in the system prompt.
         moved = core.state.moved and core.context.system_prompt is not None
         texts += self._notes.due(

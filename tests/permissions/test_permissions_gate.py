@@ -68,6 +68,26 @@ def test_accept_edits_mode_asks_for_all_but_edits(room: Room) -> None:
     assert kinds(room.fetch("https://example.com", "accept-edits")) == ALL_FOUR
 
 
+def test_draft_mode_writes_new_files_in_one_folder_and_nothing_else(room: Room) -> None:
+    drafts = room.project / "drafts"
+    drafts.mkdir()
+    (drafts / "old.md").touch()
+    (drafts / "link.md").symlink_to("nowhere")
+    assert isinstance(room.write("drafts/new.md", "drafts/a/b.md", mode="draft"), Allow)
+    for path in ("src/x.py", "drafts", "drafts/old.md", "drafts/link.md", "drafts2/x", "x.md"):
+        assert isinstance(room.write(path, mode="draft"), Refuse), path
+    assert isinstance(room.write("drafts/new.md", "src/x.py", mode="draft"), Refuse)
+    assert kinds(room.write("drafts/.git/hooks/pre-commit", mode="draft")) == ONCE
+    dotted = WriteAccess((str(drafts / "new.md"),), asked=("drafts/../drafts/new.md",))
+    assert isinstance(room.gate.judge(dotted, mode="draft", project=str(room.project)), Refuse)
+    for line in ("touch drafts/new.md", "cp src/x.py drafts/", "npm test"):
+        assert isinstance(room.command(line, "draft"), Refuse), line
+    assert isinstance(room.command("ls src", "draft"), Allow)
+    room.gate = PolicyGate(room.store, home=str(room.home), draft_folder="linked")
+    (room.project / "linked").symlink_to("src")
+    assert isinstance(room.write("src/new.md", mode="draft"), Refuse)
+
+
 def test_accept_edits_mode_asks_for_files_that_run_by_themselves(room: Room) -> None:
     for path in (".git/hooks/pre-commit", ".Git/config", ".vscode/tasks.json", "sub/.git/config"):
         assert kinds(room.write(path, mode="accept-edits")) == ONCE

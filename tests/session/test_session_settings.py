@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from acp_agent.errors import InvalidInputError, StoreError
-from acp_agent.events import ConfigChanged
+from acp_agent.events import ConfigChanged, ToolEnded
 from acp_agent.models.base import ModelInfo
 from acp_agent.session.settings import mode_option, model_option, thought_option
-from tests.support.model_server import ModelServer, answer
+from tests.support.model_server import Call, ModelServer, answer
 from tests.support.open_session import Desk, open_desk
 
 
@@ -139,5 +139,35 @@ def test_a_level_that_the_model_does_not_have_falls_back_to_its_own() -> None:
 
 def test_every_mode_says_what_it_does() -> None:
     option = mode_option("ask")
-    assert [value.id for value in option.values] == ["ask", "accept-edits", "plan", "full"]
+    assert [value.id for value in option.values] == [
+        "ask",
+        "accept-edits",
+        "draft",
+        "plan",
+        "full",
+    ]
     assert all(value.description for value in option.values)
+
+
+async def test_draft_mode_adds_files_without_a_question_and_leaves_the_others_as_they_are(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    config = 'mode = "draft"\ndraft_folder = "notes/drafts"\n'
+    async with open_desk(tmp_path, model_server, config=config) as desk:
+        (desk.folder / "a.py").write_text("x = 1\n")
+        new = "notes/drafts/plan.md"
+        model_server.add(
+            answer(
+                Call("write", {"path": new, "content": "One."}),
+                Call("edit", {"path": "a.py", "edits": [{"old_text": "1", "new_text": "2"}]}),
+                Call("shell", {"command": "rm a.py"}),
+            ),
+            answer(Call("write", {"path": new, "content": "Two."})),
+            answer("Done."),
+        )
+        await desk.say("Write a plan")
+        assert desk.editor.asked == []
+        assert sorted(event.failed for event in desk.editor.of(ToolEnded)) == [False, *[True] * 3]
+        assert (desk.folder / new).read_text() == "One."
+        assert (desk.folder / "a.py").read_text() == "x = 1\n"
+        assert "below notes/drafts and nowhere else" in desk.words(0)[0]

@@ -210,7 +210,9 @@ class _Run:
         """Record that it begins, and with what."""
         words = (TextBlock(text=task),)
         today = datetime.now().astimezone().date()
-        notes = Notes().due(today=today, mode=child.resources.user.mode, moved_to=None)
+        notes = Notes(self._core.services.config.draft_folder).due(
+            today=today, mode=child.resources.user.mode, moved_to=None
+        )
         prompt = UserMessage(message=new_message_id(), content=words, attached="\n\n".join(notes))
         await self._core.emit(  # all or nothing, wherever it is stopped
             SubagentChanged(

@@ -10,6 +10,10 @@ from acp_agent.permissions.access import Mode
 _MODE_NOTES: dict[Mode, str] = {
     "ask": "[Mode: ask. The user is asked before files change or commands run.]",
     "accept-edits": "[Mode: accept-edits. Edits below the project need no question.]",
+    "draft": (
+        "[Mode: draft. Write new files below {folder} and nowhere else; overwrite nothing, and run "
+        "only commands that read.]"
+    ),
     "plan": (
         "[Mode: plan. Change nothing: look around with the reading tools, then answer with a plan "
         "and stop.]"
@@ -19,13 +23,22 @@ _MODE_NOTES: dict[Mode, str] = {
 
 
 class Notes:
-    """The notes that the model was sent. After a restart all of them are due again."""
+    """The notes that the model was sent. After a restart all of them are due again.
 
-    def __init__(self) -> None:
+    Args:
+        draft_folder: where the mode draft writes.
+    """
+
+    def __init__(self, draft_folder: str = "drafts") -> None:
+        self._draft_folder = draft_folder
         self._sent: dict[str, str] = {}
 
     def due(
-        self, *, today: date, mode: Mode, moved_to: tuple[Path, tuple[Path, ...]] | None
+        self,
+        *,
+        today: date,
+        mode: Mode,
+        moved_to: tuple[Path, tuple[Path, ...]] | None,
     ) -> list[str]:
         """Return the notes that the model was not sent yet; they count as sent from here on.
 
@@ -34,7 +47,10 @@ class Notes:
             mode: the permission mode.
             moved_to: the folders, where they are others than those in the system prompt.
         """
-        notes = {"day": f"[Today is {today:%A, %Y-%m-%d}.]", "mode": _MODE_NOTES[mode]}
+        notes = {
+            "day": f"[Today is {today:%A, %Y-%m-%d}.]",
+            "mode": _MODE_NOTES[mode].format(folder=self._draft_folder),
+        }
         if moved_to is not None:
             cwd, further = moved_to
             beside = f" Further folders: {', '.join(map(str, further))}." if further else ""

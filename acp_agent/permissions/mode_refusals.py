@@ -1,0 +1,62 @@
+"""What the modes refuse that change little or nothing: plan, and draft, which adds new files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from acp_agent.permissions.access import Mode, Refuse, WriteAccess
+from acp_agent.permissions.paths import is_below
+
+_PLAN = Refuse(
+    by="mode",
+    why="the session is in plan mode, in which nothing is changed",
+    advice="use tools that only read, finish your plan, and let the user choose another mode",
+)
+_DRAFT = Refuse(
+    by="mode",
+    why="the session is in draft mode, in which commands and tools of servers only read",
+    advice="use tools that only read, and write your results as new files",
+)
+
+READ_ONLY: dict[Mode, Refuse] = {"plan": _PLAN, "draft": _DRAFT}  # for commands and MCP servers
+
+
+def edit_refusal(access: WriteAccess, mode: Mode, project: str, draft_folder: str) -> Refuse | None:
+    """Return why the mode refuses an edit; None: it does not. Looks at the disk in draft mode.
+
+    Args:
+        access: what would be written.
+        mode: the mode.
+        project: the session's folder, resolved.
+        draft_folder: the folder for new files, relative to it.
+    """
+    match mode:
+        case "plan":
+            return _PLAN
+        case "draft":
+            return _draft_refusal(access.paths, access.asked, project, draft_folder)
+        case _:
+            return None
+
+
+def _draft_refusal(
+    paths: Sequence[str], asked: Sequence[str], project: str, folder: str
+) -> Refuse | None:
+    place = os.path.normpath(os.path.join(project, folder))  # noqa: PTH118 - is a text
+    # A repository may have put a link there.
+    if os.path.realpath(place) != place or not is_below(place, [project]):
+        return _refuse(f"the session is in draft mode, and {folder} is a link", folder)
+    if any(".." in PurePath(name).parts for name in asked):
+        return _refuse("the session is in draft mode, which takes no paths with `..`", folder)
+    if place in paths or not all(is_below(path, [place]) for path in paths):
+        return _refuse(f"the session is in draft mode, which writes only below {folder}", folder)
+    if any(os.path.lexists(path) for path in paths):
+        return _refuse("the session is in draft mode, which overwrites no files", folder)
+    return None
+
+
+def _refuse(why: str, folder: str) -> Refuse:
+    advice = f"write a new file below {folder}, under a name that is not taken"
+    return Refuse(by="mode", why=why, advice=advice)
