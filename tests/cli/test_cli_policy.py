@@ -165,3 +165,28 @@ async def test_every_decision_of_a_session_is_shown_with_its_rule(home: Path) ->
     ran = await asyncio.to_thread(acp_agent, home, "audit", "latest", "--refused", "--json")
     (found,) = json.loads(ran.stdout)["decisions"]
     assert (found["by"], found["asked"], found["rule"]) == ("rule", False, "deny Bash(x)")
+
+
+def answered(command: str, *, allowed: bool = True) -> list[AnyEvent]:
+    decided = PermissionDecided(call=new_call_id(), allowed=allowed, by="user", known=True)
+    return shell_call(command, decided, asked=True)
+
+
+async def test_rules_are_suggested_that_would_have_avoided_questions(home: Path) -> None:
+    lines = [
+        *(f"cargo test --package p{number}" for number in range(4)),
+        "ls && cargo test --release",
+        "npm run build", "npm run build && cargo test", "make x", "rm x", "rm y",
+        *("npm run test a", "npm run test b"),  # a rule allows them
+        *("docker ps a", "docker ps b"),
+    ]  # fmt: skip
+    refused = answered("docker ps c", allowed=False)
+    await fill(home, [*(event for line in lines for event in answered(line)), *refused])
+    found = await asyncio.to_thread(policy, home, "suggest")
+    assert found["questions"] == len(lines) + 1
+    assert found["suggestions"] == [
+        {"rule": "Bash(cargo test *)", "avoided": 5},
+        {"rule": "Bash(npm run build *)", "avoided": 2},
+    ]
+    shown = (await asyncio.to_thread(acp_agent, home, "policy", "suggest")).stdout.splitlines()
+    assert shown[1].split() == ["Bash(cargo", "test", "*)", "5", "/", "15"]

@@ -9,10 +9,12 @@ from pathlib import Path
 
 from acp_agent.cli.localization import translate
 from acp_agent.cli.output import USAGE, complain, guarded
-from acp_agent.cli.parser import Parser
+from acp_agent.cli.parser import Parser, number
 from acp_agent.cli.user_config import load_user_config
 from acp_agent.permissions.opening import open_permissions
 from acp_agent.permissions.policy.rules import MODES
+
+MOST_DAYS = 3_660
 
 
 def run(argv: list[str]) -> int:
@@ -40,6 +42,10 @@ def _run(options: argparse.Namespace) -> int:
         from acp_agent.cli.policy.explain import test_call  # noqa: PLC0415 - only for this action
 
         return test_call(options, permissions, folder)
+    if options.action == "suggest":
+        from acp_agent.cli.policy.suggestion import suggest  # noqa: PLC0415 - only for this action
+
+        return suggest(options, permissions, folder)
     from acp_agent.cli.policy import listing  # noqa: PLC0415 - only for these actions
 
     if options.action == "list":
@@ -84,9 +90,20 @@ def _parser() -> Parser:
         help="a settings file or a project's folder (default: yours and this folder's)",
     )
     importing.add_argument("--save", action="store_true", help="save the rules without asking")
-    for action in (test, listing, importing):
+    suggest = actions.add_parser(
+        "suggest", help="suggest rules that would have made questions needless"
+    )
+    suggest.add_argument(
+        "--days",
+        type=number(1, MOST_DAYS),
+        default=30,
+        metavar="N",
+        help="look at the last N days (default: 30)",
+    )
+    suggest.add_argument("--all", action="store_true", help="look at the sessions of all folders")
+    for action in (test, listing, importing, suggest):
         action.add_argument("--json", action="store_true", help="print JSON")
-    for action in (test, listing, revoke, importing):
+    for action in (test, listing, revoke, importing, suggest):
         action.add_argument(
             "--cwd",
             type=Path,

@@ -1,0 +1,193 @@
+"""`acp-agent policy suggest`: rules that would have made questions needless."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+from msgspec import Struct
+
+from acp_agent.cli.localization import translate
+from acp_agent.cli.output import say, say_json, say_table
+from acp_agent.cli.policy.questions import Question, read_questions
+from acp_agent.cli.session_lookup import open_store
+from acp_agent.config.policy_types import RuleConfig
+from acp_agent.permissions.access import (
+    Access,
+    Allow,
+    Ask,
+    CommandAccess,
+    FetchAccess,
+    McpAccess,
+    Mode,
+    WriteAccess,
+)
+from acp_agent.permissions.classify import classify
+from acp_agent.permissions.command_grants import offer_for_line
+from acp_agent.permissions.gate import PolicyGate
+from acp_agent.permissions.grants import GrantStore
+from acp_agent.permissions.hosts import host_of
+from acp_agent.permissions.opening import UserPermissions
+from acp_agent.permissions.paths import CommandContext
+from acp_agent.permissions.policy.loading import Policies, make_rule
+from acp_agent.permissions.policy.rules import PolicyRule, RuleError, Source, tool_name
+
+_LEAST = 2  # questions that a rule must have made needless
+_MOST = 10  # rules
+_NO_GRANTS = Path("/nonexistent/grants.json")
+
+
+class Suggestion(Struct, frozen=True):
+    """A rule, and how many questions it would have made needless, with those before it."""
+
+    rule: str
+    avoided: int
+
+
+def suggest(options: argparse.Namespace, permissions: UserPermissions, folder: Path) -> int:
+    """Print the rules that would have made the most questions needless."""
+    asked = asyncio.run(_questions(None if options.all else str(folder), options.days))
+    found = find_suggestions(asked, permissions)
+    if options.json:
+        rules = [{"rule": each.rule, "avoided": each.avoided} for each in found]
+        say_json({"questions": len(asked), "suggestions": rules})
+    elif not asked:
+        say(translate("No question was answered in the last {days} days.", days=options.days))
+    elif not found:
+        say(
+            translate(
+                "No rule would have made several of the {count} questions needless.",
+                count=len(asked),
+            )
+        )
+    else:
+        say_table(
+            [translate("RULE"), translate("QUESTIONS AVOIDED")],
+            [[each.rule, f"{each.avoided} / {len(asked)}"] for each in found],
+            numbers=1,
+        )
+        say()
+        say(translate("Add those you want to `allow` in [permissions] of your configuration."))
+    return 0
+
+
+async def _questions(cwd: str | None, days: int) -> list[Question]:
+    async with open_store() as store:
+        if store is None:
+            return []
+        return [question async for question in read_questions(store, cwd=cwd, days=days)]
+
+
+def find_suggestions(
+    asked: Sequence[Question], permissions: UserPermissions, *, mode: Mode = "ask"
+) -> list[Suggestion]:
+    """Return rules, each with the questions that it makes needless beside those before it.
+
+    No rule is about what destroys something, about anything that the user refused, or about what is
+    not asked about any more.
+    """
+    asks = _still_asked(permissions.gate, mode)
+    unanswered = [each for each in asked if each.allowed and asks(each)]
+    needs = [[set(texts) for texts in _candidates(question)] for question in unanswered]
+    rules = {text: rule for text in _texts(needs) if (rule := _rule(text)) is not None}
+    refused = {(each.access, each.cwd) for each in asked if not each.allowed}
+    usable = {
+        text
+        for text, rule in rules.items()
+        if not any(_allows([rule], access, cwd, mode) for access, cwd in refused)
+    }
+    found: list[Suggestion] = []
+    for text in _greedy([sets for sets in needs if sets], usable):
+        chosen = [rules[each.rule] for each in found] + [rules[text]]
+        left = [each for each in unanswered if not _allows(chosen, each.access, each.cwd, mode)]
+        if len(unanswered) - len(left) >= _LEAST:
+            found.append(Suggestion(text, len(unanswered) - len(left)))
+        unanswered = left
+    return found
+
+
+def _texts(needs: Sequence[Sequence[set[str]]]) -> set[str]:
+    return {text for sets in needs for texts in sets for text in texts}
+
+
+def _allows(rules: Sequence[PolicyRule], access: Access, cwd: str, mode: Mode) -> bool:
+    """Whether rules alone would let a call run."""
+    gate = PolicyGate(GrantStore(_NO_GRANTS), policies=Policies(rules))
+    verdict = gate.judge(access, mode=mode, project=cwd)
+    return isinstance(verdict, Allow) and bool(verdict.rule)
+
+
+def _greedy(needs: Sequence[Sequence[set[str]]], usable: set[str]) -> Iterator[str]:
+    """Yield the rule that avoids the most questions, then the next; the narrower where equal."""
+    chosen: set[str] = set()
+    left = list(needs)
+    for _ in range(_MOST):
+        counts: Counter[str] = Counter()
+        for sets in left:
+            missing = [each & usable for each in sets if not each & chosen]
+            if missing:
+                counts.update(set.intersection(*missing))
+        best = max(counts, key=lambda text: (counts[text], len(text)), default="")
+        if not best or counts[best] < _LEAST:
+            return
+        chosen.add(best)
+        yield best
+        left = [sets for sets in left if not all(each & chosen for each in sets)]
+
+
+def _still_asked(gate: PolicyGate, mode: Mode) -> Callable[[Question], bool]:
+    """Return what says whether a question would be asked today, and not for a warning."""
+
+    @cache
+    def judge(access: Access, cwd: str) -> bool:
+        verdict = gate.judge(access, mode=mode, project=cwd)
+        return isinstance(verdict, Ask) and not verdict.warning and not verdict.rule
+
+    return lambda question: judge(question.access, question.cwd)
+
+
+def _rule(text: str) -> PolicyRule | None:
+    try:
+        return make_rule("allow", RuleConfig(rule=text), Source(file=""))
+    except RuleError:
+        return None
+
+
+def _candidates(question: Question) -> Iterator[list[str]]:
+    """Yield, for each part of a question, the rules that would allow it."""
+    match question.access:
+        case CommandAccess(command=command):
+            folder, home = os.path.realpath(question.cwd), os.path.realpath(Path.home())
+            context = CommandContext(cwd=folder, roots=(folder,), home=home)
+            offer = offer_for_line(classify(command, context), context)
+            if len(offer.refuse) != len(offer.allow):
+                return
+            for scope, named in zip(offer.allow, offer.refuse, strict=True):
+                exact = " ".join(_quoted(word) for word in scope.words)
+                broad = " ".join(_quoted(word) for word in shlex.split(named))
+                yield (
+                    [f"Bash({exact})"] if scope.exact else [f"Bash({exact} *)", f"Bash({broad} *)"]
+                )
+        case WriteAccess(paths=paths):
+            for path in paths:
+                inside = os.path.relpath(path, question.cwd)
+                folders = Path(inside).parts[:-1]
+                if inside.startswith("..") or not folders:
+                    return
+                yield [
+                    f"Edit(/{'/'.join(folders[:count])}/**)" for count in range(1, len(folders) + 1)
+                ]
+        case FetchAccess(url=url):
+            yield [f"WebFetch(domain:{host_of(url)})"]
+        case McpAccess(server=server, tool=tool):
+            yield [f"mcp__{tool_name(server, tool)}"]
+
+
+def _quoted(word: str) -> str:
+    return shlex.quote(word).replace("*", "\\*")
