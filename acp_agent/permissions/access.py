@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol
 from zlib import crc32
 
@@ -204,6 +204,16 @@ class Gate(Protocol):
 
         Git is asked about the repositories of a command: judge commands in a thread. It is ended
         once `stopped` says that nobody waits for the verdict any more.
+        """
+        ...
+
+    def refused_reads(self, paths: Sequence[str], *, mode: Mode, project: str) -> Mapping[str, str]:
+        """Return which files a search must not show, by rules, with the reasons.
+
+        Args:
+            paths: the files, absolute and resolved.
+            mode: the session's mode.
+            project: its working folder.
         """
         ...
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import assert_never
 
@@ -130,6 +130,10 @@ class PolicyGate(Gate):
     def _rules(self, folder: str, mode: Mode, agent: str) -> RulesHere:
         situation = Situation(mode=mode, agent=agent, folders=Folders(folder, self._home))
         return RulesHere(self._policies.of(folder), situation, self._texts)
+
+    def refused_reads(self, paths: Sequence[str], *, mode: Mode, project: str) -> Mapping[str, str]:
+        """Return the files that rules refuse or ask about, as nobody is asked about each."""
+        return self._rules(os.path.realpath(project), mode, "").refused_reads(paths)
 
     def remember(self, choice: Choice) -> None:
         """Keep the grants of the button that the user pressed. Blocks while it writes.

@@ -6,7 +6,7 @@ import asyncio
 import copy
 import difflib
 import os
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -45,6 +45,7 @@ class WorkspaceFiles:
         directories: the additional folders, absolute.
         buffers: the editor's view, None where the editor offers none.
         readable: further folders from which files may be read, such as that of long outputs.
+        refused: returns the files that no search may show, with the reasons.
     """
 
     def __init__(
@@ -54,7 +55,9 @@ class WorkspaceFiles:
         buffers: EditorBuffers | None = None,
         *,
         readable: Sequence[Path] = (),
+        refused: Callable[[Sequence[str]], Mapping[str, str]] = lambda _: {},
     ) -> None:
+        self._refused = refused
         # Resolved without asking whether they exist: a missing folder is reported when it is used.
         self._given = (cwd, *directories)
         self._roots = tuple(_real(str(folder)) for folder in self._given)
@@ -140,11 +143,16 @@ class WorkspaceFiles:
         return file
 
     async def refused_reads(self, paths: Sequence[Path]) -> dict[Path, str]:
-        """Return which of these files the editor does not let the agent read, with the reasons."""
+        """Return which of these files no search may show, with the reasons.
+
+        They are those that rules refuse, and that the editor does not let the agent read.
+        """
+        by_rules = self._refused([str(path) for path in paths])
+        refused = {path: by_rules[str(path)] for path in paths if str(path) in by_rules}
         ours = [path for path in paths if self._is_ours(path) and is_utf8(str(path))]
         if self._editor is None or not self._editor.can_read or not ours:
-            return {}
-        return await self._editor.refused(ours)
+            return refused
+        return {**await self._editor.refused(ours), **refused}
 
     async def read_bytes(self, path: Path, *, limit: int) -> bytes:
         """A file's bytes from disk.

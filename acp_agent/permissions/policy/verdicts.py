@@ -35,6 +35,17 @@ class RulesHere(Struct, frozen=True):
         files = [(path,) for path in (*paths, *called)]
         return self.policy.files(subject, files, self.situation)
 
+    def refused_reads(self, paths: Sequence[str]) -> dict[str, str]:
+        """Return the files that rules refuse or ask about reading, with the reasons."""
+        if not self.policy:
+            return {}
+        found = ((path, self.policy.files("read", [[path]], self.situation)) for path in paths)
+        return {
+            path: f"the rule `{rule.text}` in {rule.source} is about it"
+            for path, rule in found
+            if rule is not None and rule.effect != "allow"
+        }
+
     def line(
         self, line: Classified, context: CommandContext, *, may_edit: Callable[[str], bool]
     ) -> LineMatch:

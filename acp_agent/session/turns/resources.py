@@ -110,7 +110,7 @@ class LazyTools:
         cwd, directories = core.cwd, core.directories
         if self.background is None:
             self.background = BackgroundCommands(services.config.limits.max_background_commands)
-        services.gate()  # made here, so that what it imports does not hold up the event loop
+        gate = services.gate()  # made here, so that what it imports does not hold up the event loop
         return build_tools(
             cwd=cwd,
             directories=directories,
@@ -126,6 +126,9 @@ class LazyTools:
             secrets=services.secrets.values,
             background=self.background,
             edit_checks=lambda files: SessionEditChecks(core, files),
+            refused_reads=lambda paths: gate.refused_reads(
+                paths, mode=core.settings.mode, project=str(cwd)
+            ),
         )
 
     def finish_loop(self) -> bool:

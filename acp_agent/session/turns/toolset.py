@@ -42,6 +42,7 @@ def build_tools(
     secrets: Callable[[], Sequence[str]],
     background: BackgroundCommands,
     edit_checks: Callable[[WorkspaceFiles], SessionEditChecks],
+    refused_reads: Callable[[Sequence[str]], Mapping[str, str]],
 ) -> WorkspaceTools:
     """Build a session's workspace and the tools over it.
 
@@ -57,11 +58,14 @@ def build_tools(
         secrets: returns the values that must not be stored.
         background: the commands that run in the background.
         edit_checks: makes what checks the edits of files.
+        refused_reads: returns the files that no search may show, with the reasons.
     """
     key_variables = [one.api_key_env for one in config.providers.values() if one.api_key_env]
     workspace = Workspace(
         cwd=cwd,
-        files=WorkspaceFiles(cwd, directories, buffers, readable=[outputs, *readable]),
+        files=WorkspaceFiles(
+            cwd, directories, buffers, readable=[outputs, *readable], refused=refused_reads
+        ),
         processes=LocalProcesses(
             outputs,
             environ=environ,
