@@ -129,7 +129,9 @@ class _AnswerEvents:
                     events.extend(self._complete(item))
                 case Failed():
                     self.failed = item
-                    events.extend(self.cut_off())
+                    events.extend(
+                        self.cut_off(failed="unreachable" if item.unreachable else item.kind)
+                    )
                 case Usage():
                     self._usage = item
                 case _:
@@ -143,8 +145,8 @@ class _AnswerEvents:
             self._searches = AnswerSearches(self._turn.journal.secrets)
         return self._searches.show(item, self.message, self.model.provider)
 
-    def cut_off(self, *, discarded: bool = False) -> list[AnyEvent]:
-        """Return the end of an answer that was cut off, with its usage."""
+    def cut_off(self, *, discarded: bool = False, failed: str = "") -> list[AnyEvent]:
+        """Return the end of an answer that was cut off, with its usage; `failed` says by what."""
         usage, self._usage = self._usage, Usage()
         cut = ModelAnswered(
             message=self.message,
@@ -153,6 +155,7 @@ class _AnswerEvents:
             cost=self.model.cost(usage) if usage else None,
             complete=False,
             discarded=discarded,
+            stop=failed,
         )
         ends: list[AnyEvent] = [cut]
         if self._searches is not None:
@@ -224,7 +227,14 @@ class _AnswerEvents:
         usage = finished.usage
         price = self.model.cost(usage) if usage else None
         events.append(
-            ModelAnswered(message=self.message, model=self.model.ref, usage=usage, cost=price)
+            ModelAnswered(
+                message=self.message,
+                model=self.model.ref,
+                usage=usage,
+                cost=price,
+                stop="" if finished.stop in {"end_turn", "tool_calls"} else finished.stop,
+                cut=None if self.cut is None else (self.cut.name, self.cut.size),
+            )
         )
         if usage:
             events.append(

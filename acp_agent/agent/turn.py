@@ -17,6 +17,7 @@ from acp_agent.agent.resources import TurnResources
 from acp_agent.agent.tool_calls import ProposedCall, cancelled_ends
 from acp_agent.errors import BudgetSpentError
 from acp_agent.events import (
+    USER_CALL,
     ModelAnswered,
     ModelAsked,
     StopReason,
@@ -45,7 +46,7 @@ async def run_user_call(turn: TurnResources, name: str, arguments: str) -> None:
             ToolCalled(
                 call=call, message=message, name=name, arguments=arguments, title=title, kind=kind
             ),
-            ModelAnswered(message=message, model=turn.models.current.ref),
+            ModelAnswered(message=message, model=turn.models.current.ref, stop=USER_CALL),
         )
     except asyncio.CancelledError:
         await turn.journal.emit(*cancelled_ends([call]))  # it is shown but will not run

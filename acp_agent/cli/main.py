@@ -23,7 +23,8 @@ COMMANDS = {
     "policy": 'Show, test and import the rules about what may run: acp-agent policy test "make"',
     "audit": "Show what was allowed and refused in a session, by whom and why",
     "trust": "Trust what a folder brings along, such as skills and git hooks",
-    "sessions": "List, show, export, repair and delete sessions",
+    "sessions": "List, show, export, record, repair and delete sessions",
+    "replay": "Run a recorded session as a test: acp-agent replay FILE",
     "view": "Show a session as a page in the browser",
     "usage": "Show token usage and cost by day, model or project",
     "doctor": "Check the setup and say how to fix problems",
@@ -42,6 +43,7 @@ _ENTRY_POINTS = {
     "policy": ("policy.command", "run"),
     "audit": ("policy.audit", "run"),
     "logout": ("login", "run_logout"),
+    "replay": ("recording.replay", "run"),
     "version": ("main", "run_version"),
 }
 

@@ -1,4 +1,4 @@
-"""`acp-agent sessions list|show|export|delete`; `check|repair` are in `sessions_repair`."""
+"""`acp-agent sessions list|show|export|record|delete`; `check|repair` are in `sessions_repair`."""
 
 from __future__ import annotations
 
@@ -67,13 +67,17 @@ def run(argv: list[str]) -> int:
         return guarded(lambda: asyncio.run(_show(options)))
     if options.action == "export":
         return guarded(lambda: asyncio.run(_export(options)))
+    if options.action == "record":
+        from acp_agent.cli.recording.record import record  # noqa: PLC0415 - rarely needed
+
+        return guarded(lambda: asyncio.run(record(options, known_secrets(), write_new)))
     return guarded(lambda: asyncio.run(_delete(options)))
 
 
 def _parser() -> Parser:
     parser = Parser(
         prog="acp-agent sessions",
-        description="List, show, export, check, repair and delete sessions.",
+        description="List, show, export, record, check, repair and delete sessions.",
     )
     actions = parser.add_subparsers(dest="action")
     listing = actions.add_parser("list", help="list sessions, the most recently used first")
@@ -105,6 +109,13 @@ def _parser() -> Parser:
     )
     export.add_argument(
         "--output", metavar="FILE", type=Path, help="write to a new file instead of stdout"
+    )
+    recording = actions.add_parser(
+        "record", help="write a session to a file that `acp-agent replay` runs, without secrets"
+    )
+    recording.add_argument("id", help="a session ID, the first characters of one, or 'latest'")
+    recording.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, help="write to a new file instead of stdout"
     )
     delete = actions.add_parser("delete", help="delete sessions permanently")
     delete.add_argument("id", nargs="+", help="session IDs or their first characters")

@@ -35,6 +35,7 @@ from acp_agent.events.session import (
 )
 from acp_agent.events.turns import (
     PLAN,
+    USER_CALL,
     AgentText,
     AgentThought,
     BackgroundCommandChanged,
@@ -71,6 +72,7 @@ from acp_agent.ids import CallId, SessionId
 __all__ = [
     "OTHERS_WORDS",
     "PLAN",
+    "USER_CALL",
     "Activity",
     "AgentText",
     "AgentThought",

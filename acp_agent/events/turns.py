@@ -31,6 +31,7 @@ ToolKind = Literal[
 DecidedBy = Literal["user", "mode", "grant", "rule", "flag", "nobody"]
 
 
+USER_CALL = "user_call"  # the `stop` of an answer that the user gave in the model's place
 PLAN = "plan"  # the id of the plan that the todo tool keeps; a session has one
 
 
@@ -110,7 +111,10 @@ class ModelAnswered(Event, frozen=True, kw_only=True, tag="model_answered"):
 
     The text of an answer that was cut off and then asked for again is kept for the user and left
     out of what the model is sent (`discarded`). `cost` is what the request cost in US dollars by
-    the prices of its day; None where they were not known.
+    the prices of its day; None where they were not known. `stop` is why the answer stopped, where
+    it was not at its end or for its calls, or what kind of failure ended the request, and `cut` the
+    call that the limit of tokens cut off: its name, and how many characters of arguments it had.
+    `USER_CALL` stands there where no model was asked, as the user made the call.
     """
 
     message: MessageId
@@ -119,6 +123,8 @@ class ModelAnswered(Event, frozen=True, kw_only=True, tag="model_answered"):
     cost: float | None = None
     complete: bool = True
     discarded: bool = False
+    stop: str = ""
+    cut: tuple[str, int] | None = None
 
 
 def agent_message(text: str) -> tuple[AgentText, ModelAnswered]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -40,6 +40,7 @@ class Core:
         secrets: the keys.
         environ: the environment's variables.
         model_flag: the model named on the command line.
+        adapt: changes the services before any session uses them, as a replay does.
     """
 
     def __init__(
@@ -49,7 +50,9 @@ class Core:
         secrets: Secrets,
         environ: Mapping[str, str],
         model_flag: str | None,
+        adapt: Callable[[Services], Services] = lambda services: services,
     ) -> None:
+        self._adapt = adapt
         self._paths = paths
         self._secrets = secrets
         self._environ = environ
@@ -69,12 +72,13 @@ class Core:
         """
         async with self._lock:
             if self._services is None:
-                self._services = await assemble(
+                assembled = await assemble(
                     self._paths,
                     secrets=self._secrets,
                     environ=self._environ,
                     model_flag=self._model_flag,
                 )
+                self._services = self._adapt(assembled)
                 self._services.account.watch(self._account_changed)
             return self._services
 

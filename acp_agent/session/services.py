@@ -26,6 +26,7 @@ from acp_agent.session.store.store import Store
 
 if TYPE_CHECKING:  # not before a file is read or changed
     from acp_agent.language_servers.pool import ServerPool
+    from acp_agent.tools.toolset import Toolset
     from acp_agent.trust.store import TrustStore
 
 
@@ -209,7 +210,7 @@ class Services(Struct, frozen=True, kw_only=True):
     session keeps outputs too long for the model, `checkpoints` the one of saved files;
     `user_folder` is where the user's own AGENTS.md, skills and agents are. `turn_limit` and
     `call_limit` hold for the turns and calls of all sessions together. `watch` ends the programs of
-    MCP servers where this process is killed.
+    MCP servers where this process is killed. `adapt_tools` changes the own tools of each session.
     """
 
     store: Store
@@ -228,6 +229,7 @@ class Services(Struct, frozen=True, kw_only=True):
     pending_requests: PendingRequests = field(default_factory=PendingRequests)
     watch: Watchdog = field(default_factory=_server_watch)
     language_servers: SharedLanguageServers = field(default_factory=SharedLanguageServers)
+    adapt_tools: Callable[[Toolset], Toolset] = lambda tools: tools
 
     @property
     def home(self) -> Path:

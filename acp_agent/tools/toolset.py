@@ -89,6 +89,13 @@ class Toolset:
         fewer._specs = [spec for spec in self._specs if spec.name in fewer._tools]
         return fewer
 
+    def replaced(self, replace: Callable[[AnyTool], AnyTool]) -> Toolset:
+        """Tools that do something else in the place of these, and look alike to the model."""
+        others = Toolset(())
+        others._tools = {name: replace(tool) for name, tool in self._tools.items()}
+        others._specs = self._specs
+        return others
+
     def for_workspace(self, workspace: Workspace) -> Toolset:
         """The same tools for another workspace."""
         others = Toolset(())

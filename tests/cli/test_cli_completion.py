@@ -113,7 +113,7 @@ def test_a_shell_that_nobody_wrote_a_script_for_is_refused(tmp_path: Path) -> No
     [
         (["ses"], ["sessions"]),
         ([""], list(COMMANDS)),
-        (["sessions", ""], ["list", "show", "export", "delete", "check", "repair"]),
+        (["sessions", ""], ["list", "show", "export", "record", "delete", "check", "repair"]),
         (["usage", "--by", ""], ["day", "model", "project"]),
         (["usage", "--by", "=", "mo"], ["model"]),
         (["chat", "--mode", "p"], ["plan"]),

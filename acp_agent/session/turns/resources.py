@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from acp_agent.agent.resources import TurnResources
 from acp_agent.models.base import Driver, ModelInfo
 from acp_agent.session import start_up
@@ -111,7 +113,7 @@ class LazyTools:
         if self.background is None:
             self.background = BackgroundCommands(services.config.limits.max_background_commands)
         gate = services.gate()  # made here, so that what it imports does not hold up the event loop
-        return build_tools(
+        built = build_tools(
             cwd=cwd,
             directories=directories,
             outputs=services.outputs / core.id,
@@ -130,6 +132,7 @@ class LazyTools:
                 paths, mode=core.settings.mode, project=str(cwd)
             ),
         )
+        return replace(built, toolset=services.adapt_tools(built.toolset))
 
     def finish_loop(self) -> bool:
         """End the repetition of a prompt; return whether one is repeated."""

@@ -1,0 +1,1 @@
+"""`acp-agent sessions record` and `acp-agent replay`."""

@@ -1,0 +1,122 @@
+"""`acp-agent sessions record`: a session as a file that replays."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from acp_agent.cli.localization import language, translate
+from acp_agent.cli.output import complain, say
+from acp_agent.cli.session_lookup import existing_store, find_session
+from acp_agent.config.load import load_config
+from acp_agent.config.paths import find_paths
+from acp_agent.config.secrets import Secrets
+from acp_agent.errors import InvalidInputError
+from acp_agent.events import AnyEvent, ChildWorked
+from acp_agent.models.base import ModelInfo
+from acp_agent.models.registry import Models
+from acp_agent.replay.record import Record, write_lines
+from acp_agent.replay.recorder import Recorded, make_record, used_models, with_observed
+from acp_agent.replay.replay import Replayed, replay
+from acp_agent.session.store.event_codec import known_events
+from acp_agent.session.store.records import SessionRecord
+
+_DEFINITION_BYTES = 100_000  # of a file of an agent or a skill
+
+
+async def read_session(name: str) -> tuple[SessionRecord, list[AnyEvent]]:
+    """Return a session with its events; see `find_session`."""
+    async with existing_store() as store:
+        record = await find_session(store, name)
+        return record, known_events(await store.read_all(record.id))
+
+
+def record_session(
+    session: SessionRecord, events: Sequence[AnyEvent], secrets: Sequence[str]
+) -> tuple[Record, Replayed]:
+    """Return the record of a session, and its first replay, which tells what the journal does not.
+
+    Raises:
+        InvalidInputError: it cannot be replayed.
+        ConfigError: the configuration cannot be used.
+    """
+    paths = find_paths(os.environ)
+    config = load_config(paths.config_file, os.environ)
+    known = Models(config, Secrets(paths.secrets_file, os.environ), os.environ)
+    models: list[ModelInfo] = []
+    for name in [*used_models(events), *config.fallback_models]:
+        try:
+            models.append(known.resolve(name))
+        except InvalidInputError:  # of a provider that is not configured any more
+            provider, _, model = name.partition("/")
+            models.append(ModelInfo(provider=provider, id=model))
+    home = Path.home()
+    folders = {"<folder>": session.cwd, "<data>": str(paths.data_dir), "<home>": str(home)}
+    recorded = Recorded(
+        config=config,
+        language=language(),
+        folders=folders,
+        files=_definitions(session, events, paths.config_file.parent, home),
+    )
+    made = make_record(events, recorded, models=models, secrets=secrets)
+    replayed = replay(made)
+    return with_observed(made, replayed), replayed
+
+
+def _definitions(
+    session: SessionRecord, events: Sequence[AnyEvent], user: Path, home: Path
+) -> dict[str, str]:
+    """Return the files of agents and skills that a session could use, if it used any."""
+    if not any(isinstance(event, ChildWorked) for event in events):
+        return {}
+    from acp_agent.extensions.definitions.locations import find_folders  # noqa: PLC0415 - rarely needed
+
+    found: dict[str, str] = {}
+    places = find_folders(Path(session.cwd), user=user, home=home)
+    for folder, _ in (*places.agents, *places.skills):
+        for path in sorted(folder.rglob("*.md")):
+            if path.is_file() and path.stat().st_size <= _DEFINITION_BYTES:
+                found[str(path)] = path.read_text("utf-8", "replace")
+    return found
+
+
+async def record(
+    options: argparse.Namespace,
+    secrets: Sequence[str],
+    write: Callable[[Path, Iterable[str]], None],
+) -> int:
+    """Write the record of a session; returns the exit status.
+
+    Args:
+        options: which session, and where to.
+        secrets: values that must not be in it.
+        write: writes a new file.
+
+    Raises:
+        AcpAgentError: there is no such session, or it cannot be written.
+    """
+    session, events = await read_session(options.id)
+    made, replayed = await asyncio.to_thread(record_session, session, events, secrets)
+    lines = write_lines(made)
+    if options.output is None:
+        sys.stdout.writelines(lines)
+    else:
+        write(options.output, lines)
+        said = translate(
+            "Wrote session {session} to {file}.", session=session.id, file=options.output
+        )
+        say(said)
+    if replayed.differences:
+        count = len(replayed.differences)
+        complain(
+            translate(
+                "the record differs from its first replay in {count} places; see them with "
+                "`acp-agent replay`",
+                count=count,
+            )
+        )
+    return 0

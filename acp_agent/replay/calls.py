@@ -1,0 +1,194 @@
+"""The tools of a replay: they look at the replay's folder, and get their results from the record.
+
+A change of files is made in the replay's folder as well, so that what it reports is compared.
+Nothing else runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import functools
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+from pydantic import BaseModel
+
+from acp_agent.content import ContentPart, DiffPart, ImageBlock, TextBlock
+from acp_agent.errors import AcpAgentError, ToolError
+from acp_agent.events import AnyEvent, BackgroundCommandChanged, ToolOutput, ToolShown
+from acp_agent.permissions.access import Access, NoAccess, ReadAccess, WriteAccess
+from acp_agent.replay.script import Call, Script
+from acp_agent.tools.base import AnyTool, Outcome, Prepared, Progress, Tool
+from acp_agent.tools.toolset import Toolset
+
+_NO_SUCH_FIELDS = re.compile(r"\n\[ignored, no such fields: [^\n]*\]\Z")  # the runner adds it
+_WITHOUT_EFFECT = ("todo",)  # tools that change the session alone, and run
+
+
+class RecordedCalls:
+    """The calls of a record, found by what a call of the replay asks for.
+
+    Args:
+        script: what was recorded.
+        folder: the folder of the replay, outside of which nothing is written.
+        stop_turn: stops the turn as the user did.
+    """
+
+    def __init__(self, script: Script, folder: Path, stop_turn: Callable[[], None]) -> None:
+        self._calls = script.calls
+        self._folder = folder
+        self._tools: Toolset | None = None
+        self.stop_turn = stop_turn
+
+    def adapt(self, tools: Toolset) -> Toolset:
+        """Return the same tools with results from the record."""
+        adapted = tools.replaced(lambda tool: _adapted(tool, self))
+        self._tools = adapted.replaced(lambda tool: tool)  # counts ignored fields by itself
+        return adapted
+
+    def find(self, tool: AnyTool, params: BaseModel) -> Call:
+        """Return the first recorded call that asked the same of a tool and was not used yet.
+
+        Raises:
+            ToolError: there is none.
+        """
+        for call in self._calls:
+            if not call.used and self._asks(call, tool, params):
+                return call
+        raise ToolError("the record has no such call; nothing ran")
+
+    def _asks(self, call: Call, tool: AnyTool, params: BaseModel) -> bool:
+        assert self._tools is not None
+        try:
+            meant = self._tools.resolve(call.called.name, call.called.arguments)
+        except ToolError:
+            return False
+        return meant.tool.name == tool.name and meant.params == params
+
+    def put_files(self, call: Call) -> None:
+        """Give the files that a call changed the text that they had. Blocks."""
+        for diff in _diffs(call):
+            path = self._folder / diff.path
+            if not path.resolve().is_relative_to(self._folder):
+                continue
+            if diff.old_text is None:
+                path.unlink(missing_ok=True)
+                continue
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if not path.is_file() or path.read_text("utf-8", "replace") != diff.old_text:
+                path.write_text(diff.old_text, "utf-8", newline="")
+
+
+def _diffs(call: Call) -> list[DiffPart]:
+    """Return what a call was going to change, as it was shown first."""
+    shown: list[AnyEvent] = [call.called, *call.before, *call.shown]
+    for event in shown:
+        parts = getattr(event, "content", None) or ()
+        found = [part for part in parts if isinstance(part, DiffPart)]
+        if found:
+            return found
+    return []
+
+
+class _FromRecord(Tool[Any]):
+    """What a tool does differently in a replay; it is mixed into the tool's own class."""
+
+    recorded: RecordedCalls
+
+    async def prepare(self, params: BaseModel) -> Prepared:
+        """Prepare the call in the replay's folder; its result comes from the record."""
+        call = self.recorded.find(self, params)
+        await asyncio.to_thread(self.recorded.put_files, call)
+        failed = None if call.started or call.decided or call.asked else call.ended
+        try:
+            prepared = await super().prepare(params)  # type: ignore[safe-super] # of the tool's class
+        except AcpAgentError as error:
+            if failed is not None and str(error) != failed.result:
+                raise _recorded_error(call) from error
+            if failed is not None:
+                raise
+            prepared = Prepared(
+                title=call.called.title, run=_cannot_run, access=self._access(params)
+            )
+        if failed is not None:
+            raise _recorded_error(call)
+        return replace(prepared, run=functools.partial(self._run_recorded, call, prepared))
+
+    def _access(self, params: BaseModel) -> Access:
+        """Return what a call touches whose files the record does not have."""
+        touches = self.touches(params)
+        if touches.writes:
+            return WriteAccess(touches.writes)
+        return ReadAccess(touches.reads) if touches.reads else NoAccess()
+
+    async def _run_recorded(self, call: Call, prepared: Prepared, progress: Progress) -> Outcome:
+        call.used = True
+        for event in call.shown:
+            match event:
+                case ToolOutput():
+                    await progress.output(event.text)
+                case ToolShown():
+                    await progress.show(
+                        title=event.title, content=event.content, locations=event.locations
+                    )
+                case BackgroundCommandChanged() if event.status == "running":
+                    await progress.moved_to_background(event.name, event.command)
+                case _:
+                    pass
+        if call.stopped_turn:
+            self.recorded.stop_turn()
+            await asyncio.Event().wait()  # until the turn is cancelled
+        recorded = _outcome(call)
+        if not recorded.failed and prepared.run is not _cannot_run:
+            changes = isinstance(prepared.access, WriteAccess) or self.name in _WITHOUT_EFFECT
+            if changes:
+                real = await prepared.run(progress)
+                if not recorded.text.startswith(real.text):  # what follows are found problems
+                    return real
+        return recorded
+
+
+async def _cannot_run(_: Progress) -> Outcome:
+    raise ToolError("the record does not have the files of this call")
+
+
+def _adapted(tool: AnyTool, recorded: RecordedCalls) -> AnyTool:
+    """Return a tool like another one, with results from the record."""
+    own = type(tool)
+    name = {"__module__": own.__module__}  # beside which its description is
+    adapted = copy.copy(tool)
+    adapted.__class__ = type(own.__name__, (_FromRecord, own), name)
+    assert isinstance(adapted, _FromRecord)
+    adapted.recorded = recorded
+    return adapted
+
+
+def _recorded_error(call: Call) -> ToolError:
+    assert call.ended is not None
+    shown = [
+        part.content.text
+        for part in call.ended.content or ()
+        if isinstance(part, ContentPart) and isinstance(part.content, TextBlock)
+    ]
+    return ToolError(call.ended.result, shown="".join(shown))
+
+
+def _outcome(call: Call) -> Outcome:
+    ended = call.ended
+    if ended is None:
+        return Outcome(text="The record ends before this call did.", failed=True)
+    return Outcome(
+        text=_NO_SUCH_FIELDS.sub("", ended.result),
+        failed=ended.failed,
+        images=tuple(image for image in ended.images if isinstance(image, ImageBlock)),
+        content=ended.content,
+        locations=ended.locations,
+        raw_output=ended.raw_output,
+        exit_code=ended.exit_code,
+        signal=ended.signal,
+        end_turn=call.ends_turn,
+    )

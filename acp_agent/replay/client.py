@@ -1,0 +1,156 @@
+"""The client of a replay: says what the user said, and answers questions as the user did."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from acp_agent import __version__
+from acp_agent.ids import SessionId
+from acp_agent.replay.script import Call, Prompt, Script
+from acp_agent.server.client_connection import ClientConnection
+from acp_agent.server.core import Core
+from acp_agent.server.surfaces import surface_for
+from acp_agent.server.v1.conversion import to_acp
+from protocol.jsonrpc.connection import Connection
+from protocol.jsonrpc.errors import RpcError
+from protocol.jsonrpc.handlers import Call as RpcCall, Handler, Surface
+from protocol.transports.stdio import StdioTransport
+from protocol.v1 import methods, types as acp
+
+TURN_SECONDS = 60.0  # a replayed turn waits for nobody
+
+
+class ReplayClient:
+    """A client of version 1 that follows a script.
+
+    Args:
+        script: what was recorded.
+    """
+
+    def __init__(self, script: Script) -> None:
+        self.session = SessionId("")
+        self._script = script
+        self._calls: list[str] = []  # of the replay, in order
+        self._connection: Connection
+
+    @asynccontextmanager
+    async def connected(self, core: Core) -> AsyncIterator[None]:
+        """Connect to the server over a pair of sockets, for as long as the block runs."""
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            server = ClientConnection(
+                StdioTransport(theirs.fileno(), theirs.fileno()),
+                core,
+                surface_for,
+                on_shutdown=core.close,
+            )
+            handlers: dict[str, Handler] = {
+                methods.SESSION_UPDATE.name: self._updated,
+                methods.REQUEST_PERMISSION.name: self._asked,
+            }
+            self._connection = Connection(
+                StdioTransport(ours.fileno(), ours.fileno()),
+                Surface(methods.CLIENT_METHODS, handlers),
+            )
+            serving = asyncio.create_task(server.run())
+            listening = asyncio.create_task(self._connection.run())
+            try:
+                yield
+            finally:
+                await self._connection.close()
+                ours.shutdown(socket.SHUT_RDWR)
+                await asyncio.gather(serving, listening, return_exceptions=True)
+
+    async def open(self, folder: Path) -> None:
+        """Begin the session."""
+        capabilities = acp.ClientCapabilities(
+            session=acp.ClientSessionCapabilities(notices=acp.NoticeCapabilities())
+        )
+        about = acp.Implementation(name="acp-agent-replay", version=__version__)
+        await self._connection.request(
+            methods.INITIALIZE,
+            acp.InitializeRequest(
+                protocol_version=1, client_capabilities=capabilities, client_info=about
+            ),
+            timeout=TURN_SECONDS,
+        )
+        made = await self._connection.request(
+            methods.SESSION_NEW,
+            acp.NewSessionRequest(cwd=str(folder), mcp_servers=[]),
+            timeout=TURN_SECONDS,
+        )
+        self.session = SessionId(made.session_id)
+
+    async def say(self, prompt: Prompt) -> None:
+        """Choose the settings of a turn, and run it.
+
+        Raises:
+            TimeoutError: it does not end.
+        """
+        for change in prompt.settings:
+            await self._connection.request(
+                methods.SESSION_SET_CONFIG_OPTION,
+                acp.SetSessionConfigOptionRequest(
+                    session_id=self.session, config_id=change.option, value=change.value
+                ),
+                timeout=TURN_SECONDS,
+            )
+        words = [to_acp(block) for block in prompt.words]
+        with contextlib.suppress(RpcError):  # the turn's end in the journal says what was wrong
+            await self._connection.request(
+                methods.SESSION_PROMPT,
+                acp.PromptRequest(session_id=self.session, prompt=words),
+                timeout=TURN_SECONDS,
+            )
+
+    def cancel(self) -> None:
+        """Stop the turn."""
+        self._connection.notify(
+            methods.SESSION_CANCEL, acp.CancelNotification(session_id=self.session)
+        )
+
+    def _updated(self, params: acp.SessionNotification) -> None:
+        if isinstance(params.update, acp.ToolCall):
+            self._calls.append(params.update.tool_call_id)
+
+    async def _asked(
+        self, params: acp.RequestPermissionRequest, _: RpcCall
+    ) -> acp.RequestPermissionResponse:
+        call = self._recorded(params.tool_call.tool_call_id)
+        decided = None if call is None else call.decided
+        if call is not None and call.asked is not None and decided is None:
+            self.cancel()  # as the user did in the place of an answer
+            await asyncio.Event().wait()
+        if call is None or call.asked is None or decided is None:
+            return acp.RequestPermissionResponse(outcome=acp.CancelledPermissionOutcome())
+        if decided.by == "nobody" and decided.why == "not asked":
+            raise RpcError(-32603, "The question was not asked.")
+        option = _option(params, decided.why, allowed=decided.allowed)
+        if option is None or decided.why == "dismissed":
+            return acp.RequestPermissionResponse(outcome=acp.CancelledPermissionOutcome())
+        answer = acp.SelectedPermissionOutcome(option_id=option.option_id)
+        if decided.by == "user":
+            return acp.RequestPermissionResponse(outcome=answer)
+        by = {"by": decided.by, "name": decided.name}
+        return acp.RequestPermissionResponse(outcome=answer, meta={"acp-agent": {"decidedBy": by}})
+
+    def _recorded(self, call_id: str) -> Call | None:
+        """Return the recorded call that one of the replay stands for."""
+        known = self._calls.index(call_id) if call_id in self._calls else -1
+        calls = self._script.calls
+        return calls[known] if 0 <= known < len(calls) else None
+
+
+def _option(
+    params: acp.RequestPermissionRequest, label: str, *, allowed: bool
+) -> acp.PermissionOption | None:
+    """Return the button with a label; else the one for this time alone."""
+    kind = "allow_once" if allowed else "reject_once"
+    options = params.options
+    named = next((one for one in options if one.name == label), None)
+    return named or next((one for one in options if one.kind == kind), None)

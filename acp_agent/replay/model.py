@@ -1,0 +1,229 @@
+"""The model of a replay: gives the answers of the record, and keeps the requests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from acp_agent.config.secrets import Secrets
+from acp_agent.config.types import Config
+from acp_agent.errors import InvalidInputError
+from acp_agent.events import AgentText, AgentThought, Usage
+from acp_agent.ids import SessionId
+from acp_agent.models.base import (
+    CallCut,
+    CallDone,
+    Driver,
+    Failed,
+    Finished,
+    ModelInfo,
+    ModelRequest,
+    StreamEvent,
+    TextDelta,
+    ThoughtDelta,
+    ThoughtDone,
+)
+from acp_agent.models.providers import Provider
+from acp_agent.models.registry import Models
+from acp_agent.replay.script import MAIN, Answer, Script
+
+_NO_ANSWER = "The record has no answer to this request."
+_STOPS = ("end_turn", "tool_calls", "max_tokens", "paused", "refusal")
+
+
+class Observed(Struct, frozen=True, kw_only=True):
+    """A request that the agent made, with the recorded one; None where the record has no more."""
+
+    session: SessionId  # of the record
+    request: ModelRequest
+    answer: Answer | None
+
+
+class ReplayDriver(Driver):
+    """Answers from a script.
+
+    Args:
+        script: what was recorded.
+        stop_turn: stops the turn as the user did.
+
+    Attributes:
+        observed: the requests of the replay, in order.
+    """
+
+    def __init__(self, script: Script, stop_turn: Callable[[], None]) -> None:
+        self.observed: list[Observed] = []
+        self._script = script
+        self._stop_turn = stop_turn
+        self._sessions: dict[str, SessionId] = {}  # of the record, by that of the replay
+        self._next: dict[SessionId, int] = {}
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[Sequence[StreamEvent]]:
+        """Answer as the model did."""
+        if not request.session:
+            for batch in self._side_answer():
+                yield batch
+            return
+        session = self._session(request.session)
+        answers, at = self._script.answers.get(session, []), self._next.get(session, 0)
+        self._next[session] = at + 1
+        for earlier in answers[:at]:  # refused ones too
+            for call in earlier.calls:
+                call.used = True
+        answer = answers[at] if at < len(answers) else None
+        self.observed.append(Observed(session=session, request=request, answer=answer))
+        if answer is None:
+            yield [Failed(kind="bad_request", message=_NO_ANSWER)]
+            return
+        for batch in _batches(answer):
+            yield batch
+            await asyncio.sleep(0)  # a real model lets the loop run between two reads
+        if answer.stopped_turn:
+            self._stop_turn()
+            await asyncio.Event().wait()  # until the turn is cancelled
+        yield [_end(answer)]
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+    def _session(self, session: str) -> SessionId:
+        """Return the recorded session that one of the replay stands for: children in order."""
+        if session not in self._sessions:
+            taken = set(self._sessions.values())
+            children = [one for one in self._script.answers if one != MAIN and one not in taken]
+            known = MAIN if not taken else next(iter(children), SessionId(session))
+            self._sessions[session] = known
+        return self._sessions[session]
+
+    def _side_answer(self) -> list[Sequence[StreamEvent]]:
+        answers = self._script.side_answers
+        text = answers.popleft() if answers else None
+        if not text:
+            return [[Failed(kind="bad_request", message=_NO_ANSWER)]]
+        return [[TextDelta(text)], [Finished(stop="end_turn")]]
+
+
+def _batches(answer: Answer) -> list[Sequence[StreamEvent]]:
+    batches: list[Sequence[StreamEvent]] = []
+    for piece in answer.pieces:
+        match piece:
+            case AgentText():
+                batches.append([TextDelta(piece.text)])
+            case AgentThought():
+                batches.append([ThoughtDelta(piece.text)])
+            case _:
+                batches.append([ThoughtDone(piece.provider_data)])
+    for index, call in enumerate(answer.calls):
+        made = call.called
+        batches.append(
+            [
+                CallDone(
+                    index=index,
+                    name=made.name,
+                    arguments=made.arguments,
+                    provider_data=made.provider_data,
+                )
+            ]
+        )
+    if answer.ended is not None and answer.ended.cut is not None:
+        name, size = answer.ended.cut
+        batches.append([CallCut(index=len(answer.calls), name=name, size=size)])
+    if answer.ended is not None and not answer.ended.complete and answer.ended.usage:
+        batches.append([answer.ended.usage])
+    return batches
+
+
+def _end(answer: Answer) -> Finished | Failed:
+    ended = answer.ended
+    if ended is not None and not ended.complete:
+        kind = "connection" if answer.stop == "unreachable" else answer.stop
+        failed = {
+            "kind": "bad_request" if kind in {*_STOPS, ""} else kind,
+            "message": answer.failure or "The request failed.",
+            "unreachable": answer.stop == "unreachable",
+            "retry_after": 0.0,  # nobody waits in a replay
+        }
+        return msgspec.convert(failed, Failed)
+    usage = Usage() if ended is None else ended.usage
+    stop = answer.stop if answer.stop in _STOPS else "end_turn"
+    return msgspec.convert({"stop": stop, "usage": msgspec.to_builtins(usage)}, Finished)
+
+
+class ReplayModels(Models):
+    """The models of a record, all with one driver.
+
+    Args:
+        config: the configuration of the replay.
+        secrets: no keys.
+        environ: the environment of the replay.
+        known: the models.
+        fallbacks: the names of those that are asked where another cannot be had.
+        driver: what answers.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        secrets: Secrets,
+        environ: Mapping[str, str],
+        *,
+        known: Sequence[ModelInfo],
+        fallbacks: Sequence[str],
+        driver: Driver,
+    ) -> None:
+        super().__init__(config, secrets, environ)
+        self._known = {info.ref: info for info in known}
+        self._others = [self._known[ref] for ref in fallbacks if ref in self._known]
+        self._start = config.model or next(iter(self._known), "")
+        self._driver = driver
+
+    def available(self) -> list[ModelInfo]:
+        """Return the models of the record."""
+        return list(self._known.values())
+
+    def resolve(self, ref: str) -> ModelInfo:
+        """Return a model of the record; see `Models.resolve`."""
+        info = self._known.get(ref)
+        if info is None:
+            raise InvalidInputError(f"the record has no model {ref!r}", field="model")
+        return info
+
+    async def choose(self, flag: str | None, stored: str | None) -> ModelInfo:
+        """Return the stored model, or the record's first; see `Models.choose`."""
+        return self.resolve(flag or stored or self._start)
+
+    def require(self, info: ModelInfo) -> Provider:
+        """Return a provider that needs no key and is never asked; see `Models.require`."""
+        return Provider(
+            id=info.provider, name=info.provider, api="demo", base_url="", key_required=False
+        )
+
+    def provider(self, info: ModelInfo) -> Provider | None:
+        """Return the provider; see `require`."""
+        return self.require(info)
+
+    def small_of(self, provider: str) -> ModelInfo | None:
+        """Return None: side work is done by the session's own model."""
+        del provider
+        return None
+
+    def fallbacks(self, info: ModelInfo) -> list[ModelInfo]:
+        """Return the models to ask where `info` cannot be had; see `Models.fallbacks`."""
+        return [other for other in self._others if other.ref != info.ref]
+
+    def driver(self, info: ModelInfo) -> Driver:
+        """Return the driver of the replay."""
+        del info
+        return self._driver
+
+    def made_driver(self, info: ModelInfo) -> Driver | None:
+        """Return the driver of the replay."""
+        return self.driver(info)
+
+
+def as_recorded(info: ModelInfo) -> ModelInfo:
+    """Return a model without its prices, which change and are not compared."""
+    return replace(info, price=None, later=(), search=None, tool_dialect=None)

@@ -1,0 +1,212 @@
+"""The normal form of events and messages: without ids, dates, delays, prices and folders.
+
+What a record has and what a replay gives are compared in this form; nothing else normalises.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, TypeVar, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from acp_agent.events import (
+    AnyEvent,
+    CheckpointMade,
+    ChildWorked,
+    ModelAnswered,
+    ModelAsked,
+    SessionMessageSent,
+    SessionStarted,
+    SubagentChanged,
+    SystemPromptWritten,
+    TitleChanged,
+    ToolEnded,
+    TurnEnded,
+    UsageReported,
+)
+from acp_agent.session.store.event_codec import merge_adjacent
+
+# Prices and measures, files of checkpoints, and titles that come whenever a model has made one.
+_LEFT_OUT = (UsageReported, CheckpointMade, TitleChanged)
+_ID = re.compile(r"\b(sess|turn|msg|call|ckpt|rew|comp)_[0-9a-f]{32}\b")
+_VARYING = (
+    (re.compile(r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, \d{4}-\d\d-\d\d"), "<date>"),
+    (re.compile(r"trying again in \d+ s\b"), "trying again in <delay>"),
+)
+# What the system prompt says of the folder, the system and the editor (agent/system_prompt.py).
+_PLACE = re.compile(
+    r"(?s)\n\n# (?:Instructions of the user and the project"
+    r"|Environment at the start of the session)\n.*"
+)
+
+Text = Callable[[str], str]
+_Value = TypeVar("_Value")
+
+
+class Folders:
+    """Placeholders for folders.
+
+    Args:
+        folders: the folders, absolute, by placeholder such as `<folder>`.
+    """
+
+    def __init__(self, folders: Mapping[str, str]) -> None:
+        self._folders = {name: path for name, path in folders.items() if len(path) > 1}
+        names: dict[str, str] = {}
+        for name, path in self._folders.items():
+            for written in (
+                path,
+                json.dumps(path)[1:-1],
+                json.dumps(path, ensure_ascii=False)[1:-1],
+            ):
+                names.setdefault(written, name)
+        longest_first = sorted(names, key=len, reverse=True)
+        self._names = names
+        # A folder is no part of a longer name.
+        self._paths = re.compile(f"(?:{'|'.join(map(re.escape, longest_first))})(?![\\w-])")
+
+    def hide(self, text: str) -> str:
+        """Return `text` with placeholders for the folders."""
+        if not self._names:
+            return text
+        return self._paths.sub(lambda match: self._names[match.group()], text)
+
+    def expand(self, text: str) -> str:
+        """Return `text` with the folders for their placeholders."""
+        for name, path in self._folders.items():
+            text = text.replace(name, path)
+        return text
+
+
+def map_texts(value: _Value, change: Text, kind: Any = None) -> _Value:
+    """Return a struct or JSON with every text in it changed, the names of fields apart.
+
+    Args:
+        value: what to change.
+        change: changes a text.
+        kind: the type, where a union says more than the value's own.
+    """
+    changed = _mapped(msgspec.to_builtins(value), change)
+    return cast("_Value", msgspec.convert(changed, kind or type(value)))
+
+
+def _mapped(value: Any, change: Text) -> Any:  # JSON, of any kind
+    match value:
+        case str():
+            return change(value)
+        case dict():
+            return {key: _mapped(item, change) for key, item in value.items()}
+        case list() | tuple():
+            return [_mapped(item, change) for item in value]
+        case _:
+            return value
+
+
+class Normaliser:
+    """Puts events and messages into the normal form. Ids are counted in the order of their use.
+
+    Args:
+        clean: hides folders, and secrets where they have to be.
+    """
+
+    def __init__(self, clean: Text) -> None:
+        self._clean = clean
+        self._ids: dict[str, str] = {}
+        self._counts: dict[str, int] = {}
+
+    def text(self, text: str) -> str:
+        """Return a text in the normal form."""
+        for pattern, name in _VARYING:
+            text = pattern.sub(name, text)
+        return self._clean(_ID.sub(self._numbered, text))
+
+    def value(self, value: _Value, kind: Any = None) -> _Value:
+        """Return a struct in the normal form; see `map_texts`."""
+        return map_texts(value, self.text, kind)
+
+    def events(self, events: Sequence[AnyEvent]) -> list[AnyEvent]:
+        """Return the events of a session in the normal form."""
+        return [self.value(event, AnyEvent) for event in arranged(events)]
+
+    def _numbered(self, match: re.Match[str]) -> str:
+        name = match.group()
+        if name not in self._ids:
+            kind = match.group(1)
+            self._counts[kind] = self._counts.get(kind, 0) + 1
+            self._ids[name] = f"{kind}_{self._counts[kind]}"
+        return self._ids[name]
+
+
+def arranged(events: Sequence[AnyEvent]) -> list[AnyEvent]:
+    """Return the events that count, with those of calls that ran at the same time one by one."""
+    order: dict[str, int] = {}
+    calls: dict[str, str] = {
+        event.session: event.call for event in events if isinstance(event, ChildWorked)
+    }
+    asked = {event.message for event in events if isinstance(event, ModelAsked)}
+    kept = [_kept(event) for event in events if not _is_left_out(event, asked)]
+    for event in kept:
+        order.setdefault(_call_of(event, calls), len(order))
+    result: list[AnyEvent] = []
+    for in_call, run in groupby(kept, key=lambda event: bool(_call_of(event, calls))):
+        part = list(run)
+        if in_call:
+            part.sort(key=lambda event: order[_call_of(event, calls)])
+            part = list(_children_arranged(part))
+        result += part
+    return merge_adjacent(result)
+
+
+def _children_arranged(events: Sequence[AnyEvent]) -> Iterator[AnyEvent]:
+    for child, group in groupby(
+        events, key=lambda event: event.session if isinstance(event, ChildWorked) else None
+    ):
+        if child is None:
+            yield from group
+            continue
+        wrapped = [event for event in group if isinstance(event, ChildWorked)]
+        for did in arranged([one.did for one in wrapped]):
+            yield replace(wrapped[0], did=did)
+
+
+def _call_of(event: AnyEvent, calls: Mapping[str, str]) -> str:
+    """Return the call that an event belongs to, "" where it is of none."""
+    match event:
+        case SubagentChanged():
+            return calls.get(event.session, "")
+        case SessionMessageSent():
+            return calls.get(event.sender or "", "") or calls.get(event.recipient or "", "")
+        case _:
+            return getattr(event, "call", "")
+
+
+def _is_left_out(event: AnyEvent, asked: set[Any]) -> bool:
+    match event:
+        case ModelAnswered():  # of a request beside the conversation
+            return bool(event.model) and event.discarded and event.message not in asked
+        case ChildWorked():
+            return isinstance(event.did, _LEFT_OUT)
+        case _:
+            return isinstance(event, _LEFT_OUT)
+
+
+def _kept(event: AnyEvent) -> AnyEvent:
+    """Return an event without what differs from one day or computer to the next."""
+    match event:
+        case ModelAnswered():
+            return replace(event, cost=None)
+        case SystemPromptWritten():
+            return replace(event, text=_PLACE.sub("", event.text))
+        case ToolEnded():
+            return replace(event, wrote=())
+        case SessionStarted():
+            return replace(event, directories=())
+        case TurnEnded():
+            return replace(event, usage=None)
+        case _:
+            return event

@@ -1,0 +1,193 @@
+"""Makes a record of a session from its journal."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from acp_agent import __version__
+from acp_agent.agent.context import Context
+from acp_agent.config.types import Config
+from acp_agent.events import (
+    USER_CALL,
+    AnyEvent,
+    ChildWorked,
+    ConfigChanged,
+    ModelAnswered,
+    ModelAsked,
+    TurnInterrupted,
+    TurnStarted,
+)
+from acp_agent.ids import MessageId
+from acp_agent.models.base import Message, ModelInfo
+from acp_agent.replay.model import as_recorded
+from acp_agent.replay.normal_form import Folders, Normaliser, arranged
+from acp_agent.replay.record import FORMAT, SETTINGS, VERSION, Head, Record, RecordedRequest, Step
+from acp_agent.replay.replay import Replayed
+from acp_agent.tools.spec import ToolSpec
+from acp_agent.workspace.scrub import scrub
+
+
+class Recorded(Struct, frozen=True, kw_only=True):
+    """What the journal does not have of a session: how the agent is set up."""
+
+    config: Config
+    language: str
+    folders: Mapping[str, str]  # by placeholder
+    files: Mapping[str, str]  # by path
+
+
+def make_record(
+    events: Sequence[AnyEvent],
+    recorded: Recorded,
+    *,
+    models: Sequence[ModelInfo],
+    secrets: Sequence[str],
+) -> Record:
+    """Return the record of a session, without secrets. Blocks.
+
+    A turn that the process did not live to end is left out, with what follows it.
+
+    Args:
+        events: all of its events.
+        recorded: how the agent is set up.
+        models: the models that it used.
+        secrets: values that must not be in it.
+    """
+    folders = Folders(recorded.folders)
+
+    def clean(text: str) -> str:
+        return scrub(folders.hide(text), secrets)
+
+    normal = Normaliser(clean)
+    kept = arranged(_without_interrupted(events))
+    requests = _requests(kept)
+    steps: list[Step] = []
+    before: dict[str, tuple[Message, ...]] = {}
+    for event, request in zip(kept, requests, strict=True):
+        plain = normal.value(event, AnyEvent)
+        if request is None:
+            steps.append(Step(event=plain))
+            continue
+        session = event.session if isinstance(event, ChildWorked) else ""
+        messages = tuple(normal.value(message, Message) for message in request)
+        known = before.get(session, ())
+        before[session] = messages
+        same = _same(known, messages)
+        asked = RecordedRequest(kept=same, messages=messages[same:])
+        steps.append(Step(event=plain, request=asked))
+    head = Head(
+        format=FORMAT,
+        version=VERSION,
+        agent=__version__,
+        system_name=platform.system(),
+        language=recorded.language,
+        settings={name: _clean(value, normal) for name, value in _settings(recorded.config)},
+        models=tuple(as_recorded(model) for model in models),
+        fallbacks=tuple(recorded.config.fallback_models),
+        files={clean(path): normal.text(text) for path, text in recorded.files.items()},
+    )
+    return Record(head=head, steps=tuple(steps))
+
+
+def with_observed(record: Record, replayed: Replayed) -> Record:
+    """Return a record with what the journal does not tell of requests, such as tools."""
+    seen = {
+        one.answer.number: one.request for one, _ in replayed.requests if one.answer is not None
+    }
+    tools: dict[str, ToolSpec] = {}
+    steps: list[Step] = []
+    number = 0
+    for step in record.steps:
+        if step.request is None:
+            steps.append(step)
+            continue
+        number += 1
+        request = seen.get(number)
+        if request is None:
+            steps.append(step)
+            continue
+        for tool in request.tools:
+            tools.setdefault(tool.name, tool)
+        asked = replace(
+            step.request,
+            tools=tuple(tool.name for tool in request.tools),
+            thought_level=request.thought_level,
+            web_search=request.web_search,
+        )
+        steps.append(replace(step, request=asked))
+    head = replace(record.head, tools=tuple(tools.values()))
+    return Record(head=head, steps=tuple(steps))
+
+
+def used_models(events: Sequence[AnyEvent]) -> list[str]:
+    """Return the names of the models of a session, the first one first."""
+    names: dict[str, None] = {}
+    for event in events:
+        did = event.did if isinstance(event, ChildWorked) else event
+        match did:
+            case ConfigChanged() if did.option == "model":
+                names.setdefault(did.value)
+            case ModelAsked():
+                names.setdefault(did.model)
+            case _:
+                pass
+    return list(names)
+
+
+def _without_interrupted(events: Sequence[AnyEvent]) -> list[AnyEvent]:
+    for index, event in enumerate(events):
+        if isinstance(event, TurnInterrupted):
+            begins = [at for at in range(index) if isinstance(events[at], TurnStarted)]
+            return list(events[: begins[-1]] if begins else events[:index])
+    return list(events)
+
+
+def _requests(events: Sequence[AnyEvent]) -> Iterator[tuple[Message, ...] | None]:
+    """Yield for each event the messages of the request that it stands for; None: of none."""
+    contexts: dict[str, Context] = {}
+    answered = _answered_by_models(events)
+    for event in events:
+        session, did = "", event
+        if isinstance(event, ChildWorked):
+            session, did = event.session, event.did
+        context = contexts.setdefault(session, Context())
+        context.feed([did])
+        if isinstance(did, ModelAsked) and did.message in answered:
+            yield tuple(context.messages)
+        else:
+            yield None
+
+
+def _answered_by_models(events: Sequence[AnyEvent]) -> set[MessageId]:
+    """Return the messages that a model wrote, and not the user with a call of their own."""
+    dids = [event.did if isinstance(event, ChildWorked) else event for event in events]
+    by_user = {
+        did.message for did in dids if isinstance(did, ModelAnswered) and did.stop == USER_CALL
+    }
+    return {did.message for did in dids if isinstance(did, ModelAsked)} - by_user
+
+
+def _same(known: tuple[Message, ...], messages: tuple[Message, ...]) -> int:
+    count = 0
+    for one, other in zip(known, messages, strict=False):
+        if one != other:
+            break
+        count += 1
+    return count
+
+
+def _settings(config: Config) -> Iterator[tuple[str, object]]:
+    default = Config()
+    for name in SETTINGS:
+        value = getattr(config, name)
+        if value != getattr(default, name):
+            yield name, msgspec.to_builtins(value)
+
+
+def _clean(value: object, normal: Normaliser) -> object:
+    return normal.value({"value": value})["value"]

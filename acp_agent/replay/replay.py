@@ -1,0 +1,221 @@
+"""Replays a record: the real agent over the real protocol, with all that it meets recorded.
+
+Nothing leaves the process: no command runs, no address is asked, and files are written below a
+temporary folder alone (`acp_agent.replay.confinement`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from acp_agent.config.paths import HOME_VARIABLE, find_paths
+from acp_agent.config.secrets import Secrets
+from acp_agent.config.types import CheckpointsConfig, Config
+from acp_agent.errors import InvalidInputError
+from acp_agent.events import AnyEvent
+from acp_agent.models.base import Message
+from acp_agent.permissions.access import Gate
+from acp_agent.replay.calls import RecordedCalls
+from acp_agent.replay.client import ReplayClient
+from acp_agent.replay.comparison import Difference, compare_events, values_differ
+from acp_agent.replay.confinement import confined
+from acp_agent.replay.model import Observed, ReplayDriver, ReplayModels
+from acp_agent.replay.normal_form import Folders, Normaliser, map_texts
+from acp_agent.replay.record import SETTINGS, Head, Record, Step
+from acp_agent.replay.script import Script
+from acp_agent.server.core import Core
+from acp_agent.session.account import Account
+from acp_agent.session.services import Services
+from acp_agent.session.store.event_codec import known_events
+from acp_agent.tools.spec import ToolSpec
+from acp_agent.workspace.scrub import scrub
+
+_log = logging.getLogger(__name__)
+
+
+class Replayed(Struct, frozen=True, kw_only=True):
+    """What a replay gave: the events in the normal form, and the requests with their messages."""
+
+    events: tuple[AnyEvent, ...]
+    requests: tuple[tuple[Observed, tuple[Message, ...]], ...]
+    turns: int
+    differences: tuple[Difference, ...]
+
+
+def replay(record: Record) -> Replayed:
+    """Replay a record in a temporary folder, and compare. Blocks.
+
+    Raises:
+        InvalidInputError: the record cannot be replayed, for it contradicts itself.
+    """
+    with tempfile.TemporaryDirectory(
+        prefix="acp-agent-replay-", ignore_cleanup_errors=True
+    ) as made:
+        base = Path(made).resolve()
+        with confined(base):
+            return asyncio.run(_replay(record, base))
+
+
+async def _replay(record: Record, base: Path) -> Replayed:
+    folder, home = base / "project", base / "home"
+    for made in (folder, home):
+        made.mkdir()
+    folders = Folders({"<folder>": str(folder), "<data>": str(home / "data"), "<home>": str(home)})
+    steps = tuple(map_texts(step, folders.expand, Step) for step in record.steps)
+    for name, text in record.head.files.items():
+        _put_file(base, folders.expand(name), folders.expand(text))
+    script = Script(Record(head=record.head, steps=steps))
+    client = ReplayClient(script)
+    driver = ReplayDriver(script, client.cancel)
+    calls = RecordedCalls(script, folder, client.cancel)
+    environ = {HOME_VARIABLE: str(home / "data"), "HOME": str(home), "PATH": ""}
+    core = _core(record.head, script.start, environ, driver, calls)
+    async with client.connected(core):
+        await client.open(folder)
+        for number, prompt in enumerate(script.prompts, 1):
+            try:
+                await client.say(prompt)
+            except TimeoutError:
+                _log.warning("turn %d of the replay does not end", number)
+                break
+        store = (await core.services()).store
+        stored = known_events(await store.read_all(client.session))
+    normal = Normaliser(lambda text: scrub(folders.hide(text)))
+    events = normal.events(stored)
+    requests = tuple(
+        (seen, tuple(normal.value(one, Message) for one in seen.request.messages))
+        for seen in driver.observed
+    )
+    differences = [
+        *_compare_requests(record, requests),
+        *compare_events([step.event for step in record.steps], events),
+    ]
+    differences.sort(key=lambda one: (one.turn, not one.request, one.request))
+    return Replayed(
+        events=tuple(events),
+        requests=requests,
+        turns=len(script.prompts),
+        differences=tuple(differences),
+    )
+
+
+def _put_file(base: Path, name: str, text: str) -> None:
+    path = Path(name)
+    if not path.is_absolute() or not path.resolve().is_relative_to(base):
+        raise InvalidInputError(f"the record has a file outside of its folders: {name!r}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+
+
+def _core(
+    head: Head,
+    start: Mapping[str, str],
+    environ: Mapping[str, str],
+    driver: ReplayDriver,
+    calls: RecordedCalls,
+) -> Core:
+    paths = find_paths(environ)
+    config, secrets = replay_config(head, start), Secrets(paths.secrets_file, environ)
+    models = ReplayModels(
+        config, secrets, environ, known=head.models, fallbacks=head.fallbacks, driver=driver
+    )
+
+    @cache
+    def gate() -> Gate:
+        from acp_agent.permissions.opening import open_permissions  # noqa: PLC0415 - once it runs
+
+        return open_permissions(paths, config, environ, home=environ["HOME"]).gate
+
+    def adapt(services: Services) -> Services:
+        return replace(
+            services,
+            config=config,
+            models=models,
+            account=Account(models, secrets, None, lambda: config),
+            gate=gate,
+            adapt_tools=calls.adapt,
+        )
+
+    return Core(paths, secrets=secrets, environ=environ, model_flag=None, adapt=adapt)
+
+
+def replay_config(head: Head, start: Mapping[str, str]) -> Config:
+    """Return the configuration of a replay: what was recorded of it, with programs left out.
+
+    Raises:
+        InvalidInputError: the record's is wrong.
+    """
+    unknown = head.settings.keys() - set(SETTINGS)
+    if unknown:
+        raise InvalidInputError(f"the record has settings that it may not have: {sorted(unknown)}")
+    try:
+        own = msgspec.convert({**head.settings, **start}, Config)
+    except msgspec.ValidationError as error:
+        raise InvalidInputError(f"the record's settings are wrong: {error}") from None
+    language = "zh" if head.language.startswith("zh") else "en"
+    return replace(
+        own,
+        language=language,
+        titles="prompt",
+        checkpoints=CheckpointsConfig(enabled=False),
+        use_language_servers=False,
+    )
+
+
+def _compare_requests(
+    record: Record, requests: Sequence[tuple[Observed, tuple[Message, ...]]]
+) -> list[Difference]:
+    """Return the differences of each request, the first one's for each message or tool."""
+    found: list[Difference] = []
+    before: dict[str, tuple[Message, ...]] = {}
+    known = {tool.name: tool for tool in record.head.tools}
+    compared: set[str] = set()
+    for seen, messages in requests:
+        answer = seen.answer
+        if answer is None:
+            continue  # its event differs
+        recorded = next(
+            step.request
+            for index, step in enumerate(s for s in record.steps if s.request is not None)
+            if index == answer.number - 1
+        )
+        assert recorded is not None
+        whole = (*before.get(seen.session, ())[: recorded.kept], *recorded.messages)
+        before[seen.session] = whole
+        at = {"turn": answer.turn, "request": answer.number}
+        found += values_differ(answer.asked.model, seen.request.model.ref, field="model", **at)
+        if len(messages) != len(whole):
+            new = messages[recorded.kept :]
+            found += values_differ(recorded.messages, new, field="messages", **at)
+        else:  # those before were compared with the request before
+            for index in range(recorded.kept, len(whole)):
+                place = f"messages[{index}]"
+                found += values_differ(whole[index], messages[index], field=place, **at)
+        found += values_differ(
+            recorded.thought_level, seen.request.thought_level, field="thought_level", **at
+        )
+        found += values_differ(
+            recorded.web_search, seen.request.web_search, field="web_search", **at
+        )
+        if recorded.tools is not None:
+            offered: dict[str, ToolSpec] = {tool.name: tool for tool in seen.request.tools}
+            found += values_differ(recorded.tools, tuple(offered), field="tools", **at)
+            for name in [one for one in recorded.tools if one in known and one in offered]:
+                if name not in compared:
+                    compared.add(name)
+                    found += values_differ(known[name], offered[name], field=f"tools.{name}", **at)
+        if len(found) > _MOST:
+            break
+    return found
+
+
+_MOST = 20  # differences; what follows is caused by them mostly
