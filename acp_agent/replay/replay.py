@@ -17,9 +17,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from acp_agent.config.checkpoint_types import CheckpointsConfig
 from acp_agent.config.paths import HOME_VARIABLE, find_paths
 from acp_agent.config.secrets import Secrets
-from acp_agent.config.types import CheckpointsConfig, Config
+from acp_agent.config.types import Config
 from acp_agent.errors import InvalidInputError
 from acp_agent.events import AnyEvent
 from acp_agent.models.base import Message

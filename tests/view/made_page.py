@@ -64,10 +64,22 @@ def asked(message: str = "msg_a1", model: str = "openai/gpt-5") -> ModelAsked:
     return ModelAsked(message=MessageId(message), model=model)
 
 
-def took(usage: Usage, cost: float | None, message: str = "msg_a1", **how: bool) -> ModelAnswered:
+def took(
+    usage: Usage,
+    cost: float | None,
+    message: str = "msg_a1",
+    *,
+    complete: bool = True,
+    discarded: bool = False,
+) -> ModelAnswered:
     """A request is answered."""
     return ModelAnswered(
-        message=MessageId(message), model="openai/gpt-5", usage=usage, cost=cost, **how
+        message=MessageId(message),
+        model="openai/gpt-5",
+        usage=usage,
+        cost=cost,
+        complete=complete,
+        discarded=discarded,
     )
 
 
