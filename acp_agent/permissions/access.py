@@ -33,13 +33,16 @@ class CommandAccess(Struct, frozen=True):
     """Runs a shell command line in a folder; `roots` are the session's folders, all resolved.
 
     Without `roots` only the working folder counts as the project's. `only_reads` is set once the
-    gate has let it run for that.
+    gate has let it run for that. `confined` where it runs in the sandbox, `outside` where the model
+    wants it to run outside of the sandbox that there is.
     """
 
     command: str
     cwd: str
     roots: tuple[str, ...] = ()
     only_reads: bool = False
+    confined: bool = False
+    outside: bool = False
 
 
 class FetchAccess(Struct, frozen=True):

@@ -211,7 +211,7 @@ class PolicyGate(Gate):
     ) -> Verdict:
         context = self._context(access, project, repositories)
         classified = classify(access.command, context)
-        verdict = self._line(classified, context, mode, project, rules)
+        verdict = self._line(classified, context, mode, rules, outside=access.outside)
         return replace(verdict, tier=classified.tier)
 
     def _line(
@@ -219,23 +219,29 @@ class PolicyGate(Gate):
         classified: Classified,
         context: CommandContext,
         mode: Mode,
-        project: str,
         rules: RulesHere,
+        *,
+        outside: bool,
     ) -> Verdict:
+        project = context.project
         if classified.tier == "blocked":
             return Refuse(by="rule", why=f"this command is never run: {classified.reason}")
         line = self._matched(classified, context, mode, project, rules)
         strict = rules.strict(line.deny or line.ask)
         if isinstance(strict, Refuse):
             return strict
-        if classified.tier == "read_only" and strict is None:
+        only_reads = classified.tier == "read_only" and not outside
+        if only_reads and strict is None:
             return Allow(by="rule", why="the command only reads", only_reads=True)
-        if mode in READ_ONLY and classified.tier != "read_only":
+        if mode in READ_ONLY and not only_reads:
             return READ_ONLY[mode]
         grants = [g for g in self._grants.of(project) if g.kind in {"command", "exact_command"}]
         never = refusing(classified, [grant for grant in grants if not grant.allow])
         if never is not None:
             return _never(f"`{never.pattern}` commands here", never)
+        if outside:
+            reason = classified.translate_reason(self._language)
+            strict = rules.ask_outside(strict, reason if classified.tier == "destructive" else "")
         if strict is not None:
             return strict
         if mode == "full":

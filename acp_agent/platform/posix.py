@@ -69,6 +69,17 @@ def end_group(leader: int, *, at_once: bool) -> None:
         return
 
 
+def ask_members_to_end(leader: int) -> None:
+    """Ask the processes of a group to end, but not its leader. Only Linux names them.
+
+    Reads many small files: call it in a thread.
+    """
+    for process, _, group in _process_states():
+        if group == leader and process != leader:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(process, signal.SIGTERM)
+
+
 def group_alive(leader: int) -> bool:
     """Whether a process of the group is left (zombies not yet reaped count)."""
     try:

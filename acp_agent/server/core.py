@@ -216,6 +216,7 @@ async def assemble(
         outputs=paths.outputs_dir,
         checkpoints=paths.checkpoints_dir,
         user_folder=paths.config_file.parent,
+        own_files=paths.own,
         turn_limit=ConcurrencyLimit(config.limits.max_turns_all_sessions),
         call_limit=ConcurrencyLimit(config.limits.max_calls_all_sessions),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,6 +27,8 @@ from acp_agent.session.store.store import Store
 
 if TYPE_CHECKING:  # not before a file is read or changed
     from acp_agent.language_servers.pool import ServerPool
+    from acp_agent.sandbox.policy import SandboxPolicy
+    from acp_agent.sandbox.sandbox import Backend, Sandbox, Unavailable
     from acp_agent.tools.toolset import Toolset
     from acp_agent.trust.store import TrustStore
 
@@ -198,6 +201,47 @@ class SharedLanguageServers:
             await self._pool.aclose()
 
 
+class SharedSandboxes:
+    """The sandboxes of a process; what this machine has for them is found out once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._backend: Backend | Unavailable | None = None
+        self._said = False
+        # Nobody else can guess it.
+        base = os.environ.get("TMPDIR", "/tmp")  # noqa: S108 - it is made with a mode of its own
+        self._folder = f"{base}/acp-agent-{os.urandom(8).hex()}"
+
+    def temporary(self, session: SessionId) -> str:
+        """Return the folder that the commands of a session have as /tmp; not made yet."""
+        return f"{self._folder}-{session}"
+
+    def notice(self) -> str:
+        """Return, once, that commands are not confined and why; "" where they are."""
+        if self._said or self._backend is None:
+            return ""
+        from acp_agent.sandbox.sandbox import Unavailable  # noqa: PLC0415 - when first needed
+
+        self._said = True
+        return str(self._backend) if isinstance(self._backend, Unavailable) else ""
+
+    def make(self, policy: SandboxPolicy, search_path: str | None) -> Sandbox | Unavailable:
+        """Return a session's sandbox, or why there is none. Blocks: call it in a thread.
+
+        Args:
+            policy: what the session's programs may do.
+            search_path: the PATH variable to look for programs in.
+        """
+        from acp_agent.sandbox.sandbox import Sandbox, Unavailable, find_backend  # noqa: PLC0415 - when first needed
+
+        with self._lock:
+            if self._backend is None:
+                self._backend = find_backend(search_path)
+        if isinstance(self._backend, Unavailable):
+            return self._backend
+        return Sandbox(self._backend, policy)
+
+
 def _server_watch() -> Watchdog:
     return Watchdog(f"{MARK}={os.urandom(16).hex()}.")
 
@@ -209,8 +253,10 @@ class Services(Struct, frozen=True, kw_only=True):
     when a project brings anything along; `outputs` is the folder below which each
     session keeps outputs too long for the model, `checkpoints` the one of saved files;
     `user_folder` is where the user's own AGENTS.md, skills and agents are. `turn_limit` and
-    `call_limit` hold for the turns and calls of all sessions together. `watch` ends the programs of
-    MCP servers where this process is killed. `adapt_tools` changes the own tools of each session.
+    `call_limit` hold for the turns and calls of all sessions together. `own_files` are the
+    program's own files and folders, which nothing that is confined sees. `watch` ends the programs
+    of MCP servers where this process is killed. `adapt_tools` changes the own tools of each
+    session.
     """
 
     store: Store
@@ -230,6 +276,8 @@ class Services(Struct, frozen=True, kw_only=True):
     watch: Watchdog = field(default_factory=_server_watch)
     language_servers: SharedLanguageServers = field(default_factory=SharedLanguageServers)
     adapt_tools: Callable[[Toolset], Toolset] = lambda tools: tools
+    sandboxes: SharedSandboxes = field(default_factory=SharedSandboxes)
+    own_files: tuple[Path, ...] = ()
 
     @property
     def home(self) -> Path:

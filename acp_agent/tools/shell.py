@@ -7,14 +7,17 @@ import contextlib
 import functools
 import re
 import shlex
+from collections.abc import Callable
 from typing import Annotated, ClassVar, Literal
 
+from msgspec.structs import replace
 from pydantic import BeforeValidator, Field
 
 from acp_agent.content import JsonObject, TerminalPart, text_part
 from acp_agent.errors import ToolError, WorkspaceError
 from acp_agent.events import ToolKind
 from acp_agent.permissions.access import CommandAccess
+from acp_agent.permissions.paths import CommandContext
 from acp_agent.platform import posix
 from acp_agent.tools.base import (
     EVERYTHING,
@@ -38,6 +41,22 @@ SHOWN_LIMIT = 10_000  # characters of output in what the call shows at its end
 TERMINAL_BYTES = 50_000  # of output that an editor's terminal keeps
 MAX_TIMEOUT = 600.0  # seconds
 _SHELL = re.compile(r"(?:/\S*/)?(?:ba|z|da)?sh")
+_CONFINED = (
+    "- Commands run in a sandbox: they can write only in the session's folders and in /tmp (their "
+    "own), reach no network, and see no credentials. Git's settings and hooks and files that "
+    "programs run by themselves stay as they are. `outside_sandbox` is for what needs more."
+)
+# What a command may say where the sandbox is in its way.
+_BY_SANDBOX = re.compile(
+    r"Read-only file system|Operation not permitted|Permission denied|Network is unreachable|"
+    r"[Cc]ould not resolve|[Nn]ame resolution|Name or service not known|No address associated|"
+    r"EAI_AGAIN|ENOTFOUND|ENETUNREACH|EROFS|getaddrinfo|dial tcp|Device or resource busy|"
+    r"Resource temporarily unavailable|[Cc]annot allocate memory|File too large"
+)
+_SANDBOX_ADVICE = (
+    "\n[It ran in the sandbox, which may be why it failed: it has no network and can write only in "
+    "{roots} and /tmp. If it needs more, call it again with `outside_sandbox`; the user is asked.]"
+)
 _AFTER_TIMEOUT = "; give a larger `timeout`, or set `background` for what does not end by itself"
 
 
@@ -71,6 +90,14 @@ class ShellParams(ToolParams):
     ] = None
 
 
+class ConfinedShellParams(ShellParams):
+    """The shell tool's parameters where commands run in a sandbox."""
+
+    outside_sandbox: Annotated[
+        bool, Field(description="Run it outside the sandbox; the user is asked.")
+    ] = False
+
+
 class ShellTool(Tool[ShellParams]):
     """Runs a command line in the session's folder."""
 
@@ -78,11 +105,28 @@ class ShellTool(Tool[ShellParams]):
     kind: ClassVar[ToolKind] = "execute"
     effect: ClassVar[Literal["reads", "writes"]] = "writes"
     params: ClassVar[type[ShellParams]] = ShellParams
+    confined: ClassVar[bool] = False
 
-    def __init__(self, workspace: Workspace, *, default_timeout: float = 60.0) -> None:
-        """Args: default_timeout: seconds for a command whose call names no time."""
+    def __init__(
+        self,
+        workspace: Workspace,
+        *,
+        default_timeout: float = 60.0,
+        notice: Callable[[], str] = str,
+        refused: str = "",
+    ) -> None:
+        """Make the tool.
+
+        Args:
+            workspace: where commands run.
+            default_timeout: seconds for a command whose call names no time.
+            notice: returns what the user is told with the next command, beside its result.
+            refused: why no command may run; "" where they may.
+        """
         super().__init__(workspace)
         self._default_timeout = default_timeout
+        self._notice = notice
+        self._refused = refused
 
     def title(self, arguments: JsonObject) -> str:
         """The command, as far as it has come."""
@@ -96,6 +140,8 @@ class ShellTool(Tool[ShellParams]):
 
     async def prepare(self, params: ShellParams) -> Prepared:
         """Show the command; the title has the command itself, not only its purpose."""
+        if self._refused:
+            raise ToolError(f"no command may run: {self._refused}", advice="tell the user")
         line = first_line(params.command, TITLE_LIMIT)
         if not line:
             raise ToolError("the command is empty", advice="give a command line")
@@ -108,20 +154,30 @@ class ShellTool(Tool[ShellParams]):
             title += f" ({purpose})"
         if params.background:
             self.workspace.background.check_limit()
+        excluded = self.is_excluded(params.command)
+        outside = _outside(params) and not excluded
+        unconfined = outside or excluded
         return Prepared(
             title=title,
             run=functools.partial(
-                self._run_in_background if params.background else self._run, params
+                self._run_in_background if params.background else self._run, params, unconfined
             ),
             access=CommandAccess(
                 params.command,
                 str(self.workspace.cwd),
                 roots=tuple(str(root) for root in self.workspace.files.roots),
+                confined=self.confined and not unconfined,
+                outside=outside,
             ),
             content=(text_part(code_block(params.command, "sh")),),
         )
 
-    async def _run(self, params: ShellParams, progress: Progress) -> Outcome:
+    def is_excluded(self, command: str) -> bool:
+        """Whether the user's configuration has a command run outside the sandbox."""
+        del command
+        return False
+
+    async def _run(self, params: ShellParams, unconfined: bool, progress: Progress) -> Outcome:
         timeout = params.timeout or self._default_timeout
         terminals = self.workspace.terminals
         try:
@@ -135,12 +191,33 @@ class ShellTool(Tool[ShellParams]):
                     on_output=progress.output,
                     stop=progress.stop,
                     only_reads=progress.only_reads,
+                    unconfined=unconfined,
                 )
         finally:
             self.workspace.files.note_commands_ran()
-        return _outcome(result, timeout, in_terminal=terminals is not None)
+        outcome = _outcome(result, timeout, in_terminal=terminals is not None)
+        if outcome.content is not None and (notice := self._notice()):
+            outcome = replace(outcome, content=(*outcome.content, text_part(notice)))
+        if result.confined and outcome.failed and _BY_SANDBOX.search(result.output):
+            return self._with_advice(outcome)
+        return outcome
 
-    async def _run_in_background(self, params: ShellParams, progress: Progress) -> Outcome:
+    def _with_advice(self, outcome: Outcome) -> Outcome:
+        """Say to the model and the user that the sandbox may be why a command failed."""
+        roots = ", ".join(str(root) for root in self.workspace.files.roots)
+        shown = text_part(
+            "It ran in the sandbox, without the network and with write access to its folders only; "
+            "that may be why it failed."
+        )
+        return replace(
+            outcome,
+            text=outcome.text + _SANDBOX_ADVICE.format(roots=roots),
+            content=None if outcome.content is None else (*outcome.content, shown),
+        )
+
+    async def _run_in_background(
+        self, params: ShellParams, unconfined: bool, progress: Progress
+    ) -> Outcome:
         """Start the command and return; it runs here even if others run in an editor's terminal."""
         workspace = self.workspace
         command = workspace.background.new(progress.call, params.command)
@@ -170,6 +247,7 @@ class ShellTool(Tool[ShellParams]):
                 workspace.cwd,
                 timeout=params.timeout,
                 only_reads=progress.only_reads,
+                unconfined=unconfined,
                 on_output=progress.output,
                 on_end=ended,
             )
@@ -198,6 +276,35 @@ class ShellTool(Tool[ShellParams]):
             only_reads=progress.only_reads,
             on_start=show,
         )
+
+
+class ConfinedShellTool(ShellTool):
+    """Runs a command line in the session's folder, in a sandbox."""
+
+    params: ClassVar[type[ShellParams]] = ConfinedShellParams
+    confined: ClassVar[bool] = True
+
+    def description(self) -> str:
+        """Return the description with what the sandbox means."""
+        return f"{super().description()}\n{_CONFINED}"
+
+    def is_excluded(self, command: str) -> bool:
+        """Whether the configuration names every command of a line as one to run outside."""
+        sandbox = self.workspace.processes.sandbox
+        if sandbox is None or not sandbox.policy.config.excluded_commands:
+            return False
+        from acp_agent.permissions.policy.commands import all_match  # noqa: PLC0415 - few need it
+
+        context = CommandContext(
+            cwd=str(self.workspace.cwd),
+            roots=tuple(str(root) for root in self.workspace.files.roots),
+            home=sandbox.policy.home,
+        )
+        return all_match(command, sandbox.policy.config.excluded_commands, context)
+
+
+def _outside(params: ShellParams) -> bool:
+    return isinstance(params, ConfinedShellParams) and params.outside_sandbox
 
 
 def _outcome(result: CommandResult, timeout: float, *, in_terminal: bool) -> Outcome:

@@ -23,7 +23,7 @@ from acp_agent.tools.glob import GlobTool
 from acp_agent.tools.grep import GrepTool
 from acp_agent.tools.list_folder import ListTool
 from acp_agent.tools.read import ReadTool
-from acp_agent.tools.shell import ShellTool
+from acp_agent.tools.shell import ConfinedShellTool, ShellTool
 from acp_agent.tools.spec import ToolSpec
 from acp_agent.tools.todo import TodoTool
 from acp_agent.tools.web_fetch import WebFetchTool
@@ -232,6 +232,8 @@ def core_tools(
     workspace: Workspace,
     *,
     command_timeout: float = 60.0,
+    sandbox_notice: Callable[[], str] = str,
+    no_commands: str = "",
     search_service: SearchService | None = None,
 ) -> Toolset:
     """The tools that every session has, for its workspace.
@@ -239,8 +241,11 @@ def core_tools(
     Args:
         workspace: what they may touch.
         command_timeout: how long a command may run where its call says nothing.
+        sandbox_notice: returns what the first command says where nothing confines it.
+        no_commands: why no command may run; "" where they may.
         search_service: what searches the web, where there is one.
     """
+    shell = ShellTool if workspace.processes.sandbox is None else ConfinedShellTool
     tools = Toolset(
         (
             ReadTool(workspace),
@@ -249,7 +254,12 @@ def core_tools(
             ListTool(workspace),
             GlobTool(workspace),
             GrepTool(workspace),
-            ShellTool(workspace, default_timeout=command_timeout),
+            shell(
+                workspace,
+                default_timeout=command_timeout,
+                notice=sandbox_notice,
+                refused=no_commands,
+            ),
             BackgroundTool(workspace),
             WebFetchTool(workspace),
             TodoTool(workspace),

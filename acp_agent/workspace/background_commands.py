@@ -147,6 +147,7 @@ class BackgroundCommand:
         *,
         timeout: float | None,
         only_reads: bool = False,
+        unconfined: bool = False,
         on_output: Callable[[str], Awaitable[None]],
         on_end: Callable[[BackgroundCommand], Awaitable[None]],
     ) -> None:
@@ -166,6 +167,7 @@ class BackgroundCommand:
                     stop=self._stop,
                     watcher=self,
                     only_reads=only_reads,
+                    unconfined=unconfined,
                 )
             except AcpAgentError as error:
                 self.failure = str(error)

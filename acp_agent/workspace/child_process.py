@@ -130,8 +130,15 @@ class StartedCommand:
     """A command whose shell was started, as the leader of a group."""
 
     def __init__(
-        self, transport: asyncio.SubprocessTransport, reader: ChildOutput, mark: str
+        self,
+        transport: asyncio.SubprocessTransport,
+        reader: ChildOutput,
+        mark: str,
+        *,
+        confined: bool = False,
     ) -> None:
+        """Args: confined: its group's leader is the sandbox, which would end all at once."""
+        self.confined = confined
         self.transport = transport
         self.reader = reader
         self.group = transport.get_pid()
@@ -140,7 +147,10 @@ class StartedCommand:
 
     async def end(self) -> None:
         """Ask the group to end, and end what is left of it after a moment."""
-        posix.end_group(self.group, at_once=False)
+        if self.confined:
+            await asyncio.to_thread(posix.ask_members_to_end, self.group)
+        else:
+            posix.end_group(self.group, at_once=False)
         await wait_at_most(self.reader.exited.wait(), _TERM_GRACE)
         if not self.reader.exited.is_set() or not await self._group_gone(LINGER):
             posix.end_group(self.group, at_once=True)

@@ -19,6 +19,7 @@ from acp_agent.errors import WorkspaceError
 from acp_agent.platform import posix
 from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.watchdog import Watchdog
+from acp_agent.sandbox.sandbox import Launch, Sandbox
 from acp_agent.workspace.child_process import (
     LINGER,
     MARK,
@@ -36,7 +37,7 @@ class CommandResult(Struct, frozen=True, kw_only=True):
     """How a command ended. `output` holds stdout and stderr as they came, bounded.
 
     Where more came than is in `output`, `full_output` names the file that has the rest. `stopped`
-    where the user ended it.
+    where the user ended it, `confined` where it ran in the sandbox.
     """
 
     output: str
@@ -44,6 +45,7 @@ class CommandResult(Struct, frozen=True, kw_only=True):
     signal: str | None = None
     timed_out: bool = False
     stopped: bool = False
+    confined: bool = False
     total_bytes: int = 0
     full_output: str | None = None
 
@@ -91,6 +93,7 @@ class LocalProcesses:
         keep: Collection[str] = (),
         hide: Collection[str] = (),
         clean: Callable[[str], str] = str,
+        sandbox: Sandbox | None = None,
     ) -> None:
         """Starts nothing yet.
 
@@ -100,7 +103,9 @@ class LocalProcesses:
             keep: names of variables that are passed on although they look like credentials.
             hide: further names that are not, such as those the configuration takes keys from.
             clean: takes keys out of what is kept of long outputs.
+            sandbox: confines the commands, where this machine can; None: they are not confined.
         """
+        self.sandbox = sandbox
         self._clean = clean
         self._outputs = outputs
         self._environ = command_environ(environ, keep=keep, hide=hide)
@@ -123,18 +128,18 @@ class LocalProcesses:
         stop: asyncio.Event | None = None,
         watcher: CommandWatcher | None = None,
         only_reads: bool = False,
+        unconfined: bool = False,
     ) -> CommandResult:
         """Run a shell command line with no input; stdout and stderr are one stream.
 
         A cancelled call ends the whole group at once and reaps it in the background. `stop` asks
         the group to end, as a timeout does, and the result tells what became of it. A `timeout` of
-        None is none.
+        None is none. `unconfined` runs it outside the sandbox, for which the user was asked.
 
         Raises:
             WorkspaceError: the command cannot be started, or the session is closed.
         """
-        environ = self._reading if only_reads else self._environ
-        started = await self._start(command, cwd, environ)
+        started = await self._start(command, cwd, only_reads=only_reads, unconfined=unconfined)
         watched = watcher is not None
         output = CommandOutput(self._outputs, clean=self._clean, watched=watched)
         if watcher is not None:
@@ -166,6 +171,7 @@ class LocalProcesses:
             signal=posix.signal_name(-code) if code is not None and code < 0 else None,
             timed_out=stopped == "timeout",
             stopped=stopped == "user",
+            confined=started.confined,
             total_bytes=output.total_bytes,
             full_output=str(output.path) if output.path else None,
         )
@@ -179,15 +185,26 @@ class LocalProcesses:
             await asyncio.wait(set(self._reaping), timeout=REAP_LIMIT)
         if self._started:
             await asyncio.to_thread(end_marked, self._mark)
+            if self.sandbox is not None:
+                await self.sandbox.aclose()
         await self._watch.aclose()
 
-    async def _start(self, command: str, cwd: Path, environ: Mapping[str, str]) -> StartedCommand:
+    async def _start(
+        self, command: str, cwd: Path, *, only_reads: bool, unconfined: bool
+    ) -> StartedCommand:
         if self._closed.is_set():
             raise WorkspaceError("the session is closed: no command can be started")
         await self._watch.start()
         self._started += 1
         mark = f"{self._mark}{self._started}."
-        starting = asyncio.ensure_future(self._spawn(command, cwd, {**environ, MARK: mark}, mark))
+        environ = {
+            **(self._reading if only_reads else self._environ),
+            MARK: mark,
+            "PWD": str(cwd),
+        }
+        sandbox = None if unconfined else self.sandbox
+        spawn = self._spawn(command, cwd, environ, mark, sandbox, only_reads=only_reads)
+        starting = asyncio.ensure_future(spawn)
         try:
             started = await asyncio.shield(starting)
         except asyncio.CancelledError:
@@ -207,21 +224,37 @@ class LocalProcesses:
         return started
 
     async def _spawn(
-        self, command: str, cwd: Path, environ: dict[str, str], mark: str
+        self,
+        command: str,
+        cwd: Path,
+        environ: dict[str, str],
+        mark: str,
+        sandbox: Sandbox | None,
+        *,
+        only_reads: bool,
     ) -> StartedCommand:
-        transport, reader = await asyncio.get_running_loop().subprocess_exec(
-            ChildOutput,
-            self._shell,
-            "-c",
-            command,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            cwd=cwd,
-            env=environ | {"PWD": str(cwd)},
-            start_new_session=True,
-        )
-        return StartedCommand(transport, reader, mark)
+        plain = Launch((self._shell, "-c", command), environ)
+        confined = None
+        if sandbox is not None:
+            confined = await sandbox.launch(
+                plain.argv, cwd, environ, only_reads=only_reads, alone=not self._running
+            )
+        launch = confined or plain
+        try:
+            transport, reader = await asyncio.get_running_loop().subprocess_exec(
+                ChildOutput,
+                *launch.argv,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                cwd=cwd,
+                env=launch.environ,
+                pass_fds=launch.descriptors,
+                start_new_session=True,
+            )
+        finally:
+            launch.close()
+        return StartedCommand(transport, reader, mark, confined=confined is not None)
 
     def _let_go(
         self, started: StartedCommand, pump: asyncio.Task[None], output: CommandOutput

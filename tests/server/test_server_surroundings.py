@@ -13,6 +13,7 @@ import pytest
 from tests.server.server_session import OpenSession, messages
 from tests.support.agent_process import AgentProcess
 from tests.support.model_server import Call, ModelServer, answer
+from tests.support.module_trace import until_idle
 from tests.support.wire_client import AnswerError
 
 LIMIT = "raise the limit of open files (ulimit -n)"
@@ -41,6 +42,7 @@ async def test_the_limit_of_open_files_is_named_wherever_it_is_reached(
     if warm:
         model_server.add(answer("Hello."), answer("By the same connection."))
         await running.prompt(session, "hi")
+    await until_idle(running.process.pid)  # what is prepared in the background opens files, too
     listed = {"cwd": str(workspace_repo), "mcpServers": []}
     told: dict[str, str] = {}
     with no_more_files(running):

@@ -117,7 +117,9 @@ def environment(home: Path, extra: Mapping[str, str] | None = None) -> dict[str,
     kept["PATH"] = os.pathsep.join(
         folder for folder in kept.get("PATH", os.defpath).split(os.pathsep) if folder != own
     )
-    return kept | {"HOME": str(home), "ACP_AGENT_HOME": str(home / "acp-agent")} | dict(extra or {})
+    own_folders = {"HOME": str(home), "ACP_AGENT_HOME": str(home / "acp-agent")}
+    # Not every machine can confine commands: the tests in tests/sandbox turn it on.
+    return kept | own_folders | {"ACP_AGENT_SANDBOX": "false"} | dict(extra or {})
 
 
 class AgentProcess(WireClient):

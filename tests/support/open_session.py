@@ -220,6 +220,7 @@ class Desk:
             "PATH": "/usr/bin:/bin",
             "HOME": str(paths.data_dir),
             "OPENAI_API_KEY": SECRET,
+            "ACP_AGENT_SANDBOX": "false",
             **(environ or {}),
         }
         services = await assemble(

@@ -23,7 +23,7 @@ from acp_agent.permissions.policy.command_patterns import (
     compile_command,
     spellings,
 )
-from acp_agent.permissions.policy.rules import Effect, PolicyRule
+from acp_agent.permissions.policy.rules import Effect, PolicyRule, Source
 from acp_agent.permissions.read_only import is_harmless, is_installed
 from acp_agent.permissions.rules import option_matches, read_only_rules, shell_rules
 from acp_agent.permissions.shell.syntax import Command
@@ -273,3 +273,21 @@ def hosts_in(line: Classified) -> Iterator[str]:
             at = word.find("://")
             if at > 0 and urlsplit(word[:_LONGEST_URL]).netloc:
                 yield word
+
+
+def all_match(command: str, patterns: Sequence[str], context: CommandContext) -> bool:
+    """Return whether each command of a line does what one of these patterns of `Bash(…)` says.
+
+    Raises:
+        RuleError: a pattern has no meaning.
+    """
+    source = Source(file="")
+    rules = [
+        CommandRule(
+            PolicyRule(effect="allow", subject="shell", pattern=one, text=one, source=source)
+        )
+        for one in patterns
+    ]
+    line = classify(command, context)
+    parts = CommandRules(rules).match(line, context, may_edit=lambda _path: True).parts
+    return bool(parts) and all(part.rule is not None for part in parts)

@@ -76,6 +76,21 @@ class RulesHere(Struct, frozen=True):
         )
         return Ask(choices=once_choices(self.texts), warning=warning, rule=rule.label)
 
+    def ask_outside(self, asked: Ask | None, reason: str) -> Ask:
+        """Return the question about a command outside the sandbox; its answer is not remembered.
+
+        Args:
+            asked: what a rule asks about it.
+            reason: why it cannot be undone; "" where it can.
+        """
+        warnings = [self.texts.outside_warning]
+        if asked is not None:
+            warnings.append(asked.warning)
+        elif reason:
+            warnings.append(self.texts.warning.format(reason=reason))
+        rule = asked.rule if asked is not None else ""
+        return Ask(choices=once_choices(self.texts), warning=" ".join(warnings), rule=rule)
+
     def allow(self, rule: PolicyRule) -> Allow:
         """Return the verdict of a rule that allows."""
         return Allow(by="rule", why=f"the rule `{rule.text}` allows this", rule=rule.label)

@@ -105,7 +105,7 @@ class LazyTools:
     def _build(self) -> WorkspaceTools:
         from acp_agent.extensions.definitions.locations import readable_skill_folders  # noqa: PLC0415 - in a thread
         from acp_agent.session.turns.edit_checks import SessionEditChecks  # noqa: PLC0415 - so
-        from acp_agent.session.turns.toolset import build_tools  # noqa: PLC0415 - brings pydantic
+        from acp_agent.session.turns.toolset import build_tools, session_sandbox  # noqa: PLC0415 - brings pydantic
         from acp_agent.workspace.background_commands import BackgroundCommands  # noqa: PLC0415 - so
 
         core, services = self._core, self._core.services
@@ -113,20 +113,24 @@ class LazyTools:
         if self.background is None:
             self.background = BackgroundCommands(services.config.limits.max_background_commands)
         gate = services.gate()  # made here, so that what it imports does not hold up the event loop
+        outputs = services.outputs / core.id
+        readable = [
+            *(services.outputs / source for source in core.state.sources),
+            *readable_skill_folders(services.places(cwd)),  # skills name files of their own
+        ]
         built = build_tools(
             cwd=cwd,
             directories=directories,
-            outputs=services.outputs / core.id,
-            readable=[
-                *(services.outputs / source for source in core.state.sources),
-                *readable_skill_folders(services.places(cwd)),  # skills name files of their own
-            ],
+            outputs=outputs,
+            readable=readable,
             buffers=core.client.buffers(core.id),
             terminals=core.client.terminals(core.id),
             environ=services.environ,
             config=services.config,
             secrets=services.secrets.values,
             background=self.background,
+            sandbox=session_sandbox(core, [outputs, *readable]),
+            sandbox_notice=services.sandboxes.notice,
             edit_checks=lambda files: SessionEditChecks(core, files),
             refused_reads=lambda paths: gate.refused_reads(
                 paths, mode=core.settings.mode, project=str(cwd)

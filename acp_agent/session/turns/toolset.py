@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from acp_agent.config.types import Config
+from acp_agent.sandbox.policy import SandboxPolicy
+from acp_agent.sandbox.sandbox import Sandbox, Unavailable
+from acp_agent.session.core import SessionCore
 from acp_agent.session.turns.edit_checks import SessionEditChecks
 from acp_agent.tools.base import AnyTool
 from acp_agent.tools.toolset import Toolset, core_tools
@@ -41,6 +45,8 @@ def build_tools(
     config: Config,
     secrets: Callable[[], Sequence[str]],
     background: BackgroundCommands,
+    sandbox: Sandbox | Unavailable | None,
+    sandbox_notice: Callable[[], str],
     edit_checks: Callable[[WorkspaceFiles], SessionEditChecks],
     refused_reads: Callable[[Sequence[str]], Mapping[str, str]],
 ) -> WorkspaceTools:
@@ -57,6 +63,8 @@ def build_tools(
         config: the limits, and which variables hold keys.
         secrets: returns the values that must not be stored.
         background: the commands that run in the background.
+        sandbox: confines the commands, or why nothing does; None: the user does not want that.
+        sandbox_notice: returns what the first command says where nothing confines it.
         edit_checks: makes what checks the edits of files.
         refused_reads: returns the files that no search may show, with the reasons.
     """
@@ -71,6 +79,7 @@ def build_tools(
             environ=environ,
             hide=key_variables,
             clean=lambda text: scrub(text, secrets()),
+            sandbox=sandbox if isinstance(sandbox, Sandbox) else None,
         ),
         network=GuardedNetwork(),
         outputs=outputs,
@@ -83,9 +92,41 @@ def build_tools(
         toolset=core_tools(
             workspace,
             command_timeout=config.limits.command_timeout,
+            sandbox_notice=sandbox_notice,
+            no_commands=_no_commands(sandbox, config),
             search_service=chosen_service(config.web_search, environ),
         ),
     )
+
+
+def session_sandbox(core: SessionCore, readable: Sequence[Path]) -> Sandbox | Unavailable | None:
+    """Return what confines a session's commands. Blocks: call it in a thread.
+
+    Args:
+        core: the session.
+        readable: what they may read although it is among this program's own files.
+    """
+    services = core.services
+    if not services.config.sandbox.enabled:
+        return None
+    search_path = services.environ.get("PATH")
+    policy = SandboxPolicy(
+        roots=tuple(map(str, (core.cwd, *core.directories))),
+        home=str(services.home),
+        own=tuple(map(str, services.own_files)),
+        readable=tuple(map(str, readable)),
+        temporary=services.sandboxes.temporary(core.id),
+        search_path=search_path or os.defpath,
+        config=services.config.sandbox,
+    )
+    return services.sandboxes.make(policy, search_path)
+
+
+def _no_commands(sandbox: Sandbox | Unavailable | None, config: Config) -> str:
+    """Return why no command may run; "" where they may."""
+    if isinstance(sandbox, Unavailable) and config.sandbox.fail_if_unavailable:
+        return f"{sandbox.reason}, and the configuration wants commands to be confined"
+    return ""
 
 
 class CachedChange:

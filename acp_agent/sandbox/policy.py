@@ -1,0 +1,221 @@
+"""What a confined program may read, write and reach, as mounts that every backend understands."""
+
+from __future__ import annotations
+
+import glob
+import os
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from msgspec import Struct, convert
+
+from acp_agent.config.sandbox_types import SandboxConfig
+from acp_agent.platform.first_use import first_use
+from acp_agent.sandbox.git_folders import git_mounts
+
+TEMPORARY = "/tmp"  # noqa: S108 - as confined programs see it: a folder of the session's own
+_UNSEEN = (TEMPORARY, "/var/tmp", "/run", "/dev", "/proc")  # noqa: S108 - no file is made there
+
+_HOMES = 50  # of other users that are looked at
+
+MountKind = Literal["write", "read", "hide"]
+
+
+_Table = TypeVar("_Table", bound=Struct)
+
+
+class _Hidden(Struct, frozen=True, forbid_unknown_fields=True):
+    home: tuple[str, ...]
+    system: tuple[str, ...]
+    run: tuple[str, ...]
+    variables: tuple[str, ...]
+    caches: dict[str, str]
+
+
+class _Protected(Struct, frozen=True, forbid_unknown_fields=True):
+    paths: tuple[str, ...]
+
+
+class SandboxPolicy(Struct, frozen=True, kw_only=True):
+    """What the programs of one session may do.
+
+    Args:
+        roots: the folders that may be changed.
+        home: the user's home folder.
+        own: this program's own files and folders, which are hidden.
+        readable: what is seen although it lies in a hidden folder.
+        temporary: the folder that stands in the place of /tmp.
+        search_path: the PATH variable.
+        config: what the user configured.
+    """
+
+    roots: tuple[str, ...]
+    home: str
+    own: tuple[str, ...]
+    readable: tuple[str, ...]
+    temporary: str
+    search_path: str
+    config: SandboxConfig
+
+    def mounts(self, *, only_reads: bool) -> list[tuple[str, MountKind]]:
+        """Return paths, resolved, with what becomes of them; a folder before what is below it.
+
+        Everything that is not listed can be read and not changed. Looks at many files: call it in
+        a thread.
+
+        Args:
+            only_reads: nothing may be changed but the temporary folder.
+        """
+        given = self.config.filesystem
+        roots = list(_existing(self.roots))
+        hidden = [path for path in self._hidden() if path not in roots]
+        mounts: dict[str, MountKind] = dict.fromkeys(hidden, "hide")
+        readable = [*self._readable(roots), *_existing(self._absolute(given.allow_read))]
+        mounts |= dict.fromkeys(readable, "read")
+        seen = [self.home, *_program_folders(self.search_path), *(roots if only_reads else [])]
+        for path in _existing(seen):
+            mounts.setdefault(path, "read")
+        denied = [*_existing(self._absolute(given.deny_read))]
+        if not only_reads:
+            mounts |= self._writable(roots, [*hidden, *denied])
+        mounts |= dict.fromkeys(denied, "hide")
+        return _needed(mounts)
+
+    def environ(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """Return the environment of a confined program.
+
+        Without variables that lead to programs outside, and with folders for package managers.
+        """
+        passed = {name: value for name, value in environ.items() if name not in _hidden().variables}
+        if "TMPDIR" in passed:
+            passed["TMPDIR"] = TEMPORARY
+        writable = [*_existing(self.roots), *self._absolute(self.config.filesystem.allow_write)]
+        for name, folder in _hidden().caches.items():
+            used = passed.get(name, f"{self.home}/{folder}")
+            if not any(is_below(used, root) for root in writable):
+                passed[name] = f"{TEMPORARY}/.cache/{Path(folder).name}"
+        return passed
+
+    def _writable(self, roots: Sequence[str], hidden: Sequence[str]) -> dict[str, MountKind]:
+        given = self.config.filesystem
+        writable = [*roots, *_existing(self._absolute(given.allow_write))]
+        read_only = list(_existing(self._absolute(given.deny_write)))
+        for root in roots:
+            outside, fixed = git_mounts(root)
+            writable += outside
+            read_only += _existing([*fixed, *(f"{root}/{name}" for name in _protected())])
+        # Links may lead anywhere, and what is not to be changed could be hidden there.
+        read_only = [path for path in read_only if any(is_below(path, one) for one in writable)]
+        mounts: dict[str, MountKind] = dict.fromkeys(writable, "write")
+        for path in [*read_only, *hidden]:
+            # A folder on the way could be renamed, and another made in its place.
+            for parent in _folders_of(path):
+                if any(is_below(parent, root) for root in writable) and parent not in hidden:
+                    mounts.setdefault(parent, "write")
+        return mounts | dict.fromkeys(read_only, "read")
+
+    def _readable(self, roots: Sequence[str]) -> Iterator[str]:
+        for path in self.readable:
+            # A link among a project's files must not lead to what is hidden.
+            own = any(is_below(path, root) for root in [*roots, *self.roots])
+            for found in _existing([path]):
+                if not own or any(is_below(found, root) for root in roots):
+                    yield found
+
+    def _hidden(self) -> Iterator[str]:
+        table = _hidden()
+        others = glob.glob("/home/*")[:_HOMES]  # noqa: PTH207 - strings
+        homes = dict.fromkeys([*_existing([self.home, "/root"]), *others])
+        for home in homes:
+            yield from _found(f"{home}/{name}" for name in table.home)
+        for path in _existing(self.own):
+            # Where a home folder is our own, only the files in it are hidden.
+            if not any(is_below(home, path) for home in homes):
+                yield path
+        yield from _found(table.system)
+
+    def _absolute(self, paths: Iterable[str]) -> Iterator[str]:
+        base = self.roots[0] if self.roots else self.home
+        for path in paths:
+            if path == "~" or path.startswith("~/"):
+                yield self.home + path[1:]
+            else:
+                yield os.path.join(base, path)  # noqa: PTH118 - thousands of times
+
+
+def kind_of(path: str, mounts: Mapping[str, MountKind]) -> MountKind:
+    """Return what becomes of a path, given these mounts and those that are always made."""
+    for folder in [path, *_folders_of(path)]:
+        if folder in mounts:
+            return mounts[folder]
+        if folder in _UNSEEN:
+            return "hide"
+    return "read"
+
+
+def _needed(mounts: Mapping[str, MountKind]) -> list[tuple[str, MountKind]]:
+    """Return the mounts that change something, a folder before what is below it.
+
+    What may be written is kept in folders that may be, too: then nobody can move it away.
+    """
+    needed: dict[str, MountKind] = {}
+    for path, kind in sorted(mounts.items(), key=lambda mount: mount[0].count("/")):
+        if kind == "write" or kind_of(path, needed) != kind:
+            needed[path] = kind
+    return list(needed.items())
+
+
+def visible_in_run() -> list[str]:
+    """Return the folders of /run that are seen."""
+    return list(_existing(_hidden().run))
+
+
+def _existing(paths: Iterable[str]) -> Iterator[str]:
+    """Yield the paths that exist, with links resolved."""
+    for path in paths:
+        if os.path.lexists(path):
+            found = os.path.realpath(path)
+            if os.path.exists(found):  # noqa: PTH110 - thousands of times
+                yield found
+
+
+def _found(patterns: Iterable[str]) -> Iterator[str]:
+    for pattern in patterns:
+        yield from _existing(glob.glob(pattern) if "*" in pattern else [pattern])  # noqa: PTH207 - strings
+
+
+def _folders_of(path: str) -> list[str]:
+    """Return the folders that a path is in, without the root."""
+    return [str(parent) for parent in Path(path).parents if str(parent) != "/"]
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Return whether a path is a folder or in it; both resolved."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _program_folders(search_path: str) -> Iterator[str]:
+    """Yield the folders that programs are found in; a `bin` with what belongs to it."""
+    for folder in filter(os.path.isabs, search_path.split(os.pathsep)):
+        parent, name = os.path.split(folder.rstrip("/"))
+        yield parent if name == "bin" and parent.count("/") > 1 else folder
+
+
+@cache
+def _hidden() -> _Hidden:
+    return _read("hidden_paths.toml", _Hidden)
+
+
+@cache
+def _protected() -> tuple[str, ...]:
+    return _read("protected_paths.toml", _Protected).paths
+
+
+def _read(name: str, kind: type[_Table]) -> _Table:
+    text = (files(__package__) / name).read_text("utf-8")
+    with first_use:
+        return convert(tomllib.loads(text), kind)

@@ -1,0 +1,245 @@
+"""The sandbox of a session's programs, with what this machine has for it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+
+from acp_agent.config.sandbox_types import SandboxConfig
+from acp_agent.platform.programs import find_program
+from acp_agent.sandbox.bubblewrap import bubblewrap_options, limited
+from acp_agent.sandbox.policy import MountKind, SandboxPolicy
+from acp_agent.sandbox.seccomp import system_call_filter
+
+_PROBE_LIMIT = 10.0  # seconds
+_ERROR_LENGTH = 200  # characters of what a program said that are quoted
+_USER_NAMESPACES = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+
+
+class Launch(Struct, frozen=True):
+    """How a confined program is started.
+
+    Attributes:
+        argv: the program and its arguments.
+        environ: its environment.
+        descriptors: what it inherits; closed by whoever starts it.
+    """
+
+    argv: tuple[str, ...]
+    environ: dict[str, str]
+    descriptors: tuple[int, ...] = ()
+
+    def close(self) -> None:
+        """Close the descriptors, once the program was started."""
+        for descriptor in self.descriptors:
+            os.close(descriptor)
+
+
+class Unavailable(Struct, frozen=True):
+    """Why programs cannot be confined here, and what the user can do about it."""
+
+    reason: str
+    remedy: str
+
+    def __str__(self) -> str:
+        """Return both in a sentence."""
+        remedy = f" To have one, {self.remedy}." if self.remedy else ""
+        return f"Commands run without a sandbox: {self.reason}.{remedy}"
+
+
+class Backend(Protocol):
+    """A way of this machine to confine programs."""
+
+    def launch(
+        self,
+        argv: Sequence[str],
+        *,
+        mounts: Sequence[tuple[str, MountKind]],
+        policy: SandboxPolicy,
+        cwd: str,
+        environ: Mapping[str, str],
+    ) -> Launch:
+        """Return how a program is started so that it is confined."""
+        ...
+
+
+class Bubblewrap:
+    """A `Backend`: bubblewrap.
+
+    Args:
+        program: the path of bwrap.
+        new_user: whether it takes a user namespace where it would not need one.
+    """
+
+    def __init__(self, program: str, *, new_user: bool) -> None:
+        self._program = program
+        self._new_user = new_user
+        self._filter = _filter_file(system_call_filter() or b"")
+
+    def launch(
+        self,
+        argv: Sequence[str],
+        *,
+        mounts: Sequence[tuple[str, MountKind]],
+        policy: SandboxPolicy,
+        cwd: str,
+        environ: Mapping[str, str],
+    ) -> Launch:
+        """Return how a program is started; see `Backend`."""
+        options = bubblewrap_options(
+            mounts, temporary=policy.temporary, cwd=cwd, new_user=self._new_user
+        )
+        descriptor = os.open(f"/proc/self/fd/{self._filter}", os.O_RDONLY)
+        command = [self._program, *options, "--seccomp", str(descriptor), "--"]
+        command += limited(argv, policy.config.limits)
+        return Launch(tuple(command), policy.environ(environ), (descriptor,))
+
+
+def find_backend(search_path: str | None) -> Backend | Unavailable:
+    """Return what confines programs here, tried with a real one. Blocks: call it in a thread.
+
+    Args:
+        search_path: the PATH variable to look for programs in; None takes the process's own.
+    """
+    if platform.system() != "Linux":
+        return Unavailable("this system has no sandbox that is supported", "")
+    if system_call_filter() is None:
+        return Unavailable(f"the sandbox does not know {platform.machine()} processors", "")
+    program = find_program("bwrap", search_path)
+    if program is None:
+        return Unavailable("bubblewrap is not installed", "install the package `bubblewrap`")
+    said = ""
+    for new_user in (False, True):
+        backend = Bubblewrap(program, new_user=new_user)
+        said = _problem(backend)
+        if not said:
+            return backend
+    return Unavailable(f"bubblewrap does not work here ({said})", _remedy())
+
+
+class Sandbox:
+    """Confines the programs of a session.
+
+    Args:
+        backend: what confines them.
+        policy: what they may do, given the folder that they have as /tmp.
+    """
+
+    def __init__(self, backend: Backend, policy: SandboxPolicy) -> None:
+        self._backend = backend
+        self._policy = policy
+        self._mounts: dict[bool, list[tuple[str, MountKind]]] = {}
+
+    @property
+    def policy(self) -> SandboxPolicy:
+        """What the programs may do."""
+        return self._policy
+
+    async def launch(
+        self,
+        argv: Sequence[str],
+        cwd: Path,
+        environ: Mapping[str, str],
+        *,
+        only_reads: bool,
+        alone: bool,
+    ) -> Launch:
+        """Return how a program is started.
+
+        Args:
+            argv: the program and its arguments.
+            cwd: the folder that it starts in.
+            environ: its environment.
+            only_reads: it may change nothing.
+            alone: no other confined program of the session runs, which could exchange folders for
+                links while they are looked at.
+
+        Raises:
+            OSError: the folder for temporary files cannot be made.
+        """
+
+        def prepare() -> Launch:
+            os.makedirs(self._policy.temporary, mode=0o700, exist_ok=True)  # noqa: PTH103 - in a thread
+            if alone or only_reads not in self._mounts:
+                self._mounts[only_reads] = self._policy.mounts(only_reads=only_reads)
+            return self._backend.launch(
+                argv,
+                mounts=self._mounts[only_reads],
+                policy=self._policy,
+                cwd=os.path.realpath(cwd),
+                environ=environ,
+            )
+
+        return await asyncio.to_thread(prepare)
+
+    async def aclose(self) -> None:
+        """Remove the temporary files."""
+        await asyncio.to_thread(shutil.rmtree, self._policy.temporary, ignore_errors=True)
+
+
+def _filter_file(program: bytes) -> int:
+    descriptor = os.memfd_create("seccomp", os.MFD_CLOEXEC)
+    os.write(descriptor, program)
+    return descriptor
+
+
+def _problem(backend: Backend) -> str:
+    """Return what goes wrong where a program is confined; empty where nothing does."""
+    with tempfile.TemporaryDirectory(prefix="acp-agent-") as folder:
+        policy = SandboxPolicy(
+            roots=(),
+            home=folder,
+            own=(),
+            readable=(),
+            temporary=folder,
+            search_path="",
+            config=SandboxConfig(),
+        )
+        launch = backend.launch(["true"], mounts=[], policy=policy, cwd="/", environ=os.environ)
+        try:
+            ran = subprocess.run(
+                launch.argv,
+                env=launch.environ,
+                pass_fds=launch.descriptors,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_PROBE_LIMIT,
+                start_new_session=True,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return str(error)[:_ERROR_LENGTH]
+        finally:
+            launch.close()
+    if ran.returncode == 0:
+        return ""
+    said = ran.stderr.decode("utf-8", "replace").strip().splitlines()
+    return (said[-1] if said else f"exit code {ran.returncode}")[:_ERROR_LENGTH]
+
+
+def _remedy() -> str:
+    try:
+        restricted = _USER_NAMESPACES.read_text("ascii").strip() == "1"
+    except OSError:
+        restricted = False
+    if restricted:
+        return (
+            "AppArmor forbids user namespaces; allow them for bwrap with a profile in "
+            "/etc/apparmor.d (`abi <abi/4.0>, profile bwrap /usr/bin/bwrap flags=(unconfined) "
+            "{ userns, }`)"
+        )
+    if any(Path(name).exists() for name in ("/.dockerenv", "/run/.containerenv")):
+        return (
+            "containers forbid namespaces; start this one with `--security-opt seccomp=unconfined "
+            "--security-opt apparmor=unconfined --security-opt systempaths=unconfined`"
+        )
+    return "allow unprivileged user namespaces (`sysctl user.max_user_namespaces`)"

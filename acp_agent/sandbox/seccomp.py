@@ -1,0 +1,114 @@
+"""The filter of system calls: a classic BPF program for seccomp(2).
+
+It takes away what no build or test needs and what has led out of sandboxes: other programs'
+terminals, the kernel's keyrings, mounts and namespaces, and kinds of sockets that namespaces do not
+confine. What stays out of reach by mounts and namespaces alone is not filtered again.
+"""
+
+from __future__ import annotations
+
+import errno
+import platform
+import struct
+import tomllib
+from functools import cache
+from importlib.resources import files
+
+from msgspec import Struct, convert
+
+from acp_agent.platform.first_use import first_use
+
+# linux/bpf_common.h, linux/seccomp.h
+_LOAD, _EQUAL, _ANY_BIT, _AT_LEAST, _RETURN = 0x20, 0x15, 0x45, 0x35, 0x06
+_ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
+# Where `struct seccomp_data` has the number of the call, the architecture, and the lower halves of
+# the arguments; both architectures are little-endian.
+_NUMBER, _ARCHITECTURE = 0, 4
+
+
+class _Call(Struct, frozen=True, forbid_unknown_fields=True):
+    """A system call: its number on each architecture; None where it does not exist."""
+
+    x86_64: int
+    aarch64: int
+
+
+class _Architecture(Struct, frozen=True, forbid_unknown_fields=True):
+    audit: int
+    foreign: int | None = None  # numbers from here on are of another binary interface
+
+
+class _Table(Struct, frozen=True, forbid_unknown_fields=True):
+    architectures: dict[str, _Architecture]
+    denied: dict[str, _Call]
+    unknown: dict[str, _Call]
+    namespaces: dict[str, _Call]
+    ioctl: _Call
+    ioctl_requests: list[int]
+    socket: _Call
+    socket_domains: list[int]
+    network_domains: list[int]
+    namespace_flags: int
+
+
+def system_call_filter(*, sockets: bool = True, machine: str | None = None) -> bytes | None:
+    """Return the filter as an array of `struct sock_filter`; None for an unknown architecture.
+
+    Args:
+        sockets: whether sockets of the network and of other programs may be made at all; false
+            where nothing else confines them.
+        machine: the architecture, as `uname -m` names it; None: this machine's.
+    """
+    machine = machine or platform.machine()
+    table = _table()
+    architecture = table.architectures.get(machine)
+    if architecture is None:
+        return None
+
+    def number(call: _Call) -> int:
+        return call.x86_64 if machine == "x86_64" else call.aarch64
+
+    def refuse(error: int) -> bytes:
+        return _instruction(_RETURN, _ERRNO | error)
+
+    parts = [_instruction(_LOAD, _ARCHITECTURE)]
+    parts += [_instruction(_EQUAL, architecture.audit, 1, 0), refuse(errno.ENOSYS)]
+    parts += [_instruction(_LOAD, _NUMBER)]
+    if architecture.foreign is not None:
+        parts += [_instruction(_AT_LEAST, architecture.foreign, 0, 1), refuse(errno.ENOSYS)]
+    for call in table.denied.values():
+        parts += [_instruction(_EQUAL, number(call), 0, 1), refuse(errno.EPERM)]
+    for call in table.unknown.values():  # programs do without what the kernel does not have
+        parts += [_instruction(_EQUAL, number(call), 0, 1), refuse(errno.ENOSYS)]
+    for call in table.namespaces.values():
+        parts += [_instruction(_EQUAL, number(call), 0, 4), _instruction(_LOAD, _argument(0))]
+        parts += [_instruction(_ANY_BIT, table.namespace_flags, 0, 1), refuse(errno.EPERM)]
+        parts += [_instruction(_RETURN, _ALLOW)]
+    requests = table.ioctl_requests
+    parts += [_instruction(_EQUAL, number(table.ioctl), 0, 2 + 2 * len(requests))]
+    parts += [_instruction(_LOAD, _argument(1))]
+    for request in requests:
+        parts += [_instruction(_EQUAL, request, 0, 1), refuse(errno.EPERM)]
+    parts += [_instruction(_RETURN, _ALLOW)]
+    domains = [*table.socket_domains, *table.network_domains] if sockets else table.socket_domains
+    parts += [_instruction(_EQUAL, number(table.socket), 0, 2 + 2 * len(domains))]
+    parts += [_instruction(_LOAD, _argument(0))]
+    for domain in domains:
+        parts += [_instruction(_EQUAL, domain, 0, 1), _instruction(_RETURN, _ALLOW)]
+    parts += [refuse(errno.EACCES), _instruction(_RETURN, _ALLOW)]
+    return b"".join(parts)
+
+
+def _argument(index: int) -> int:
+    return 16 + 8 * index
+
+
+def _instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    return struct.pack("<HBBI", code, if_true, if_false, value)
+
+
+@cache
+def _table() -> _Table:
+    text = (files(__package__) / "system_calls.toml").read_text("utf-8")
+    with first_use:
+        return convert(tomllib.loads(text), _Table)

@@ -1,0 +1,160 @@
+"""Commands of a real agent run in the sandbox, and outside of it only when the user says so."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from acp_agent.sandbox.sandbox import Unavailable, find_backend
+from tests.server.server_session import OpenSession, config_file, messages
+from tests.support.editor import Editor
+from tests.support.model_server import Call, ModelServer, answer
+
+FULL = {"ACP_AGENT_MODE": "full", "ACP_AGENT_SANDBOX": "true"}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _needs_a_sandbox() -> None:
+    found = find_backend(os.environ.get("PATH"))
+    if isinstance(found, Unavailable):
+        pytest.skip(f"no sandbox: {found.reason}")
+
+
+def results(server: ModelServer) -> list[str]:
+    """The results of the calls in the last request."""
+    return [str(one["content"]) for one in messages(server) if one["role"] == "tool"]
+
+
+async def run(
+    opened: OpenSession,
+    server: ModelServer,
+    *commands: str | dict[str, object],
+    editor: Editor | None = None,
+) -> tuple[Sequence[str], Editor]:
+    """Have a model run commands in full mode; returns their results."""
+    calls = [one if isinstance(one, dict) else {"command": one} for one in commands]
+    server.add(*(answer(Call("shell", call)) for call in calls), answer("Done."))
+    editor = editor or Editor(permission="allow_once")
+    running, session = await opened(editor=editor, environ=FULL)
+    await running.prompt(session, "run them")
+    return results(server), editor
+
+
+async def test_a_command_writes_in_the_project_and_its_own_temporary_folder_only(
+    opened: OpenSession, model_server: ModelServer, home: Path, workspace_repo: Path
+) -> None:
+    (home / ".ssh").mkdir()
+    (home / ".ssh" / "id_ed25519").write_text("a key")
+    found, editor = await run(
+        opened,
+        model_server,
+        "echo a > made.txt && echo b > /tmp/note && cat made.txt /tmp/note && git status --short",
+        "cat /tmp/note",
+        f"echo x > {home}/outside",
+        f"cat {home}/.ssh/id_ed25519",
+        f"ls -A {home}/acp-agent",
+        f"cat < /dev/tcp/127.0.0.1/{model_server.port}",
+    )
+    assert found[0].startswith("a\nb\n?? made.txt")
+    assert found[1].startswith("b\n")
+    assert "Read-only file system" in found[2]
+    assert "outside_sandbox" in found[2]
+    assert "No such file" in found[3]
+    assert found[4].startswith("[no output")
+    assert not (home / "outside").exists()
+    assert (workspace_repo / "made.txt").read_text() == "a\n"
+    assert editor.asked == []
+    assert not list(Path("/tmp").glob("note"))
+
+
+async def test_what_git_and_editors_run_by_themselves_stays_as_it_is(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    (workspace_repo / ".vscode").mkdir()
+    before = (workspace_repo / ".git" / "config").read_text()
+    found, _ = await run(
+        opened,
+        model_server,
+        "git config core.fsmonitor ./evil",
+        "echo x > .git/hooks/pre-commit",
+        "echo {} > .vscode/tasks.json",
+        "mv .git .old",
+        "echo c > c.txt && git add c.txt && git -c user.name=A -c user.email=a@b.c commit -qm c",
+    )
+    assert (workspace_repo / ".git" / "config").read_text() == before
+    assert not (workspace_repo / ".git" / "hooks" / "pre-commit").exists()
+    assert not list((workspace_repo / ".vscode").iterdir())
+    assert "exit code 0" in found[4]
+    log = subprocess.run(
+        ["git", "log", "--format=%s", "-1"],
+        cwd=workspace_repo,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert log.stdout == "c\n"
+
+
+@pytest.mark.parametrize("button", ["allow_once", "reject_once"])
+async def test_the_user_is_asked_in_full_mode_too_before_a_command_runs_outside(
+    opened: OpenSession,
+    model_server: ModelServer,
+    home: Path,
+    button: Literal["allow_once", "reject_once"],
+) -> None:
+    found, editor = await run(
+        opened,
+        model_server,
+        {"command": f"echo x > {home}/outside", "outside_sandbox": True},
+        editor=Editor(permission=button),
+    )
+    (asked,) = editor.asked
+    assert "outside the sandbox" in json.dumps(asked["toolCall"])
+    assert {one["kind"] for one in asked["options"]} == {"allow_once", "reject_once"}
+    assert (home / "outside").exists() == (button == "allow_once")
+    assert ("exit code 0" in found[0]) == (button == "allow_once")
+
+
+async def test_commands_that_the_configuration_names_run_outside_without_a_question(
+    opened: OpenSession, model_server: ModelServer, home: Path, workspace_repo: Path
+) -> None:
+    config_file(home, 'sandbox.excluded_commands = ["./deploy *"]\n')
+    (workspace_repo / "deploy").write_text(f"#!/bin/sh\necho x > {home}/$1\n")
+    (workspace_repo / "deploy").chmod(0o755)
+    found, editor = await run(opened, model_server, "./deploy one", "cd . ; ./deploy two")
+    assert (home / "one").exists()
+    assert not (home / "two").exists()
+    assert "Read-only" in found[1]
+    assert editor.asked == []
+
+
+async def test_a_command_that_runs_unasked_since_it_only_reads_can_change_nothing(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    model_server.add(answer(Call("shell", {"command": "ls"})), answer("Done."))
+    running, session = await opened(environ=FULL | {"ACP_AGENT_MODE": "ask"})
+    await running.prompt(session, "look")
+    assert "exit code 0" in results(model_server)[0]
+    del workspace_repo
+
+
+async def test_ending_a_command_gives_it_a_moment_and_leaves_nothing(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    found, _ = await run(
+        opened,
+        model_server,
+        {
+            "command": "trap 'echo bye >end.txt; exit 3' TERM; setsid sleep 60 & "
+            "while :; do sleep 0.05; done",
+            "timeout": 0.5,
+        },
+    )
+    assert "timed out" in found[0]
+    assert (workspace_repo / "end.txt").read_text() == "bye\n"
