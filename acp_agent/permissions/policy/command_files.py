@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from acp_agent.permissions.classify import Classified, Finding
 from acp_agent.permissions.paths import CommandContext
 from acp_agent.permissions.refused_commands import written_paths
-from acp_agent.permissions.rules import read_only_rules
+from acp_agent.permissions.rules import read_only_rules, shell_rules
 from acp_agent.permissions.shell.words import NONEMPTY, UNKNOWN, Word
 from acp_agent.permissions.wrapped_commands import base_name
 
 _MATCHES = 500  # files of a pattern that are looked at
 _LONGEST = 4_096  # characters of a word that may be a path
+_QUOTES = "'\"`"
+_IN_PROGRAM = re.compile(r"[\w./~-]+")
 _TEXTS = frozenset({"text", "format", "words"})  # operands of programs that print them
 
 
@@ -58,14 +61,27 @@ def _words(finding: Finding) -> Iterator[Word]:
     yield from (redirect.target for redirect in command.redirects)
     if _prints(command.words):
         return
+    program = base_name(command) in shell_rules().languages.inline
     for word in command.words[1:]:
         if word.text[:1] != "-":
             yield word
+            for text in _parts(word.text, program=program):
+                yield Word(text, word.static)
         name, mark, value = word.text.partition("=")
         if mark and name.lstrip("-").replace("-", "").isalnum():
             yield Word(value, word.static, word.pattern)
         elif word.text[:1] == "-" and word.text[1:2] != "-" and len(word.text) > 2:
             yield Word(word.text[2:], word.static, word.pattern)  # -I/path
+
+
+def _parts(text: str, *, program: bool) -> Iterator[str]:
+    """The paths within a word: `HEAD:.env`, `file=@.env`, and in a program text all that may be."""
+    for mark in (":", "@"):
+        _, found, rest = text.rpartition(mark)
+        if found and rest:
+            yield rest
+    if program and any(mark in text for mark in _QUOTES):
+        yield from islice(_IN_PROGRAM.findall(text), _MATCHES)
 
 
 def _prints(words: Sequence[Word]) -> bool:

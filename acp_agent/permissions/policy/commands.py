@@ -8,9 +8,10 @@ nothing else; a line runs by rules where that holds for each of its commands.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from urllib.parse import urlsplit
+from itertools import pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -226,9 +227,20 @@ def _why_not(
         return f"has the option {option}, which may run another command"
     if not pattern.program and not is_installed(command.words[0], context, finding.folders):
         return "is a program of the project"
-    if is_elsewhere(command.words[0].text, context, finding.folders):
+    if is_elsewhere(command.words[0].text, context, _git_folders(command, finding.folders)):
         return "runs in another repository"
     return ""
+
+
+def _git_folders(command: Command, folders: Sequence[str]) -> Sequence[str]:
+    """The folders that a command runs in, behind the `-C` of git."""
+    words = [word.text for word in command.words]
+    if words[0].rpartition("/")[2] != "git":
+        return folders
+    for option, value in pairwise(words):
+        if option == "-C":
+            folders = [os.path.join(folder, value) for folder in folders]  # noqa: PTH118 - text that need not be a path
+    return folders
 
 
 def _is_certain(text: str, static: bool) -> bool:
@@ -262,17 +274,22 @@ def _running_option(command: Command) -> str:
     return ""
 
 
-_GIT_SETTINGS = frozenset({"-c", "--config-env", "--exec-path"})
-_LONGEST_URL = 4_000
+_GIT_SETTINGS = frozenset({"-c", "--config-env", "--exec-path", "--git-dir", "--work-tree"})
+_LONGEST_WORD = 4_000
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^\s'\"`<>|()]+", re.IGNORECASE)
+# `host.example/x`, `me@host.example:x`, and behind an option: hosts for curl, ssh and git.
+_HOST = re.compile(r"(?:-[\w-]*=?)?(?:[\w.+-]+@)?([\w-]+(?:\.[\w-]+)+)\.?(?:[:/?#].*)?", re.DOTALL)
 
 
 def hosts_in(line: Classified) -> Iterator[str]:
-    """The addresses that the words of a line name."""
+    """The addresses that the words of a line name or may name."""
     for finding in line.findings:
-        for word in finding.words:
-            at = word.find("://")
-            if at > 0 and urlsplit(word[:_LONGEST_URL]).netloc:
-                yield word
+        for each in finding.words:
+            word = each[:_LONGEST_WORD]
+            yield from _ADDRESS.findall(word)
+            host = _HOST.fullmatch(word)
+            if host is not None:
+                yield f"https://{host[1]}"
 
 
 def all_match(command: str, patterns: Sequence[str], context: CommandContext) -> bool:

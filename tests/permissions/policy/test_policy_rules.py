@@ -43,6 +43,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
     (home / "project" / ".git").mkdir()
+    (home / "project" / "clone" / ".git").mkdir(parents=True)
     (home / "project" / "link").symlink_to("secrets/key")
     return home
 
