@@ -258,7 +258,7 @@ def runs_no_program(folder: str, context: CommandContext) -> bool:
     return all(
         (number or is_below(path, [repository.work_tree]))
         and _is_its_own(repository, context)
-        and all(_is_data(name, value, repository, context) for name, value in repository.settings)
+        and all(is_data(name, value, repository, context) for name, value in repository.settings)
         for number, repository in enumerate(used)
     )
 
@@ -288,7 +288,7 @@ def _is_its_own(repository: Repository, context: CommandContext) -> bool:
     return entry.parent.parent == Path(common_dir) and os.path.realpath(entry / text) == own
 
 
-def _is_data(name: str, value: str, repository: Repository, context: CommandContext) -> bool:
+def is_data(name: str, value: str, repository: Repository, context: CommandContext) -> bool:
     """Whether a setting names no program, and no file outside."""
     rules = _rules()
     if name in rules.values:

@@ -43,12 +43,14 @@ class Extensions:
     Attributes:
         mcp: the MCP servers that the client named; None where it named none.
         definitions: the skills and agents.
+        on_trusted: called when the user trusts more of the session's folder.
     """
 
     def __init__(self, core: SessionCore) -> None:
         self._core = core
         self._ending = BackgroundTasks(f"the end of session {core.id}")
         self.mcp: McpServers | None = None
+        self.on_trusted: Callable[[], None] = lambda: None
         self.definitions = Definitions(core, self.announce_commands)
 
     @cached_property
@@ -56,7 +58,11 @@ class Extensions:
         """Asks whether to trust what the session's folder brings along."""
         from acp_agent.session.trust.question import FolderTrust  # noqa: PLC0415 - not at start
 
-        return FolderTrust(self._core, self.definitions.load)
+        return FolderTrust(self._core, self._trusted)
+
+    async def _trusted(self) -> None:
+        self.on_trusted()
+        await self.definitions.load()
 
     @property
     def commands(self) -> Sequence[Command]:
@@ -94,11 +100,7 @@ class Extensions:
         core.server_secrets = self.mcp.secrets
 
     async def ready(self) -> None:
-        """Wait until it is known what a turn can use.
-
-        This takes a few seconds at most, unless the user is asked whether to trust something.
-        """
-        await self.trust.ask_in_turn()
+        """Wait until it is known what a turn can use, for a few seconds at most."""
         await self.definitions.load()
         if self.mcp is not None:
             await self.mcp.ready()

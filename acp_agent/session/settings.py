@@ -56,12 +56,12 @@ MODES = (
         name="Accept edits",
         description="Change files of the project without asking; ask before commands run",
     ),
+    Value(id="plan", name="Plan", description="Read only, and answer with a plan"),
     Value(
         id="draft",
         name="Draft",
         description="Write new files in one folder without asking, and change nothing else",
     ),
-    Value(id="plan", name="Plan", description="Read only, and answer with a plan"),
     Value(id="full", name="Full", description="Ask nothing; only what is never allowed is refused"),
 )
 MODE_IDS = frozenset(mode.id for mode in MODES)

@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-Kind = Literal["skill", "agent", "rules", "instructions", "git", "server", "code"]
+Kind = Literal["skill", "agent", "rules", "instructions", "git", "code"]
 
 _SHOWN_TEXT = 16_000  # characters of a text that is kept, to show later how it changed
 _MOST_FILES = 2_000  # of one folder
@@ -68,13 +68,14 @@ def text_item(kind: Kind, folder: str, path: Path, raw: bytes, what: str = "") -
     )
 
 
-def code_item(folder: str) -> Item:
-    """Return the item that stands for the code of a project, which cannot be told by its content.
+def code_item(folder: Path) -> Item:
+    """Return the item that stands for the code of a project, which language servers run.
 
-    Language servers run it to understand it: build scripts, macros, plugins.
+    They run build scripts, macros and plugins, and may be programs of the project themselves. This
+    changes with every edit, so trust in it goes by the folder and not by the content.
     """
     digest = hashlib.sha256(b"the code of the project").hexdigest()
-    return Item(kind="code", folder=folder, path=".", digest=digest)
+    return Item(kind="code", folder=folder_name(folder), path=".", digest=digest)
 
 
 def folder_name(folder: Path) -> str:

@@ -13,7 +13,7 @@ from tests.support.editor import Editor
 from tests.support.model_server import ModelServer, answer
 from tests.support.wire_client import AnswerError
 
-MODES = ["ask", "accept-edits", "draft", "plan", "full"]
+MODES = ["ask", "accept-edits", "plan", "draft", "full"]
 
 
 def value_of(options: list[dict[str, Any]], option: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from jsonrpcserver import Success
 
-from tests.server.server_session import EDIT, READ
+from tests.server.server_session import EDIT, READ, config_file
 from tests.server.v2_session import OpenV2, states
 from tests.session.agent_and_skill import TASK, write_agent
 from tests.support.framing import Json
@@ -102,8 +102,9 @@ async def test_each_of_several_questions_is_waited_for(
 
 @pytest.mark.covers("P6", "P3")
 async def test_a_session_runs_while_something_is_read_beside_the_question(
-    opened_v2: OpenV2, model_server: ModelServer, workspace_repo: Path
+    opened_v2: OpenV2, model_server: ModelServer, workspace_repo: Path, home: Path
 ) -> None:
+    config_file(home, f'trusted_folders = ["{workspace_repo}"]\n')
     write_agent(workspace_repo)
     stall = Stall()
     model_server.add(

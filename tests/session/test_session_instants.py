@@ -24,6 +24,7 @@ from acp_agent.ids import SessionId
 from acp_agent.session.client import AttachedClient
 from acp_agent.session.core import BackgroundTasks
 from acp_agent.session.store.records import SessionRecord
+from acp_agent.session.trust.question import FolderTrust
 from acp_agent.session.turns.resources import LazyTools
 from acp_agent.session.turns.toolset import WorkspaceTools
 from acp_agent.session.turns.turn import Turn
@@ -126,12 +127,12 @@ class Builds:
         self._build = tools._build
         monkeypatch.setattr(tools, "_build", self._slowly)
 
-    def _slowly(self) -> WorkspaceTools:
+    def _slowly(self, trust: FolderTrust) -> WorkspaceTools:
         self.count += 1
         if self.count == 1:
             self.begun.set()
             self.go.wait(10)
-        return self._build()
+        return self._build(trust)
 
 
 async def test_tools_are_set_up_once_though_the_first_turn_was_stopped_meanwhile(

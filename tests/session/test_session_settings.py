@@ -142,8 +142,8 @@ def test_every_mode_says_what_it_does() -> None:
     assert [value.id for value in option.values] == [
         "ask",
         "accept-edits",
-        "draft",
         "plan",
+        "draft",
         "full",
     ]
     assert all(value.description for value in option.values)

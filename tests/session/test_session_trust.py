@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from acp_agent.elicitation import Response
 from acp_agent.events import NoticeShown, ToolCalled, ToolEnded
 from tests.session.agent_and_skill import write_agent, write_skill
-from tests.support.model_server import ModelServer, answer
+from tests.support.model_server import Call, ModelServer, answer
 from tests.support.open_session import open_desk, presses
 
 
@@ -101,9 +103,9 @@ async def test_a_client_with_forms_is_asked_when_the_session_opens_and_not_in_a_
     async with open_desk(tmp_path, model_server, trusted=False) as desk:
         desk.editor.filled = Response(action="accept", content={"trust": "always"})
         desk.session.opened([])
-        async with __import__("asyncio").timeout(5):
+        async with asyncio.timeout(5):
             while not desk.editor.commands:
-                await __import__("asyncio").sleep(0.01)
+                await asyncio.sleep(0.01)
         (form,) = desk.editor.forms
         assert "skills/review/SKILL.md" in form.message
         model_server.add(answer("Hello."))
@@ -112,3 +114,38 @@ async def test_a_client_with_forms_is_asked_when_the_session_opens_and_not_in_a_
         assert {"skill", "task"} <= tools(model_server)
         assert not desk.editor.of(ToolCalled)
         assert not desk.editor.of(ToolEnded)
+
+
+async def test_programs_that_a_repository_names_for_git_run_only_when_they_are_trusted(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    subprocess.run(["git", "init", "-q", project], check=True)
+    program = project / "evil.sh"
+    program.write_text(f"#!/bin/sh\necho $0 >> {tmp_path}/ran\ncat\n")
+    program.chmod(0o755)
+    (project / ".git/hooks/pre-commit").symlink_to(program)
+    (project / ".gitattributes").write_text("* filter=x diff=x\n")
+    with (project / ".git/config").open("a") as config:
+        config.write(f'[core]\nfsmonitor = {program}\n[filter "x"]\nclean = {program}\n')
+        config.write(f'[diff "x"]\ntextconv = {program}\n[alias]\nrun = !{program}\n')
+    lines = [
+        "git status",
+        "git add .gitattributes",
+        "git diff --cached",
+        "git run",
+        "git -c user.name=a -c user.email=a@b commit -qm a",
+    ]
+    async with open_desk(tmp_path, model_server, trusted=False, config='mode="full"\n') as desk:
+        for answered, ran in (("reject_once", False), ("allow_always", True)):
+            desk.editor.decide = presses(answered)
+            if ran:
+                await desk.say("/trust")
+            for line in lines:
+                model_server.add(answer(Call("shell", {"command": line})), answer("Done."))
+                await desk.say("Go")
+            assert (tmp_path / "ran").exists() == ran
+        shown = repr(desk.editor.asked[0].content)
+        for part in ("core.fsmonitor", "filter.x.clean", "alias.run", "hooks: pre-commit"):
+            assert part in shown

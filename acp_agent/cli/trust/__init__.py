@@ -12,7 +12,8 @@ from acp_agent.cli.parser import Parser
 from acp_agent.config.load import load_config
 from acp_agent.config.paths import find_paths
 from acp_agent.errors import StoreError
-from acp_agent.extensions.definitions.locations import find_folders
+from acp_agent.extensions.definitions.locations import find_folders, find_repository
+from acp_agent.permissions.git_programs import git_programs
 from acp_agent.session.trust.inventory import (
     Change,
     describe,
@@ -21,7 +22,7 @@ from acp_agent.session.trust.inventory import (
     find_items,
     trusted_folder,
 )
-from acp_agent.trust.items import Item
+from acp_agent.trust.items import Item, code_item
 from acp_agent.trust.store import TrustStore
 
 
@@ -75,7 +76,9 @@ def _store() -> TrustStore:
 def _items(cwd: Path) -> list[Item]:
     config_file = find_paths(os.environ).config_file
     places = find_folders(cwd, user=config_file.parent, home=Path.home())
-    return find_items(cwd, places, load_config(config_file, os.environ))
+    config = load_config(config_file, os.environ)
+    code = code_item(find_repository(cwd) or cwd)
+    return [*find_items(cwd, places, config, git_programs(cwd)), code]
 
 
 def _trust(cwd: Path, *, yes: bool) -> int:

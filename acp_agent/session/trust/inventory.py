@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -19,8 +20,11 @@ from acp_agent.extensions.definitions.locations import (
 from acp_agent.trust.items import Item, Kind, folder_name
 from acp_agent.trust.store import TrustStore
 
+if TYPE_CHECKING:
+    from acp_agent.permissions.git_programs import GitPrograms
+
 _SHOWN_PATH = 200  # characters
-_SHOWN_WHAT = 300
+_SHOWN_WHAT = 800
 _SHOWN_ITEMS = 40
 _DIFF_LINES = 80  # of one item
 
@@ -30,7 +34,6 @@ KINDS: dict[Kind, str] = {
     "rules": "permission rules",
     "instructions": "instructions",
     "git": "git settings and hooks",
-    "server": "language server",
     "code": "code of the project, run by language servers",
 }
 
@@ -47,20 +50,24 @@ def trusted_folder(cwd: Path) -> str:
     return folder_name(find_repository(cwd) or cwd)
 
 
-def find_items(cwd: Path, places: DefinitionFolders, config: Config) -> list[Item]:
+def find_items(
+    cwd: Path, places: DefinitionFolders, config: Config, git: GitPrograms | None
+) -> list[Item]:
     """Return what a session in a folder would find there, trusted or not.
 
-    Reads files and may start git: call it in a thread.
+    The code of the project, which language servers run, is not among it. Reads files: call it in a
+    thread.
 
     Args:
         cwd: the folder.
         places: where its skills and agents are.
         config: the user's configuration.
+        git: the programs of its repository.
     """
     from acp_agent.permissions.policy.loading import project_rules  # noqa: PLC0415 - not at start
     from acp_agent.workspace.instructions.files import items_above  # noqa: PLC0415 - likewise
 
-    found = list[Item]()
+    found = [] if git is None else [git.item]
     if any_folder_exists(places):
         from acp_agent.extensions.definitions.discovery import find_definitions  # noqa: PLC0415 - where there are any
 

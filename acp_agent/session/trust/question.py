@@ -7,13 +7,15 @@ turns is sent a permission request when the next turn begins.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from acp_agent.content import JsonObject, escaped, text_part
 from acp_agent.elicitation import Form
 from acp_agent.errors import EditorFailedError, EditorGoneError, StoreError
-from acp_agent.events import NoticeShown, ToolCalled, ToolEnded
+from acp_agent.events import NoticeShown, PermissionAsked, PermissionDecided, ToolCalled, ToolEnded
+from acp_agent.extensions.definitions.locations import find_repository
 from acp_agent.ids import new_call_id, new_message_id
+from acp_agent.permissions.git_programs import WatchedGitPrograms
 from acp_agent.session.core import SessionCore
 from acp_agent.session.trust.inventory import (
     Change,
@@ -23,6 +25,7 @@ from acp_agent.session.trust.inventory import (
     find_items,
     trusted_folder,
 )
+from acp_agent.trust.items import code_item
 
 TITLE = "Use what this folder brings along?"
 ALWAYS = "Trust it as it is now"
@@ -44,13 +47,31 @@ class FolderTrust:
         self._asked: set[tuple[str, ...]] = set()
         self._noticed = False
         self._asking = asyncio.Lock()
+        self._git = WatchedGitPrograms()
 
-    async def find_changes(self) -> list[Change]:
-        """Return what the session's folder brings along and the user does not trust as it is."""
+    def git_settings(self) -> Mapping[str, str]:
+        """Return the settings under which git runs no programs that the user does not trust.
+
+        Starts git: call it in a thread.
+        """
+        found = self._git.of(self._core.cwd)
+        if found is None or self._core.services.trust().trusts(found.item):
+            return {}
+        return found.overrides
+
+    async def find_changes(self, *, all_of_it: bool = False) -> list[Change]:
+        """Return what the session's folder brings along and the user does not trust as it is.
+
+        Args:
+            all_of_it: with the project's code, which only language servers run.
+        """
         core, services = self._core, self._core.services
 
         def find() -> list[Change]:
-            items = find_items(core.cwd, services.places(core.cwd), services.config)
+            places = services.places(core.cwd)
+            items = find_items(core.cwd, places, services.config, self._git.of(core.cwd))
+            if all_of_it:
+                items.append(code_item(find_repository(core.cwd) or core.cwd))
             return find_changes(items, services.trust())
 
         return await asyncio.to_thread(find)
@@ -84,7 +105,7 @@ class FolderTrust:
             await self._notice()
             return []
         async with self._asking:
-            every = await self.find_changes()
+            every = await self.find_changes(all_of_it=again)
             changes = every if again else self._new(every)
             if changes:
                 self._mark(changes)
@@ -153,7 +174,8 @@ class FolderTrust:
                 arguments="{}",
                 title=TITLE,
                 content=content,
-            )
+            ),
+            PermissionAsked(call=call, options=tuple(choice.id for choice in choices)),
         )
         allowed = False
         try:
@@ -165,7 +187,10 @@ class FolderTrust:
         except (EditorFailedError, EditorGoneError):
             return None
         finally:
-            await core.notify(ToolEnded(call=call, failed=not allowed))
+            await core.notify(
+                PermissionDecided(call=call, allowed=allowed, by="user"),
+                ToolEnded(call=call, failed=not allowed),
+            )
 
     async def _take(self, changes: Sequence[Change], chosen: object) -> None:
         store, items = self._core.services.trust(), [one.item for one in changes]

@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from acp_agent.extensions.definitions.locations import find_repository
 from acp_agent.session.core import SessionCore
+from acp_agent.trust.items import code_item
 from acp_agent.workspace.files import WorkspaceFiles
 
 if TYPE_CHECKING:
@@ -107,6 +109,11 @@ class SessionEditChecks:
         if self._servers is not None:
             await self._servers.aclose()
 
+    def _may_run_code(self) -> bool:
+        """Whether the user lets language servers run the code of all of the session's folders."""
+        trusts = self._core.services.trust().trusts
+        return all(trusts(code_item(find_repository(root) or root)) for root in self._files.roots)
+
     def _describe(self, found: Sequence[Problem]) -> str:
         from acp_agent.language_servers.problems import describe_problems  # noqa: PLC0415 - loaded
 
@@ -137,7 +144,7 @@ class SessionEditChecks:
             services.language_servers.pool(services.environ),
             self._files,
             services.config.language_servers,
-            lambda: core.settings.mode == "full",
+            self._may_run_code,
         )
         syntax = SyntaxChecks(self._files.roots, services.environ.get("PATH", os.defpath))
         self._checks = EditChecks(self._servers, syntax.new_problems)

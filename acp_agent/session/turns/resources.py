@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # first needed when a prompt runs
     from acp_agent.permissions.access import Access
     from acp_agent.session.history.checkpoints import Checkpoints
     from acp_agent.session.history.rewind import Rewinder
+    from acp_agent.session.trust.question import FolderTrust
     from acp_agent.session.turns.budget import SessionBudget
     from acp_agent.session.turns.environment import EnvironmentGatherer
     from acp_agent.session.turns.parts import TurnTools
@@ -50,14 +51,16 @@ class LazyTools:
 
     Args:
         core: the session.
+        trust: returns what knows what of the session's folder is trusted.
 
     Attributes:
         background: the commands that run in the background; None before the first prompt.
         repetition: what the turn that runs repeats; the model may end it.
     """
 
-    def __init__(self, core: SessionCore) -> None:
+    def __init__(self, core: SessionCore, trust: Callable[[], FolderTrust]) -> None:
         self._core = core
+        self._trust = trust
         self._version = 0  # of the folders and the client
         self._current: WorkspaceTools | None = None
         self._building: tuple[int, asyncio.Task[WorkspaceTools]] | None = None
@@ -71,7 +74,7 @@ class LazyTools:
         async with self._lock:
             while self._current is None:
                 if self._building is None:
-                    work = asyncio.to_thread(self._build)
+                    work = asyncio.to_thread(self._build, self._trust())
                     self._building = self._version, asyncio.create_task(work)
                 version, building = self._building
                 try:
@@ -102,11 +105,12 @@ class LazyTools:
         if self.background is not None:
             await self.background.ended()
 
-    def _build(self) -> WorkspaceTools:
+    def _build(self, trust: FolderTrust) -> WorkspaceTools:
         from acp_agent.extensions.definitions.locations import readable_skill_folders  # noqa: PLC0415 - in a thread
         from acp_agent.session.turns.edit_checks import SessionEditChecks  # noqa: PLC0415 - so
         from acp_agent.session.turns.toolset import build_tools, session_sandbox  # noqa: PLC0415 - brings pydantic
         from acp_agent.workspace.background_commands import BackgroundCommands  # noqa: PLC0415 - so
+        from acp_agent.workspace.environment import with_settings  # noqa: PLC0415 - so
 
         core, services = self._core, self._core.services
         cwd, directories = core.cwd, core.directories
@@ -125,7 +129,7 @@ class LazyTools:
             readable=readable,
             buffers=core.client.buffers(core.id),
             terminals=core.client.terminals(core.id),
-            environ=services.environ,
+            environ={**services.environ, **with_settings(trust.git_settings(), services.environ)},
             config=services.config,
             secrets=services.secrets.values,
             background=self.background,
@@ -155,8 +159,7 @@ class SessionResources:
         children: the agents that work for it.
 
     Attributes:
-        compaction_request: what matters to a user who wants the conversation compacted before the
-            next request to the model; None: nobody does.
+        compaction_request: what matters to a user who wants the conversation compacted; or None.
     """
 
     def __init__(
@@ -169,7 +172,8 @@ class SessionResources:
         self._checkpoints: Checkpoints | None = None
         self._environment: EnvironmentGatherer | None = None
         self._preload: tuple[Preload, asyncio.Task[None]] | None = None
-        self._tools = LazyTools(core)
+        self._tools = LazyTools(core, lambda: extensions.trust)
+        extensions.on_trusted = self.rebuild_tools
 
     async def for_turn(self, options: RunOptions | None = None) -> TurnResources:
         """Return what a turn works with; the first time this imports the tools.
@@ -179,11 +183,7 @@ class SessionResources:
         Args:
             options: what a skill wants the turn to be run with; None: what the user chose.
         """
-        if self._preload is not None:
-            # To import here what its thread is importing would block the event loop.
-            preload, loading = self._preload
-            preload.hurry()
-            await asyncio.wait([loading])
+        await self._imported()
         own = await self._tools.get()
 
         from acp_agent.session.turns.parts import (  # noqa: PLC0415 - for prompts only
@@ -207,6 +207,19 @@ class SessionResources:
         )
         self._add_tools(turn, tools)
         return turn
+
+    async def _imported(self) -> None:
+        """Wait for the modules of a prompt, where they are being imported already."""
+        if self._preload is not None:
+            # To import here what its thread is importing would block the event loop.
+            preload, loading = self._preload
+            preload.hurry()
+            await asyncio.wait([loading])
+
+    async def ask_for_trust(self) -> None:
+        """Ask whether to trust what the session's folder brings along, where that is due."""
+        await self._imported()
+        await self._extensions.trust.ask_in_turn()
 
     def _add_tools(self, turn: TurnResources, tools: TurnTools) -> None:
         """Add the tools that a turn has at times: those of agents, of the session, of rewinding."""
@@ -343,7 +356,7 @@ class SessionResources:
     @property
     def has_background(self) -> bool:
         """Whether a command runs in the background."""
-        return self.background is not None and bool(self.background.running)
+        return bool(self.background and self.background.running)
 
     @property
     def checkpoints(self) -> Checkpoints:
