@@ -25,7 +25,7 @@ from acp_agent.session.client import AttachedClient
 from acp_agent.session.core import BackgroundTasks
 from acp_agent.session.store.records import SessionRecord
 from acp_agent.session.trust.question import FolderTrust
-from acp_agent.session.turns.resources import LazyTools
+from acp_agent.session.turns.lazy_tools import LazyTools
 from acp_agent.session.turns.toolset import WorkspaceTools
 from acp_agent.session.turns.turn import Turn
 from acp_agent.workspace.checkpoints.base import Deadline

@@ -1,0 +1,121 @@
+"""The tools of a session, built in a thread when a turn first needs them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from acp_agent.session.core import SessionCore
+
+if TYPE_CHECKING:  # first needed when a prompt runs
+    from acp_agent.session.trust.question import FolderTrust
+    from acp_agent.session.turns.plan import Repetition
+    from acp_agent.session.turns.toolset import WorkspaceTools
+    from acp_agent.workspace.background_commands import BackgroundCommands
+
+
+class LazyTools:
+    """The session's own tools, built in a thread for the folders that it has by then.
+
+    Args:
+        core: the session.
+        trust: returns what knows what of the session's folder is trusted.
+
+    Attributes:
+        background: the commands that run in the background; None before the first prompt.
+        repetition: what the turn that runs repeats; the model may end it.
+    """
+
+    def __init__(self, core: SessionCore, trust: Callable[[], FolderTrust]) -> None:
+        self._core = core
+        self._trust = trust
+        self._version = 0  # of the folders and the client
+        self._current: WorkspaceTools | None = None
+        self._building: tuple[int, asyncio.Task[WorkspaceTools]] | None = None
+        self._retired: list[WorkspaceTools] = []
+        self._lock = asyncio.Lock()
+        self.background: BackgroundCommands | None = None
+        self.repetition: Repetition | None = None
+
+    async def get(self) -> WorkspaceTools:
+        """Return the workspace and the tools; the first time this imports them."""
+        async with self._lock:
+            while self._current is None:
+                if self._building is None:
+                    work = asyncio.to_thread(self._build, self._trust())
+                    self._building = self._version, asyncio.create_task(work)
+                version, building = self._building
+                try:
+                    # A cancelled caller leaves it to the next: two threads that build tools would
+                    # each have background commands of their own.
+                    built = await asyncio.shield(building)
+                finally:
+                    if building.done():
+                        self._building = None
+                if version == self._version:
+                    self._current = built
+            return self._current
+
+    def rebuild(self) -> None:
+        """Build other tools for the next turn; one that runs keeps what it has."""
+        self._version += 1
+        if self._current is not None:
+            self._retired.append(self._current)
+            self._current = None
+
+    async def aclose(self) -> None:
+        """End every process that was started."""
+        everything = [*self._retired, *([self._current] if self._current is not None else [])]
+        await asyncio.gather(
+            *(one.workspace.processes.aclose() for one in everything),
+            *(one.edit_checks.aclose() for one in everything),
+        )
+        if self.background is not None:
+            await self.background.ended()
+
+    def _build(self, trust: FolderTrust) -> WorkspaceTools:
+        from acp_agent.extensions.definitions.locations import readable_skill_folders  # noqa: PLC0415 - in a thread
+        from acp_agent.session.turns.edit_checks import SessionEditChecks  # noqa: PLC0415 - so
+        from acp_agent.session.turns.toolset import build_tools, session_sandbox  # noqa: PLC0415 - brings pydantic
+        from acp_agent.workspace.background_commands import BackgroundCommands  # noqa: PLC0415 - so
+        from acp_agent.workspace.environment import with_settings  # noqa: PLC0415 - so
+
+        core, services = self._core, self._core.services
+        cwd, directories = core.cwd, core.directories
+        if self.background is None:
+            self.background = BackgroundCommands(services.config.limits.max_background_commands)
+        gate = services.gate()  # made here, so that what it imports does not hold up the event loop
+        outputs = services.outputs / core.id
+        readable = [
+            *(services.outputs / source for source in core.state.sources),
+            *readable_skill_folders(services.places(cwd)),  # skills name files of their own
+        ]
+        built = build_tools(
+            cwd=cwd,
+            directories=directories,
+            outputs=outputs,
+            readable=readable,
+            buffers=core.client.buffers(core.id),
+            terminals=core.client.terminals(core.id),
+            environ={**services.environ, **with_settings(trust.git_settings(), services.environ)},
+            config=services.config,
+            secrets=services.secrets.values,
+            background=self.background,
+            sandbox=session_sandbox(core, [outputs, *readable]),
+            sandbox_notice=services.sandboxes.notice,
+            edit_checks=lambda files: SessionEditChecks(core, files),
+            refused_reads=lambda paths: gate.refused_reads(
+                paths, mode=core.settings.mode, project=str(cwd)
+            ),
+        )
+        return replace(built, toolset=services.adapt_tools(built.toolset))
+
+    def finish_loop(self) -> bool:
+        """End the repetition of a prompt; return whether one is repeated."""
+        if self.repetition is None:
+            return False
+        self.repetition.finished = True
+        return True
