@@ -1,0 +1,131 @@
+"""Programs that try to get out of the sandbox, as root and as an ordinary user.
+
+Each run stands in an outer sandbox with a read-only root and namespaces of its own, so that nothing
+is harmed where the agent's sandbox fails.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from contextlib import ExitStack
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from acp_agent.sandbox.sandbox import Unavailable, find_backend
+from tests.sandbox.escape_cases import SECRET, load_corpus
+from tests.support.ordinary_user import NOBODY, shared_folder
+
+Run = Literal["root", "user", "unconfined"]
+Reached = dict[str, list[str]]
+
+ROOT = Path(__file__).parents[2]
+WORLD = "/srv/world"
+SECONDS = 100
+IS_ROOT = os.geteuid() == 0
+RUNS: tuple[Run, ...] = ("root", "user", "unconfined") if IS_ROOT else ("user",)
+NO_RIGHTS = ("SYS_BOOT", "SYS_MODULE", "SYS_RAWIO", "SYS_TIME", "MKNOD", "AUDIT_CONTROL")
+AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+# `env`, since setpriv still has the right to start programs that the user cannot read.
+AS_NOBODY += ["--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all", "env"]
+
+
+def interpreter(prefix: list[str]) -> str:
+    """A Python that the user of a command line may start, with the packages of this one."""
+    for path in (os.path.realpath(sys.executable), "/usr/bin/python3"):
+        tried = subprocess.run(
+            [*prefix, path, "-c", "import msgspec"],
+            env=python_path(),
+            capture_output=True,
+            check=False,
+        )
+        if tried.returncode == 0:
+            return path
+    pytest.skip("no Python of this version that an ordinary user may start")
+
+
+def python_path() -> dict[str, str]:
+    folders = (str(ROOT), sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
+    return os.environ | {"PYTHONPATH": os.pathsep.join(folders)}
+
+
+def outer_sandbox(world: Path, shadow: Path) -> list[str]:
+    """The command line that what follows runs behind, without harm to this machine."""
+    argv = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--tmpfs", "/srv"]
+    for folder in ("/tmp", "/run", "/dev/shm"):
+        argv += ["--perms", "1777", "--tmpfs", folder]
+    argv += ["--bind", str(world), WORLD, "--ro-bind", str(shadow), "/etc/shadow"]
+    argv += ["--unshare-net", "--unshare-ipc", "--unshare-uts", "--die-with-parent"]
+    argv += ["--chdir", str(ROOT)]
+    if not IS_ROOT:
+        return [*argv, "--unshare-user", "--unshare-pid", "--proc", "/proc", "--"]
+    for right in NO_RIGHTS:
+        argv += ["--cap-drop", f"CAP_{right}"]
+    argv[1:1] = ["--cap-add", "ALL"]
+    # A process namespace whose /proc has nothing mounted over it: others can be made within.
+    outermost = ["unshare", "--fork", "--pid", "--mount-proc", "--kill-child"]
+    return [*outermost, *argv, "--bind", "/proc", "/proc", "--"]
+
+
+@pytest.fixture(scope="module")
+def reached() -> Iterator[dict[Run, Reached]]:
+    """What the cases reached, by run. All runs at once, since each waits for much."""
+    backend = find_backend(os.environ.get("PATH"))
+    if isinstance(backend, Unavailable):
+        pytest.skip(f"no sandbox: {backend.reason}")
+    if not shutil.which("bwrap"):
+        pytest.skip("bubblewrap, which keeps the cases from doing harm, is not installed")
+    with ExitStack() as stack:
+        started = {}
+        for run in RUNS:
+            folder = stack.enter_context(shared_folder())
+            world, shadow = folder / "world", folder / "shadow"
+            world.mkdir()
+            shadow.write_text(f"root:{SECRET}-shadow:1::::::\n")
+            shadow.chmod(0o600)
+            user = AS_NOBODY if IS_ROOT and run == "user" else []
+            if user:
+                os.chown(world, NOBODY, NOBODY)
+            argv = [*outer_sandbox(world, shadow), *user, interpreter(user)]
+            argv += ["-m", "tests.sandbox.escape_run", WORLD]
+            argv += ["unconfined"] if run == "unconfined" else []
+            process = subprocess.Popen(
+                argv, env=python_path(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            )
+            started[run] = stack.enter_context(process)
+            stack.callback(process.kill)
+        found: dict[Run, Reached] = {}
+        for run, process in started.items():
+            output, errors = process.communicate(timeout=SECONDS)
+            assert process.returncode == 0, errors.decode()[-3000:]
+            found[run] = json.loads(output)
+        yield found
+
+
+@pytest.mark.parametrize("user", ["root", "user"])
+def test_no_program_gets_out_of_the_sandbox(reached: dict[Run, Reached], user: Run) -> None:
+    if user not in reached:
+        pytest.skip("these tests do not run as root")
+    known = load_corpus().known
+    out = [
+        f"{name}: {how[0]}"
+        for name, how in reached[user].items()
+        if not any(fnmatch(name, pattern) for pattern in known)
+    ]
+    assert not out, "\n".join(out)
+
+
+def test_every_program_gets_out_where_nothing_confines_it(reached: dict[Run, Reached]) -> None:
+    if "unconfined" not in reached:
+        pytest.skip("these tests do not run as root")
+    cases = [case.name for case in load_corpus().cases if not case.control]
+    assert [name for name in cases if name not in reached["unconfined"]] == []
+    assert len(cases) > 250
