@@ -67,6 +67,7 @@ class Languages(Struct, frozen=True, forbid_unknown_fields=True):
     setting_options: tuple[str, ...]
     own_command_options: dict[str, tuple[str, ...]]
     inline: dict[str, tuple[str, ...]]
+    acting_texts: dict[str, str]
 
 
 class Refused(Struct, frozen=True, forbid_unknown_fields=True):

@@ -24,6 +24,7 @@ from acp_agent.permissions.policy.command_patterns import (
     compile_command,
     spellings,
 )
+from acp_agent.permissions.policy.hidden_actions import hidden_action
 from acp_agent.permissions.policy.rules import Effect, PolicyRule, Source
 from acp_agent.permissions.read_only import is_harmless, is_installed
 from acp_agent.permissions.rules import option_matches, read_only_rules, shell_rules
@@ -212,7 +213,8 @@ def _why_not(
         return f"{finding.reason}, which the rule does not name"
     if command is None or pattern is None:
         return ""
-    if not plain or not all(_is_certain(word.text, word.static) for word in command.words):
+    words = (*command.words, *(redirect.target for redirect in command.redirects))
+    if not plain or not all(_is_certain(word.text, word.static) for word in words):
         return "has parts that only the run shows"
     if any(word.pattern and word.text[:1] in "-*?[" for word in command.words):
         return "has a pattern that may match an option"
@@ -223,8 +225,10 @@ def _why_not(
     if written:
         return f"writes {written}"
     option = _running_option(command)
-    if option and option not in pattern.words:
-        return f"has the option {option}, which may run another command"
+    hidden = option if option not in pattern.words else ""
+    hidden = hidden or hidden_action(command.words, pattern.words)
+    if hidden:
+        return f"has {hidden}, which may run or write something and which the rule does not name"
     if not pattern.program and not is_installed(command.words[0], context, finding.folders):
         return "is a program of the project"
     if is_elsewhere(command.words[0].text, context, _git_folders(command, finding.folders)):

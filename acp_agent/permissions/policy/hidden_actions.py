@@ -1,0 +1,86 @@
+"""What a program that reads may do besides, by an option or a script that no rule names.
+
+`Bash(rg *)` is about searching: it does not cover `rg --pre x`, which runs x for each file, and
+`Bash(sed *)` covers no script that runs or writes something.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from acp_agent.permissions.arguments import parse_arguments
+from acp_agent.permissions.rules import Reader, read_only_rules, shell_rules
+from acp_agent.permissions.shell.words import Word
+
+_UNCHECKED = frozenset({"test", "words"})  # operands of readers whose options are no options
+# A statement of a sed script that prints, deletes, replaces or rearranges lines.
+_ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:\\.|[^/\\\n])*/I?)"
+_STATEMENT = re.compile(
+    rf"\s*(?:{_ADDRESS}\s*(?:,\s*(?:{_ADDRESS}|[+~]\d+)\s*)?(?:!\s*)?)?"
+    r"(?:[pP=dDgGhHnNx]|q\d*|s(?P<mark>[/|#,:@!_])(?:(?:\\.|(?!(?P=mark))[^\\\n])*(?P=mark)){2}"
+    r"[gpiIm\d]*|y/(?:\\.|[^/\\\n])*/(?:\\.|[^/\\\n])*/)\s*(?:[;\n]|$)"
+)
+
+
+def hidden_action(words: Sequence[Word], named: Sequence[str]) -> str:
+    """Return the word by which a program that reads may do something else; "" for none.
+
+    Args:
+        words: the command's; all are certain.
+        named: the words of the rule; what they name is known to the user.
+    """
+    name = words[0].text.rpartition("/")[2]
+    text = shell_rules().languages.acting_texts.get(name)
+    if text is not None:
+        return _first_match(words[1:], text, named)
+    reader, rest = _reader(name, words[1:], named)
+    if reader is None or reader.operands in _UNCHECKED:
+        return ""
+    rest = [word for word in rest if word.text not in named or word.text[:1] != "-"]
+    arguments = parse_arguments(rest, reader, patterns=True)
+    if arguments is None:
+        return _unknown_option(rest, reader)
+    if reader.operands != "script":
+        return ""
+    given = [option.value for option in arguments.options if option.name in reader.pattern_options]
+    scripts = [word.text for word in given or arguments.operands[:1] if word is not None]
+    return next((one for one in scripts if one not in named and not _transforms(one)), "")
+
+
+def _reader(
+    name: str, words: Sequence[Word], named: Sequence[str]
+) -> tuple[Reader | None, Sequence[Word]]:
+    """The table of the program, or of git's subcommand if the rule is about it, and the rest."""
+    commands = read_only_rules().commands
+    if name != "git":
+        return commands.get(name), words
+    about = [word for word in named[1:3] if word.isidentifier()]
+    for length in range(len(about), 0, -1):
+        texts = [word.text for word in words[:length]]
+        if texts == about[:length] and (reader := commands.get(f"git {' '.join(texts)}")):
+            return reader, words[length:]
+    return None, words
+
+
+def _first_match(words: Sequence[Word], pattern: str, named: Collection[str]) -> str:
+    return next((w.text for w in words if w.text not in named and re.search(pattern, w.text)), "")
+
+
+def _unknown_option(words: Sequence[Word], reader: Reader) -> str:
+    options = [word for word in words if word.text[:1] == "-" and len(word.text) > 1]
+    value = Word("x")
+    for word in options:
+        if all(parse_arguments([word, *[value] * count], reader) is None for count in range(3)):
+            return word.text.partition("=")[0]
+    return options[0].text if options else words[0].text
+
+
+def _transforms(script: str) -> bool:
+    at = 0
+    while at < len(script):
+        found = _STATEMENT.match(script, at)
+        if found is None or found.end() == at:
+            return False
+        at = found.end()
+    return True
