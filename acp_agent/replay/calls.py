@@ -10,16 +10,16 @@ import asyncio
 import copy
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 from pydantic import BaseModel
 
-from acp_agent.content import ContentPart, DiffPart, ImageBlock, TextBlock
+from acp_agent.content import ContentPart, DiffPart, ImageBlock, Location, TextBlock
 from acp_agent.errors import AcpAgentError, ToolError
-from acp_agent.events import AnyEvent, BackgroundCommandChanged, ToolOutput, ToolShown
+from acp_agent.events import AnyEvent, BackgroundCommandChanged, ToolOutput, ToolShown, UserMessage
 from acp_agent.permissions.access import Access, NoAccess, ReadAccess, WriteAccess
 from acp_agent.replay.script import Call, Script
 from acp_agent.tools.base import AnyTool, Outcome, Prepared, Progress, Tool
@@ -36,13 +36,21 @@ class RecordedCalls:
         script: what was recorded.
         folder: the folder of the replay, outside of which nothing is written.
         stop_turn: stops the turn as the user did.
+        steer: says something into the turn as the user did.
     """
 
-    def __init__(self, script: Script, folder: Path, stop_turn: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        script: Script,
+        folder: Path,
+        stop_turn: Callable[[], None],
+        steer: Callable[[UserMessage], Awaitable[None]],
+    ) -> None:
         self._calls = script.calls
         self._folder = folder
         self._tools: Toolset | None = None
         self.stop_turn = stop_turn
+        self.steer = steer
 
     def adapt(self, tools: Toolset) -> Toolset:
         """Return the same tools with results from the record."""
@@ -70,7 +78,13 @@ class RecordedCalls:
         return meant.tool.name == tool.name and meant.params == params
 
     def put_files(self, call: Call) -> None:
-        """Give the files that a call changed the text that they had. Blocks."""
+        """Give the files that a call changed or read the text that they had. Blocks."""
+        if call.called.kind == "read" and call.ended is not None and not call.ended.failed:
+            for location in _locations(call):
+                path = self._folder / location.path
+                if path.resolve().is_relative_to(self._folder) and not path.exists():
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.touch()  # which instructions hold for it is found by its place
         for diff in _diffs(call):
             path = self._folder / diff.path
             if not path.resolve().is_relative_to(self._folder):
@@ -81,6 +95,12 @@ class RecordedCalls:
             path.parent.mkdir(parents=True, exist_ok=True)
             if not path.is_file() or path.read_text("utf-8", "replace") != diff.old_text:
                 path.write_text(diff.old_text, "utf-8", newline="")
+
+
+def _locations(call: Call) -> Sequence[Location]:
+    """Return the files that a call showed."""
+    shown: list[AnyEvent] = [call.called, *call.before]
+    return [one for event in shown for one in getattr(event, "locations", None) or ()]
 
 
 def _diffs(call: Call) -> list[DiffPart]:
@@ -102,6 +122,10 @@ class _FromRecord(Tool[Any]):
     async def prepare(self, params: BaseModel) -> Prepared:
         """Prepare the call in the replay's folder; its result comes from the record."""
         call = self.recorded.find(self, params)
+        if call.ended is not None and call.ended.cancelled and not (call.started or call.asked):
+            if call.stopped_turn:
+                self.recorded.stop_turn()
+            await asyncio.Event().wait()  # until the turn is cancelled
         await asyncio.to_thread(self.recorded.put_files, call)
         failed = None if call.started or call.decided or call.asked else call.ended
         try:
@@ -135,6 +159,8 @@ class _FromRecord(Tool[Any]):
                     await progress.show(
                         title=event.title, content=event.content, locations=event.locations
                     )
+                case UserMessage():
+                    await self.recorded.steer(event)
                 case BackgroundCommandChanged() if event.status == "running":
                     await progress.moved_to_background(event.name, event.command)
                 case _:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from acp_agent import __version__
+from acp_agent.content import ContentBlock
+from acp_agent.events import UserMessage
 from acp_agent.ids import SessionId
 from acp_agent.replay.script import Call, Prompt, Script
 from acp_agent.server.client_connection import ClientConnection
@@ -22,7 +24,7 @@ from protocol.jsonrpc.handlers import Call as RpcCall, Handler, Surface
 from protocol.transports.stdio import StdioTransport
 from protocol.v1 import methods, types as acp
 
-TURN_SECONDS = 60.0  # a replayed turn waits for nobody
+TURN_SECONDS = 20.0  # a replayed turn waits for nobody
 
 
 class ReplayClient:
@@ -36,6 +38,7 @@ class ReplayClient:
         self.session = SessionId("")
         self._script = script
         self._calls: list[str] = []  # of the replay, in order
+        self._steering: list[asyncio.Task[None]] = []
         self._connection: Connection
 
     @asynccontextmanager
@@ -100,11 +103,24 @@ class ReplayClient:
                 ),
                 timeout=TURN_SECONDS,
             )
-        words = [to_acp(block) for block in prompt.words]
+        await self._prompt(prompt.words)
+        await asyncio.gather(*self._steering)
+        self._steering.clear()
+
+    async def steer(self, message: UserMessage) -> None:
+        """Say something into the turn that runs; return once it is part of it."""
+        self._steering.append(asyncio.create_task(self._prompt(message.content)))
+        await asyncio.sleep(0)  # its request is sent
+        await self._connection.request(
+            methods.SESSION_LIST, acp.ListSessionsRequest(), timeout=TURN_SECONDS
+        )
+
+    async def _prompt(self, words: Sequence[ContentBlock]) -> None:
+        blocks = [to_acp(block) for block in words]
         with contextlib.suppress(RpcError):  # the turn's end in the journal says what was wrong
             await self._connection.request(
                 methods.SESSION_PROMPT,
-                acp.PromptRequest(session_id=self.session, prompt=words),
+                acp.PromptRequest(session_id=self.session, prompt=blocks),
                 timeout=TURN_SECONDS,
             )
 

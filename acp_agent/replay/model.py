@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from acp_agent.config.secrets import Secrets
 from acp_agent.config.types import Config
 from acp_agent.errors import InvalidInputError
-from acp_agent.events import AgentText, AgentThought, Usage
+from acp_agent.events import AgentText, AgentThought, ThoughtEnded, Usage, UserMessage
 from acp_agent.ids import SessionId
 from acp_agent.models.base import (
     CallCut,
@@ -20,12 +20,14 @@ from acp_agent.models.base import (
     Driver,
     Failed,
     Finished,
+    Message,
     ModelInfo,
     ModelRequest,
     StreamEvent,
     TextDelta,
     ThoughtDelta,
     ThoughtDone,
+    UserText,
 )
 from acp_agent.models.providers import Provider
 from acp_agent.models.registry import Models
@@ -49,15 +51,22 @@ class ReplayDriver(Driver):
     Args:
         script: what was recorded.
         stop_turn: stops the turn as the user did.
+        steer: says something into the turn as the user did.
 
     Attributes:
         observed: the requests of the replay, in order.
     """
 
-    def __init__(self, script: Script, stop_turn: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        script: Script,
+        stop_turn: Callable[[], None],
+        steer: Callable[[UserMessage], Awaitable[None]],
+    ) -> None:
         self.observed: list[Observed] = []
         self._script = script
         self._stop_turn = stop_turn
+        self._steer = steer
         self._sessions: dict[str, SessionId] = {}  # of the record, by that of the replay
         self._next: dict[SessionId, int] = {}
 
@@ -67,7 +76,7 @@ class ReplayDriver(Driver):
             for batch in self._side_answer():
                 yield batch
             return
-        session = self._session(request.session)
+        session = self._session(request)
         answers, at = self._script.answers.get(session, []), self._next.get(session, 0)
         self._next[session] = at + 1
         for earlier in answers[:at]:  # refused ones too
@@ -78,9 +87,14 @@ class ReplayDriver(Driver):
         if answer is None:
             yield [Failed(kind="bad_request", message=_NO_ANSWER)]
             return
+        for piece in answer.pieces:
+            if isinstance(piece, UserMessage):
+                await self._steer(piece)
+            else:
+                yield [_piece(piece)]
+            await asyncio.sleep(0)  # a real model lets the loop run between two reads
         for batch in _batches(answer):
             yield batch
-            await asyncio.sleep(0)  # a real model lets the loop run between two reads
         if answer.stopped_turn:
             self._stop_turn()
             await asyncio.Event().wait()  # until the turn is cancelled
@@ -89,13 +103,23 @@ class ReplayDriver(Driver):
     async def aclose(self) -> None:
         """Nothing is open."""
 
-    def _session(self, session: str) -> SessionId:
-        """Return the recorded session that one of the replay stands for: children in order."""
+    def _session(self, request: ModelRequest) -> SessionId:
+        """Return the recorded session that one of the replay stands for.
+
+        A child is known by its task, since several may begin in any order.
+        """
+        session = request.session
         if session not in self._sessions:
             taken = set(self._sessions.values())
-            children = [one for one in self._script.answers if one != MAIN and one not in taken]
-            known = MAIN if not taken else next(iter(children), SessionId(session))
-            self._sessions[session] = known
+            children = {
+                one: _words(answers[0].request.messages)
+                for one, answers in self._script.answers.items()
+                if answers and one != MAIN and one not in taken
+            }
+            task = _words(request.messages)
+            same = [one for one, words in children.items() if words == task]
+            child = next(iter([*same, *children]), SessionId(session))
+            self._sessions[session] = child if taken else MAIN
         return self._sessions[session]
 
     def _side_answer(self) -> list[Sequence[StreamEvent]]:
@@ -106,16 +130,25 @@ class ReplayDriver(Driver):
         return [[TextDelta(text)], [Finished(stop="end_turn")]]
 
 
+def _words(messages: Sequence[Message]) -> str:
+    """Return the first words that a model was told."""
+    parts = messages[0].parts if messages else ()
+    return next((part.text for part in parts if isinstance(part, UserText)), "")
+
+
+def _piece(piece: AgentText | AgentThought | ThoughtEnded) -> StreamEvent:
+    match piece:
+        case AgentText():
+            return TextDelta(piece.text)
+        case AgentThought():
+            return ThoughtDelta(piece.text)
+        case _:
+            return ThoughtDone(piece.provider_data)
+
+
 def _batches(answer: Answer) -> list[Sequence[StreamEvent]]:
+    """Return what follows the text of an answer."""
     batches: list[Sequence[StreamEvent]] = []
-    for piece in answer.pieces:
-        match piece:
-            case AgentText():
-                batches.append([TextDelta(piece.text)])
-            case AgentThought():
-                batches.append([ThoughtDelta(piece.text)])
-            case _:
-                batches.append([ThoughtDone(piece.provider_data)])
     for index, call in enumerate(answer.calls):
         made = call.called
         batches.append(

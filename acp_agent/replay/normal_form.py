@@ -20,15 +20,19 @@ from acp_agent.events import (
     ChildWorked,
     ModelAnswered,
     ModelAsked,
+    PermissionAsked,
     SessionMessageSent,
     SessionStarted,
     SubagentChanged,
     SystemPromptWritten,
     TitleChanged,
     ToolEnded,
+    ToolShown,
+    ToolStarted,
     TurnEnded,
     UsageReported,
 )
+from acp_agent.ids import CallId
 from acp_agent.session.store.event_codec import merge_adjacent
 
 # Prices and measures, files of checkpoints, and titles that come whenever a model has made one.
@@ -37,6 +41,7 @@ _ID = re.compile(r"\b(sess|turn|msg|call|ckpt|rew|comp)_[0-9a-f]{32}\b")
 _VARYING = (
     (re.compile(r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, \d{4}-\d\d-\d\d"), "<date>"),
     (re.compile(r"trying again in \d+ s\b"), "trying again in <delay>"),
+    (re.compile(r"\(answer [0-9a-f]{8}\)"), "(answer)"),  # made of the folder's name
 )
 # What the system prompt says of the folder, the system and the editor (agent/system_prompt.py).
 _PLACE = re.compile(
@@ -52,13 +57,14 @@ class Folders:
     """Placeholders for folders.
 
     Args:
-        folders: the folders, absolute, by placeholder such as `<folder>`.
+        folders: the folders, absolute, each with a placeholder such as `<folder>`.
     """
 
-    def __init__(self, folders: Mapping[str, str]) -> None:
-        self._folders = {name: path for name, path in folders.items() if len(path) > 1}
+    def __init__(self, *folders: tuple[str, str]) -> None:
+        known = [(path, name) for path, name in folders if len(path) > 1]
+        self._folders = {name: path for path, name in reversed(known)}
         names: dict[str, str] = {}
-        for name, path in self._folders.items():
+        for path, name in known:
             for written in (
                 path,
                 json.dumps(path)[1:-1],
@@ -149,7 +155,13 @@ def arranged(events: Sequence[AnyEvent]) -> list[AnyEvent]:
         event.session: event.call for event in events if isinstance(event, ChildWorked)
     }
     asked = {event.message for event in events if isinstance(event, ModelAsked)}
-    kept = [_kept(event) for event in events if not _is_left_out(event, asked)]
+    unstarted = _stopped_before_start(events)
+    kept = [
+        _kept(event)
+        for event in events
+        if not _is_left_out(event, asked)
+        and not (isinstance(event, ToolShown) and event.call in unstarted)
+    ]
     for event in kept:
         order.setdefault(_call_of(event, calls), len(order))
     result: list[AnyEvent] = []
@@ -160,6 +172,14 @@ def arranged(events: Sequence[AnyEvent]) -> list[AnyEvent]:
             part = list(_children_arranged(part))
         result += part
     return merge_adjacent(result)
+
+
+def _stopped_before_start(events: Sequence[AnyEvent]) -> set[CallId]:
+    """Return the calls that the user stopped before they ran; how far they got is chance."""
+    stopped = {event.call for event in events if isinstance(event, ToolEnded) if event.cancelled}
+    return stopped - {
+        event.call for event in events if isinstance(event, ToolStarted | PermissionAsked)
+    }
 
 
 def _children_arranged(events: Sequence[AnyEvent]) -> Iterator[AnyEvent]:

@@ -37,7 +37,7 @@ class Recorded(Struct, frozen=True, kw_only=True):
 
     config: Config
     language: str
-    folders: Mapping[str, str]  # by placeholder
+    folders: Sequence[tuple[str, str]]  # with their placeholders
     files: Mapping[str, str]  # by path
 
 
@@ -58,7 +58,7 @@ def make_record(
         models: the models that it used.
         secrets: values that must not be in it.
     """
-    folders = Folders(recorded.folders)
+    folders = Folders(*recorded.folders)
 
     def clean(text: str) -> str:
         return scrub(folders.hide(text), secrets)

@@ -38,6 +38,7 @@ from acp_agent.session.account import Account
 from acp_agent.session.services import Services
 from acp_agent.session.store.event_codec import known_events
 from acp_agent.tools.spec import ToolSpec
+from acp_agent.trust.store import TrustStore
 from acp_agent.workspace.scrub import scrub
 
 _log = logging.getLogger(__name__)
@@ -70,19 +71,34 @@ async def _replay(record: Record, base: Path) -> Replayed:
     folder, home = base / "project", base / "home"
     for made in (folder, home):
         made.mkdir()
-    folders = Folders({"<folder>": str(folder), "<data>": str(home / "data"), "<home>": str(home)})
+    folders = Folders(
+        (str(folder), "<folder>"), (str(home / "data"), "<data>"), (str(home), "<home>")
+    )
     steps = tuple(map_texts(step, folders.expand, Step) for step in record.steps)
     for name, text in record.head.files.items():
         _put_file(base, folders.expand(name), folders.expand(text))
     script = Script(Record(head=record.head, steps=steps))
+    for name, text in script.instructions.items():
+        _put_file(folder, name, text)
     client = ReplayClient(script)
-    driver = ReplayDriver(script, client.cancel)
-    calls = RecordedCalls(script, folder, client.cancel)
+    driver = ReplayDriver(script, client.cancel, client.steer)
+    calls = RecordedCalls(script, folder, client.cancel, client.steer)
     environ = {HOME_VARIABLE: str(home / "data"), "HOME": str(home), "PATH": ""}
-    core = _core(record.head, script.start, environ, driver, calls)
+    config = replay_config(record.head, script.start, folder)
+    models = ReplayModels(
+        config,
+        Secrets(find_paths(environ).secrets_file, environ),
+        environ,
+        known=record.head.models,
+        fallbacks=record.head.fallbacks,
+        driver=driver,
+    )
+    core = _core(config, models, calls, environ)
     async with client.connected(core):
         await client.open(folder)
         for number, prompt in enumerate(script.prompts, 1):
+            for name, text in prompt.linked.items():
+                _put_file(folder, name, text)
             try:
                 await client.say(prompt)
             except TimeoutError:
@@ -112,29 +128,26 @@ async def _replay(record: Record, base: Path) -> Replayed:
 def _put_file(base: Path, name: str, text: str) -> None:
     path = Path(name)
     if not path.is_absolute() or not path.resolve().is_relative_to(base):
-        raise InvalidInputError(f"the record has a file outside of its folders: {name!r}")
+        _log.info("a file of the record is outside of its folders: %s", name)
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, "utf-8")
 
 
 def _core(
-    head: Head,
-    start: Mapping[str, str],
-    environ: Mapping[str, str],
-    driver: ReplayDriver,
-    calls: RecordedCalls,
+    config: Config, models: ReplayModels, calls: RecordedCalls, environ: Mapping[str, str]
 ) -> Core:
+    """Return the server's core, with what the replay has in the place of the real."""
     paths = find_paths(environ)
-    config, secrets = replay_config(head, start), Secrets(paths.secrets_file, environ)
-    models = ReplayModels(
-        config, secrets, environ, known=head.models, fallbacks=head.fallbacks, driver=driver
-    )
+    secrets = Secrets(paths.secrets_file, environ)
+    trust = TrustStore(paths.trust_file, config.trusted_folders)
 
     @cache
     def gate() -> Gate:
         from acp_agent.permissions.opening import open_permissions  # noqa: PLC0415 - once it runs
 
-        return open_permissions(paths, config, environ, home=environ["HOME"]).gate
+        home = environ["HOME"]
+        return open_permissions(paths, config, environ, home=home, trust=trust).gate
 
     def adapt(services: Services) -> Services:
         return replace(
@@ -143,14 +156,20 @@ def _core(
             models=models,
             account=Account(models, secrets, None, lambda: config),
             gate=gate,
+            trust=lambda: trust,
             adapt_tools=calls.adapt,
         )
 
     return Core(paths, secrets=secrets, environ=environ, model_flag=None, adapt=adapt)
 
 
-def replay_config(head: Head, start: Mapping[str, str]) -> Config:
+def replay_config(head: Head, start: Mapping[str, str], folder: Path) -> Config:
     """Return the configuration of a replay: what was recorded of it, with programs left out.
+
+    Args:
+        head: the head of the record.
+        start: the mode and the model that the session began with.
+        folder: its folder, which is trusted: what was not is not in the record.
 
     Raises:
         InvalidInputError: the record's is wrong.
@@ -167,6 +186,7 @@ def replay_config(head: Head, start: Mapping[str, str]) -> Config:
         own,
         language=language,
         titles="prompt",
+        trusted_folders=[str(folder)],
         checkpoints=CheckpointsConfig(enabled=False),
         use_language_servers=False,
     )
@@ -201,13 +221,13 @@ def _compare_requests(
             for index in range(recorded.kept, len(whole)):
                 place = f"messages[{index}]"
                 found += values_differ(whole[index], messages[index], field=place, **at)
-        found += values_differ(
-            recorded.thought_level, seen.request.thought_level, field="thought_level", **at
-        )
-        found += values_differ(
-            recorded.web_search, seen.request.web_search, field="web_search", **at
-        )
         if recorded.tools is not None:
+            found += values_differ(
+                recorded.thought_level, seen.request.thought_level, field="thought_level", **at
+            )
+            found += values_differ(
+                recorded.web_search, seen.request.web_search, field="web_search", **at
+            )
             offered: dict[str, ToolSpec] = {tool.name: tool for tool in seen.request.tools}
             found += values_differ(recorded.tools, tuple(offered), field="tools", **at)
             for name in [one for one in recorded.tools if one in known and one in offered]:

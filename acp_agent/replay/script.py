@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Sequence
 
@@ -34,7 +35,9 @@ from acp_agent.replay.record import Record, RecordedRequest
 
 MAIN = SessionId("")  # the session itself, beside its children
 
-Piece = AgentText | AgentThought | ThoughtEnded
+_LINKED = re.compile(r'<file path="([^"]+)">\n(.*?)\n</file>', re.DOTALL)  # agent/attachments.py
+
+Piece = AgentText | AgentThought | ThoughtEnded | UserMessage
 
 
 class Call(Struct, kw_only=True):
@@ -70,7 +73,7 @@ class Answer(Struct, kw_only=True):
         asked: the request's event, and `request` what it sent.
         turn: the number of the turn that it was made in.
         number: its number among all requests of the record.
-        pieces: what was streamed, in order.
+        pieces: what was streamed, in order, with what the user said meanwhile.
         calls: the calls that it made.
         ended: how it ended; None where the turn was stopped before.
         stop: why it stopped, as `Finished.stop` or a kind of `Failed` says it.
@@ -91,11 +94,11 @@ class Answer(Struct, kw_only=True):
 
 
 class Prompt(Struct, kw_only=True):
-    """A turn as the user began it: the settings before it, the words, and what steered it."""
+    """A turn as the user began it: the settings before it, the words, and the files they link."""
 
     settings: tuple[ConfigChanged, ...]
     words: tuple[ContentBlock, ...]
-    stopped: bool = False
+    linked: dict[str, str]
 
 
 class Script:
@@ -109,6 +112,7 @@ class Script:
         prompts: the turns.
         answers: the answers by session, in order; children have the ids of the record.
         calls: all calls, in order.
+        instructions: the instruction files that were read with other files, by path.
         side_answers: the answers to requests beside the conversation; None: it failed.
     """
 
@@ -117,6 +121,7 @@ class Script:
         self.prompts: list[Prompt] = []
         self.answers: dict[SessionId, list[Answer]] = {}
         self.calls: list[Call] = []
+        self.instructions: dict[str, str] = {}
         self.side_answers: deque[str | None] = deque()
         self._by_call: dict[str, Call] = {}
         self._open: dict[SessionId, Answer] = {}
@@ -139,7 +144,11 @@ class Script:
                 self._settings.append(event)
             case UserMessage() if session == MAIN and not event.steering:
                 settings, self._settings = tuple(self._settings), []
-                self.prompts.append(Prompt(settings=settings, words=event.content))
+                linked = dict(_LINKED.findall(event.attached))
+                self.prompts.append(Prompt(settings=settings, words=event.content, linked=linked))
+                self.instructions |= dict(event.instructions)
+            case UserMessage() if event.steering:
+                self._steer(session, event)
             case TurnEnded() if event.stop_reason == "cancelled" and session == MAIN:
                 self._stopped()
             case TurnEnded():
@@ -208,18 +217,28 @@ class Script:
                 found.started = True
             case ToolEnded():
                 found.ended = event
+                self.instructions |= dict(event.instructions)
             case _ if found.ended is None:
                 (found.shown if found.started else found.before).append(event)
             case _:
                 pass
 
+    def _steer(self, session: SessionId, event: UserMessage) -> None:
+        """Keep a message where the user said it: in an answer, or while a call ran."""
+        answer = self._open.get(session)
+        running = [call for call in self.calls if call.started and call.ended is None]
+        if running:
+            running[0].shown.append(event)
+        elif answer is not None:
+            answer.pieces.append(event)
+
     def _stopped(self) -> None:
         """Find what ran when the user stopped the turn."""
         if not self.prompts:
             return
-        self.prompts[-1].stopped = True
         cancelled = [call for call in self.calls if call.ended is not None and call.ended.cancelled]
-        for call in cancelled:
+        started = [call for call in cancelled if call.started]
+        for call in started or cancelled:
             call.stopped_turn = True
         for answer in self._open.values():
             ended = answer.ended

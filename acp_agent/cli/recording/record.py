@@ -7,6 +7,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from acp_agent.cli.localization import language, translate
@@ -15,8 +16,9 @@ from acp_agent.cli.session_lookup import existing_store, find_session
 from acp_agent.config.load import load_config
 from acp_agent.config.paths import find_paths
 from acp_agent.config.secrets import Secrets
+from acp_agent.config.types import Config
 from acp_agent.errors import InvalidInputError
-from acp_agent.events import AnyEvent, ChildWorked
+from acp_agent.events import AnyEvent
 from acp_agent.models.base import ModelInfo
 from acp_agent.models.registry import Models
 from acp_agent.replay.record import Record, write_lines
@@ -24,8 +26,7 @@ from acp_agent.replay.recorder import Recorded, make_record, used_models, with_o
 from acp_agent.replay.replay import Replayed, replay
 from acp_agent.session.store.event_codec import known_events
 from acp_agent.session.store.records import SessionRecord
-
-_DEFINITION_BYTES = 100_000  # of a file of an agent or a skill
+from acp_agent.trust.store import TrustStore
 
 
 async def read_session(name: str) -> tuple[SessionRecord, list[AnyEvent]]:
@@ -55,33 +56,36 @@ def record_session(
             provider, _, model = name.partition("/")
             models.append(ModelInfo(provider=provider, id=model))
     home = Path.home()
-    folders = {"<folder>": session.cwd, "<data>": str(paths.data_dir), "<home>": str(home)}
+    user = paths.config_file.parent
+    folders = [
+        (session.cwd, "<folder>"),
+        (str(paths.data_dir), "<data>"),
+        (str(user), "<data>"),
+        (str(home), "<home>"),
+    ]
     recorded = Recorded(
         config=config,
         language=language(),
         folders=folders,
-        files=_definitions(session, events, paths.config_file.parent, home),
+        files=_definitions(Path(session.cwd), user, home, config, paths.trust_file),
     )
     made = make_record(events, recorded, models=models, secrets=secrets)
     replayed = replay(made)
     return with_observed(made, replayed), replayed
 
 
-def _definitions(
-    session: SessionRecord, events: Sequence[AnyEvent], user: Path, home: Path
-) -> dict[str, str]:
-    """Return the files of agents and skills that a session could use, if it used any."""
-    if not any(isinstance(event, ChildWorked) for event in events):
-        return {}
-    from acp_agent.extensions.definitions.locations import find_folders  # noqa: PLC0415 - rarely needed
+def _definitions(cwd: Path, user: Path, home: Path, config: Config, trust: Path) -> dict[str, str]:
+    """Return the files of the agents and skills that a session in a folder could use, by path."""
+    from acp_agent.extensions.definitions.discovery import find_definitions  # noqa: PLC0415 - heavy
+    from acp_agent.extensions.definitions.locations import find_folders  # noqa: PLC0415 - likewise
 
-    found: dict[str, str] = {}
-    places = find_folders(Path(session.cwd), user=user, home=home)
-    for folder, _ in (*places.agents, *places.skills):
-        for path in sorted(folder.rglob("*.md")):
-            if path.is_file() and path.stat().st_size <= _DEFINITION_BYTES:
-                found[str(path)] = path.read_text("utf-8", "replace")
-    return found
+    trusts = TrustStore(trust, config.trusted_folders).trusts
+    found = find_definitions(find_folders(cwd, user=user, home=home), config, trusts)
+    files: dict[str, str] = {}
+    for path in [*(one.path for one in found.agents), *(one.path for one in found.skills)]:
+        with suppress(OSError):
+            files[str(path)] = path.read_text("utf-8", "replace")
+    return files
 
 
 async def record(

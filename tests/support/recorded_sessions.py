@@ -1,0 +1,310 @@
+"""Sessions of the real agent with a scripted model, recorded: what `tests/replay/records` has.
+
+`python -m tests.support.recorded_sessions FOLDER [NAME]` records them again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from acp_agent.events import AnyEvent, ChildWorked, SystemPromptWritten
+from acp_agent.replay.record import Record, Step, read_record, write_lines
+from tests.cli.cli_process import acp_agent
+from tests.support.agent_process import AgentProcess
+from tests.support.editor import Editor, Json
+from tests.support.model_server import (
+    Call,
+    CallPiece,
+    CallStart,
+    Cut,
+    ModelServer,
+    Stall,
+    Status,
+    answer,
+)
+
+READ = Call("read", {"path": "greeting.py"})
+EDIT = Call("edit", {"path": "greeting.py", "old": "Hello", "new": "Good day"})
+TOUCH = Call("shell", {"command": "touch made.txt"})
+AGENT = """---
+name: explore
+description: Finds its way in code that nobody knows.
+---
+You look around and say where things are.
+"""
+CONFIG = """
+[models."openai/gpt-5"]
+context_window = 200_000
+max_output_tokens = 16_000
+thought_levels = ["low", "high"]
+
+[limits]
+max_retries = 2
+"""
+
+
+class Scene:
+    """A session that is being made: the model's server, the client, and what the user does."""
+
+    def __init__(self, server: ModelServer, agent: AgentProcess, folder: Path) -> None:
+        self.server = server
+        self.agent = agent
+        self.editor = agent.editor
+        self.folder = folder
+        self.session = ""
+
+    async def say(self, *words: str | Json, error: bool = False) -> None:
+        """Prompt, and wait for the end of the turn."""
+        asked = self.agent.post_prompt(self.session, *words)
+        response = await self.agent.answer(asked)
+        assert ("error" in response) == error, response
+
+    async def stop_at(self, words: str, kind: str) -> None:
+        """Prompt, and stop the turn as soon as an update of a kind came."""
+        asked = self.agent.post_prompt(self.session, words)
+        await self.agent.expect_update(self.session, kind)
+        self.agent.cancel(self.session)
+        await self.agent.answer(asked)
+
+
+Play = Callable[[Scene], Awaitable[None]]
+SCENES: dict[str, Play] = {}
+
+
+def scene(play: Play) -> Play:
+    """Add a session to those that are recorded, by the name of its function."""
+    SCENES[play.__name__] = play
+    return play
+
+
+@scene
+async def edit(at: Scene) -> None:
+    at.server.add(
+        answer("I look. ", READ, Call("list", {"path": "."})),
+        answer(EDIT, Call("write", {"path": "new/a.txt", "content": "one\ntwo\n"})),
+        answer(Call("shell", {"command": "cat new/a.txt"})),
+        answer(Call("todo", {"items": [{"content": "look", "status": "completed"}]})),
+        answer("Done, ", "all of it."),
+        answer(Call("edit", {"path": "greeting.py", "old": "Good day", "new": "Hi"})),
+        answer("Shorter."),
+    )
+    await at.say("Edit it.")
+    await at.say("Shorter, please.")
+
+
+@scene
+async def refused(at: Scene) -> None:
+    at.editor.permission = "reject_once"
+    at.server.add(answer(EDIT, TOUCH), answer(TOUCH), answer("So be it."))
+    await at.say("Edit it.")
+    at.editor.permission = "allow_always"
+    at.server.add(answer(EDIT), answer("It is."))
+    await at.say("Now you may.")
+    at.server.add(answer(Call("edit", {"path": "greeting.py", "old": "day", "new": "night"})))
+    at.server.add(answer("Good night."))
+    await at.say("And again.")
+
+
+@scene
+async def failing_tool(at: Scene) -> None:
+    at.server.add(
+        answer(Call("edit", {"path": "greeting.py", "old": "no such text", "new": "x"})),
+        answer(Call("read", {"path": "gone.py"}), Call("read", {"path": "../../outside.txt"})),
+        answer(Call("shell", {"command": "echo so; exit 3"})),
+        answer(
+            Call("nothing", {}), Call("read", '{"pa'), Call("read", {"path": "greeting.py", "x": 1})
+        ),
+        answer("It failed."),
+    )
+    await at.say("Try.")
+
+
+@scene
+async def cut_answer(at: Scene) -> None:
+    at.server.add(
+        answer("The first half, ", stop="max_tokens"),
+        answer("and the second."),
+        answer(
+            CallStart(0, "write"), CallPiece(0, '{"path": "a.txt", "content": "lon'),
+            stop="max_tokens",
+        ),
+        answer("In parts then."),
+        answer(),
+        answer("Not empty."),
+    )  # fmt: skip
+    await at.say("Say much.")
+    await at.say("Write much.")
+    await at.say("Say nothing.")
+
+
+@scene
+async def retries(at: Scene) -> None:
+    at.server.add(
+        Status(code=529, headers={"Retry-After": "0"}),
+        answer("Half an ", Cut()),
+        answer("answer."),
+        Status(code=400, message="this cannot be done"),
+        answer("Later."),
+    )
+    await at.say("Talk.")
+    await at.say("Fail.", error=True)
+    await at.say("Go on.")
+
+
+@scene
+async def subagents(at: Scene) -> None:
+    tasks = [
+        Call("task", {"agent": "explore", "title": f"find {name}", "task": f"Where is {name}?"})
+        for name in ("the greeting", "the end")
+    ]
+    at.server.add(answer(tasks[0]), answer("Let me see. ", READ), answer("In greeting.py."))
+    at.server.add(answer("It is in greeting.py."))
+    await at.say("Find it.")
+    at.server.otherwise = answer("Nowhere.")
+    at.server.add(answer(*tasks))
+    await at.say("Find both.")
+
+
+@scene
+async def compaction(at: Scene) -> None:
+    at.server.add(answer("A long answer. " * 400), answer("Another one. " * 300))
+    await at.say("Say much.")
+    await at.say("More.")
+    at.server.add(answer("The user asked for much, and got it."))
+    await at.say("/compact")
+    at.server.add(answer("After that."))
+    await at.say("Go on.")
+
+
+@scene
+async def cancelled(at: Scene) -> None:
+    at.server.add(answer("Half an ", Stall()))
+    await at.stop_at("Talk.", "agent_message_chunk")
+    at.server.add(answer(Call("shell", {"command": "printf be''gun; sleep 300"}), READ))
+    asked = at.agent.post_prompt(at.session, "Run it.")
+    await at.agent.expect_update(
+        at.session, "tool_call_update", lambda update: "begun" in str(update)
+    )
+    at.agent.cancel(at.session)
+    await at.agent.answer(asked)
+    at.editor.permission = _never
+    at.server.add(answer("May I? ", EDIT))
+    asked = at.agent.post_prompt(at.session, "Edit it.")
+    await at.agent.expect(lambda message: message.get("method") == "session/request_permission")
+    at.agent.cancel(at.session)
+    await at.agent.answer(asked)
+    at.server.add(answer("Go on."))
+    await at.say("Go on.")
+
+
+async def _never(_: Json) -> Json:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+@scene
+async def modes(at: Scene) -> None:
+    async def choose(option: str, value: str) -> None:
+        params = {"sessionId": at.session, "configId": option, "value": value}
+        await at.agent.request("session/set_config_option", params)
+
+    at.server.add(answer(EDIT), answer("I may not."))
+    await choose("mode", "plan")
+    await at.say("Edit it.")
+    at.server.add(answer(EDIT), answer(TOUCH), answer("Done."))
+    await choose("mode", "full")
+    await choose("thought_level", "high")
+    await at.say("Edit it now.")
+
+
+@scene
+async def steered(at: Scene) -> None:
+    stall = Stall()
+    at.server.add(answer("I begin ", stall, "and go on. ", READ), answer("As you say."))
+    first = at.agent.post_prompt(at.session, "Talk.")
+    await at.agent.expect_update(at.session, "agent_message_chunk")
+    second = at.agent.post_prompt(at.session, "In French, please.")
+    await at.agent.request("session/list", {})  # the second prompt was taken in by now
+    stall.release()
+    await at.agent.answer(first)
+    await at.agent.answer(second)
+
+
+@scene
+async def linked_files(at: Scene) -> None:
+    uri = (at.folder / "greeting.py").as_uri()
+    link = {"type": "resource_link", "uri": uri, "name": "greeting.py"}
+    at.server.add(answer("I see it."))
+    await at.say("Look at this.", link)
+    at.server.add(answer(Call("read", {"path": "sub/b.py"})), answer("Read."))
+    await at.say("And that.")
+
+
+async def play(name: str, home: Path, folder: Path) -> None:
+    """Have the agent run a session in `folder`, with its journal in `home`."""
+    folder.mkdir(parents=True)
+    (folder / "greeting.py").write_text(
+        'def greet(name: str) -> str:\n    return f"Hello {name}"\n'
+    )
+    (folder / "sub").mkdir()
+    (folder / "sub" / "AGENTS.md").write_text("Write short names here.\n")
+    (folder / "sub" / "b.py").write_text("b = 1\n")
+    (home / "agent" / "agents").mkdir(parents=True)
+    (home / "agent" / "agents" / "explore.md").write_text(AGENT)
+    (home / "agent" / "config.toml").write_text(CONFIG)
+    editor = Editor(permission="allow_once")
+    async with ModelServer() as server:
+        environ = {"ACP_AGENT_HOME": str(home / "agent"), **server.environ()}
+        flags = ("--model", "openai/gpt-5")
+        agent = await AgentProcess.start(*flags, home=home, editor=editor, environ=environ)
+        async with agent:
+            at = Scene(server, agent, folder)
+            await agent.initialize()
+            at.session = await agent.new_session(folder)
+            await SCENES[name](at)
+
+
+def recorded(name: str, base: Path, environ: Mapping[str, str] | None = None) -> Path:
+    """Play a session, and return the file of its record."""
+    home, folder, path = base / "home", base / "home" / "work" / "project", base / f"{name}.jsonl"
+    asyncio.run(play(name, home, folder))
+    done = acp_agent(home, "sessions", "record", "latest", "-o", str(path), environ=environ)
+    assert done.returncode == 0, done.stderr
+    sys.stderr.write(done.stderr)
+    return path
+
+
+def without_tools(record: Record) -> Record:
+    """Return a record that holds when descriptions and the system prompt change."""
+    steps = [
+        Step(
+            event=_without_prompt(step.event),
+            request=None if step.request is None else replace(step.request, tools=None),
+        )
+        for step in record.steps
+    ]
+    return Record(head=replace(record.head, tools=()), steps=tuple(steps))
+
+
+def _without_prompt(event: AnyEvent) -> AnyEvent:
+    if isinstance(event, ChildWorked):
+        return replace(event, did=_without_prompt(event.did))
+    return replace(event, text="") if isinstance(event, SystemPromptWritten) else event
+
+
+def main(folder: Path, *names: str) -> None:
+    """Record sessions, all without names."""
+    for name in names or SCENES:
+        with tempfile.TemporaryDirectory() as base:
+            record = without_tools(read_record(recorded(name, Path(base).resolve())))
+            (folder / f"{name}.jsonl").write_text("".join(write_lines(record)), "utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), *sys.argv[2:])
