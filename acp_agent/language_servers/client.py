@@ -52,6 +52,7 @@ class LanguageClient:
 
     Attributes:
         on_published: called with problems that the server sends unasked.
+        on_registered: called when the server offers more than in the handshake.
         encoding: in which it counts the columns of a line.
     """
 
@@ -63,6 +64,7 @@ class LanguageClient:
         given: ServerSettings,
     ) -> None:
         self.on_published: Callable[[wire.PublishedDiagnostics], None] | None = None
+        self.on_registered: Callable[[], None] | None = None
         self.name = ""
         self.version = ""
         self.encoding = UTF_16
@@ -224,6 +226,8 @@ class LanguageClient:
         for one in params.registrations:
             if len(self._registered) < _MOST_REGISTRATIONS or one.id in self._registered:
                 self._registered[one.id] = (one.method, one.register_options or {})
+        if self.on_registered is not None:
+            self.on_registered()
         return wire.NULL
 
     async def _unregister(self, params: wire.UnregistrationParams, call: Call) -> object:

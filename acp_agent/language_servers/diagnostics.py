@@ -99,6 +99,10 @@ class Diagnostics:
             self._awaited.pop(path, None)
         self._arrived.set()
 
+    def registered(self) -> None:
+        """Note that the server offers more."""
+        self._arrived.set()
+
     def count_published(self, path: Path) -> int:
         """Return how often the server has sent the problems of a file."""
         return self._versions.get(path, (0, None))[0]
@@ -121,16 +125,16 @@ class Diagnostics:
     async def _collect(self, path: Path, document: Document, version: int, timeout: float) -> bool:
         seen = document.seen
         try:
-            if self.pulls:
-                async with asyncio.timeout(timeout):
+            async with asyncio.timeout(timeout if self.pulls else min(timeout, self._patience)):
+                # Some servers only say after the handshake that they can be asked.
+                while not self.pulls and not self._is_published(path, version, seen):
+                    self._arrived.clear()
+                    await self._arrived.wait()
+                if self.pulls:
                     await self._pull(path, document)
-            else:
-                async with asyncio.timeout(min(timeout, self._patience)):
-                    while not self._is_published(path, version, seen):
-                        self._arrived.clear()
-                        await self._arrived.wait()
+                else:
                     await settle(self._arrived, _QUIET)
-                self._patience = _PATIENCE
+            self._patience = _PATIENCE
         except TimeoutError:
             self.unanswered += self.pulls
             # Many servers send nothing where nothing changed.

@@ -103,10 +103,9 @@ class EditChecks:
             change = _Change(old, text)
             for server in servers:
                 by_server.setdefault(server, {})[path] = change
-            if not any(one.running is not None and one not in self._behind for one in servers):
+            if not any(self._checks_syntax_now(one) for one in servers):
                 unchecked[path] = change
         checks = [_Check(self, server, parts) for server, parts in by_server.items()]
-        found = await self._syntax_problems(unchecked)
         ready = [
             check
             for check in checks
@@ -115,12 +114,22 @@ class EditChecks:
         for check in checks:
             check.task = self._servers.spawn(check.run())
         began = time.monotonic()
-        await _wait([check.files_done.wait() for check in ready], WAIT)
+        mistakes, _ = await asyncio.gather(
+            self._syntax_problems(unchecked),
+            _wait([check.files_done.wait() for check in ready], WAIT),
+        )
         self._behind.update(check.server for check in ready if not check.files_done.is_set())
         left = began + _OTHERS_WAIT - time.monotonic()
         await _wait([check.all_done.wait() for check in ready], max(0.0, left))
+        found = self.late()
+        places = {(one.path, one.line) for one in found}
+        mistakes = [one for one in mistakes if (one.path, one.line) not in places]
         # Those of the changed files first, or they drown in what a change causes elsewhere.
-        return sorted([*found, *self.late()], key=lambda one: Path(one.path) not in changes)
+        return sorted([*mistakes, *found], key=lambda one: Path(one.path) not in changes)
+
+    def _checks_syntax_now(self, server: LanguageServer) -> bool:
+        ready = server.running is not None and server not in self._behind
+        return ready and server.spec.checks_syntax
 
     def caught_up(self, server: LanguageServer) -> None:
         """Wait again for a server that was slow."""

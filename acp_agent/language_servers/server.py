@@ -203,6 +203,7 @@ class LanguageServer:
             self.spec.name, client, documents, lambda path: path.is_relative_to(self.root)
         )
         client.on_published = diagnostics.published
+        client.on_registered = diagnostics.registered
         serving = asyncio.create_task(client.run())
         try:
             try:

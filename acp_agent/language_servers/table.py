@@ -45,6 +45,7 @@ class ServerSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     safe: ServerSettings | None = None
     large: ServerSettings | None = None
     project_code: bool = False
+    checks_syntax: bool = True
     by_user: bool = False
 
     @property
@@ -86,7 +87,7 @@ def known_servers(configured: Mapping[str, LanguageServerConfig]) -> tuple[Serve
     """Return the servers to use where they are installed: the user's own first."""
     built_in = {spec.name: spec for spec in built_in_servers()}
     own = [
-        _with_config(built_in.get(name, ServerSpec(name=name)), config)
+        _with_config(built_in.get(name, ServerSpec(name=name, checks_syntax=False)), config)
         for name, config in configured.items()
         if config.enabled
     ]
