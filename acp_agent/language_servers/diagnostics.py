@@ -23,6 +23,7 @@ _LONGEST = 500  # characters of a message
 _NAME = 80  # characters of a code or source
 _LAST_LINE = 10**7  # of a file whose text is not known
 _QUIET = 0.06  # seconds without a further message after which a server has sent all it has
+_FIRST_QUIET = 0.5  # likewise, of a document just opened: what is sent later would count as new
 _PATIENCE, _LEAST_PATIENCE = 5.0, 0.5  # seconds for a server that sends problems by itself
 _RETRIES = 3  # of a request that the server cancelled because a text changed
 _SERVER_CANCELLED = (-32801, -32802)  # ContentModified, ServerCancelled
@@ -133,7 +134,7 @@ class Diagnostics:
                 if self.pulls:
                     await self._pull(path, document)
                 else:
-                    await settle(self._arrived, _QUIET)
+                    await settle(self._arrived, _FIRST_QUIET if version == 1 else _QUIET)
             self._patience = _PATIENCE
         except TimeoutError:
             self.unanswered += self.pulls
