@@ -61,6 +61,7 @@ def test_the_command_lists_are_read_by_modules_that_start_no_program() -> None:
 
 def test_no_script_deletes_a_folder_that_a_variable_names() -> None:
     scripts = [ROOT / "Makefile", *(ROOT / "packaging").rglob("*"), *(ROOT / "tests").rglob("*.sh")]
-    for path in scripts:
-        for line in path.read_text("utf-8").splitlines() if path.is_file() else ():
+    ours = [path for path in scripts if path.is_file() and "node_modules" not in path.parts]
+    for path in ours:
+        for line in path.read_text("utf-8").splitlines():
             assert not re.search(r"\brm\s.*-\w*[rR]\w*\s.*\$", line), (path, line)
