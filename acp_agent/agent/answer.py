@@ -202,7 +202,8 @@ class _AnswerEvents:
     def _complete(self, finished: Finished) -> list[AnyEvent]:
         turn = self._turn
         events: list[AnyEvent] = []
-        for done in self._calls_done:
+        # A refusal ends the turn, and its calls do not run.
+        for done in self._calls_done if finished.stop != "refusal" else ():
             arguments = done.arguments or "{}"
             proposed = ProposedCall(
                 call=new_call_id(),

@@ -51,7 +51,7 @@ class IncompleteAnswers:
             StoreError: the journal could not be written.
         """
         if answer.stop == "max_tokens":
-            return self._cut(answer)
+            return await self._cut(answer)
         if answer.stop == "paused":
             self._continued += 1
             if self._continued > MAX_CONTINUATIONS:
@@ -70,12 +70,17 @@ class IncompleteAnswers:
         await self._turn.journal.emit(*agent_notice(text))
         return "end_turn"
 
-    def _cut(self, answer: Answer) -> FollowUp | Literal["max_tokens"]:
+    async def _cut(self, answer: Answer) -> FollowUp | Literal["max_tokens"]:
         self._continued += 1
         if self._continued > MAX_CONTINUATIONS:
             return "max_tokens"  # the end of the turn says so to the user
         if answer.cut is not None:
             name = f" of {answer.cut.name}" if answer.cut.name else ""
+            if answer.visible:  # clients that join messages must not join this one to the next
+                text = self._turn.user.translate(
+                    "A tool call was too long and was not run; the model writes it in parts."
+                )
+                await self._turn.journal.emit(*agent_notice(text))
             return FollowUp(
                 note=f"[Your answer reached its limit of tokens. Your call{name} was cut off after "
                 f"{answer.cut.size:,} characters of its arguments and was not run. Do the same in "

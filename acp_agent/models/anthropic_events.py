@@ -88,6 +88,8 @@ class _Event(Struct):
     delta: _Delta | None = None
     usage: _Usage | None = None
     error: JsonObject | None = None
+    content: list[_Content] | None = None
+    stop_reason: str | None = None
 
 
 class _Block(Struct):
@@ -166,7 +168,13 @@ class AnthropicDecoder:
                     self._why = event.delta.stop_details or _StopDetails()
             case "message_stop":
                 self.ended = True
-            case "error":
+            case "message":  # from services that do not stream
+                for index, content in enumerate(event.content or ()):
+                    self._start(index, content, events)
+                self._count(event.usage)
+                self._stop = event.stop_reason
+                self.ended = True
+            case "error" | "" if event.error is not None:
                 problem = event.error or {}
                 self._failed = failures.from_event(self._provider, problem, model=self._model)
                 self.ended = True

@@ -12,11 +12,14 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
+import msgspec
+
 from acp_agent.events import Usage
 from acp_agent.models import failures
 from acp_agent.models.base import Failed, Finished, StreamEvent
+from acp_agent.models.provider_errors import read_problem
 from acp_agent.models.providers import Provider
-from acp_agent.models.stream_events import SseDecoder
+from acp_agent.models.stream_events import EVENT_LIMIT, SseDecoder
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -85,7 +88,7 @@ class Exchanges:
         framing: Callable[[], Framing] = SseDecoder,
     ) -> AsyncGenerator[Sequence[StreamEvent]]:
         """Send the request and decode its answer; see the module."""
-        begun = False
+        begun = said = False  # bytes came; events with something in them came
         body: _Body | None = None
         events: list[StreamEvent] = []  # decoded and not passed on yet
         clock = asyncio.get_running_loop().time
@@ -94,15 +97,19 @@ class Exchanges:
         try:
             response = await send()  # the SDK raises where the status is an error's
             body = _Body(response)
-            if _is_page(response):
-                page = await body.read() or b""  # its beginning says enough
-                yield _as_answer([failures.from_page(self._provider, page, model=model)])
-                return
             frames = framing()
-            while (received := await _next(body, decoder)) is not None:
+            received = await _next(body, decoder)
+            if received is not None and _is_page(response, received):
+                page = await _whole(body, received)
+                if not _feed_page(decoder, page, events):
+                    yield _as_answer([failures.from_page(self._provider, page, model=model)])
+                    return
+                received, said = None, True
+            while received is not None:
                 begun = True
                 for data in frames.feed(received):
-                    decoder.feed(data, events)
+                    said = True
+                    _feed(decoder, data, events)
                     if decoder.ended:
                         break
                 if decoder.ended:
@@ -113,11 +120,13 @@ class Exchanges:
                 if events or clock() - told < _STILL_THERE:
                     batch, events = events, []
                     yield batch
+                received = await _next(body, decoder)
             else:
                 for data in frames.end():
+                    said = True
                     with suppress(ValueError):  # half an event: `end` sees that the answer is cut
-                        decoder.feed(data, events)
-            last = _as_answer(decoder.end())
+                        _feed(decoder, data, events)
+            last = _as_answer(decoder.end() if said else [failures.empty(self._provider)])
             events += [*(counts.news() if isinstance(last[-1], Failed) else ()), *last]
             if decoder.ended:
                 self._let_end(body)
@@ -187,10 +196,47 @@ def _as_answer(events: Sequence[StreamEvent]) -> Sequence[StreamEvent]:
     return events
 
 
-def _is_page(response: Response) -> bool:
-    """Whether no stream follows a "200 OK": a service's error, a proxy's login page."""
+def _feed(decoder: Decoder, data: bytes, events: list[StreamEvent]) -> None:
+    """Decode one event. Empty ones say nothing, and after a complete answer nothing matters.
+
+    Raises:
+        ValueError: the event cannot be read.
+    """
+    if not data.strip():
+        return
+    try:
+        decoder.feed(data, events)
+    except ValueError:
+        if not decoder.answered:
+            raise
+
+
+def _is_page(response: Response, received: bytes) -> bool:
+    """Whether no stream follows a "200 OK" but JSON or HTML, whatever the service calls it."""
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    return kind in {"application/json", "text/html"}
+    begin = received.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    return kind == "text/html" or begin in {b"{", b"[", b"<"}
+
+
+async def _whole(body: _Body, received: bytes) -> bytes:
+    """The rest of a page; of one that is too long, its beginning."""
+    page = received
+    while len(page) < EVENT_LIMIT and (more := await body.read()) is not None:
+        page += more
+    return page
+
+
+def _feed_page(decoder: Decoder, page: bytes, events: list[StreamEvent]) -> bool:
+    """Decode the answer of a service that does not stream; return whether it is one."""
+    if read_problem(page).message:
+        return False
+    try:
+        found: object = msgspec.json.decode(page.removeprefix(b"\xef\xbb\xbf"))
+        for part in found if isinstance(found, list) else [found]:
+            decoder.feed(msgspec.json.encode(part), events)
+    except ValueError:
+        return False
+    return decoder.answered or decoder.ended
 
 
 class _Body:

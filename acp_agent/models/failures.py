@@ -49,6 +49,8 @@ def from_status(
     if 300 <= status < 400:  # not followed: the keys and the conversation are for this host only
         target = headers.get("location", "another address")
         said = f"it leads to {target}; set that as the provider's base_url if it is right"
+    if status < 300:
+        return empty(provider)
     kind = _BY_STATUS.get(status) or ("server" if status >= 500 else "bad_request")
     if status in {400, 403, 404, 413, 422, 429}:
         kind = kind_of(problem, kind)
@@ -148,6 +150,11 @@ def unsendable(provider: Provider) -> Failed:
 def malformed(provider: Provider, what: str) -> Failed:
     """The answer is not what the API promises."""
     return Failed(kind="malformed", message=f"{provider.name} answered badly: {what}.")
+
+
+def empty(provider: Provider) -> Failed:
+    """The provider accepted the request and answered nothing."""
+    return malformed(provider, "its answer is empty")
 
 
 def cut(provider: str) -> Failed:

@@ -114,6 +114,7 @@ class GeminiDecoder:
         self._searched = False
         self._queries: dict[str, None] = {}
         self._cited: dict[str, Source] = {}
+        self._answered = False
         self._finish: str | None = None
         self._detail = ""
         self._blocked: str | None = None
@@ -147,6 +148,7 @@ class GeminiDecoder:
             self._blocked = response.prompt_feedback.block_reason
             self._detail = response.prompt_feedback.block_reason_message or ""
         for candidate in (response.candidates or ())[:1]:
+            self._answered = True
             self._ground(candidate.grounding_metadata or _Grounding())
             for part in (candidate.content or _Content()).parts or ():
                 self._part(part, events)
@@ -158,6 +160,8 @@ class GeminiDecoder:
         """The last events of the answer."""
         if self._failed is not None:
             return [self._failed]
+        if not self._answered and self._blocked is None:
+            return [failures.empty(self._provider)]
         if self._finish is None and self._blocked is None:
             return [failures.cut(self._provider.name)]
         if self._finish in _BROKEN:

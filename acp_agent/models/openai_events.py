@@ -88,10 +88,12 @@ class _Usage(Struct):
 
 
 class _Choice(Struct):
+    index: int | None = None
     delta: _Delta | None = None
     message: _Delta | None = None  # the whole answer, from services that do not stream
     finish_reason: str | None = None
     usage: _Usage | None = None  # Kimi's place for it
+    error: JsonObject | str | None = None
 
 
 class _Chunk(Struct):
@@ -136,6 +138,7 @@ class OpenAIDecoder:
         self._calls: list[_Call] = []
         self._by_index: dict[int, _Call] = {}
         self._finish: str | None = None
+        self._choice: int | None = None
         self._usage = Usage()
         self._refused = False
         self._begun = False
@@ -172,6 +175,14 @@ class OpenAIDecoder:
         if chunk.usage is not None:
             self._usage = _usage(chunk.usage)
         for choice in chunk.choices or ():
+            if self._choice is None:
+                self._choice = choice.index
+            if choice.index != self._choice:
+                continue  # another answer than the one that was asked for
+            if choice.error is not None:
+                self._failed = failures.from_event(self._provider, choice.error, model=self._model)
+                self.ended = True
+                return
             if choice.usage is not None:
                 self._usage = _usage(choice.usage)
             delta = choice.delta
@@ -207,7 +218,7 @@ class OpenAIDecoder:
                 provider_data=call.provider_data,
             )
             for call in self._calls
-            if call.name
+            if call.name or "".join(call.pieces).strip() not in {"", "{}"}
         ]
         by_provider = stop == "refusal" and not self._refused
         why = self._finish or "refusal" if by_provider else ""

@@ -72,6 +72,7 @@ class _Incomplete(Struct):
 
 
 class _Response(Struct):
+    status: str | None = None
     output: list[_Item] | None = None
     usage: _Usage | None = None
     error: JsonObject | None = None
@@ -83,10 +84,13 @@ class _Event(Struct):
     output_index: int = 0
     summary_index: int = 0
     delta: str | JsonObject | None = None
+    text: str | None = None
+    arguments: str | None = None
     item: _Item | None = None
     annotation: JsonObject | None = None
     response: _Response | None = None
     error: JsonObject | None = None
+    object: str | None = None
     code: str | int | None = None
     message: str | None = None
 
@@ -103,6 +107,9 @@ class _Open(Struct):
 
 
 _decode_event = event_decoder(_Event)
+_decode_response = event_decoder(_Response)
+
+_ENDS = frozenset({"completed", "incomplete", "failed", "cancelled"})
 
 
 class OpenAIResponsesDecoder:
@@ -113,6 +120,7 @@ class OpenAIResponsesDecoder:
         self._provider = provider
         self._model = model
         self._items: dict[int, _Open] = {}
+        self._early: dict[int, str] = {}  # arguments of calls that have not begun
         self._calls: list[_Open] = []
         self._cited: dict[str, Source] = {}
         self._usage = Usage()
@@ -141,37 +149,48 @@ class OpenAIResponsesDecoder:
         if data.strip() == b"[DONE]":  # not OpenAI's; some who speak the API send it
             return
         event = _decode_event(data)
-        piece = event.delta if isinstance(event.delta, str) else ""
         match event.type.removeprefix("response."):
-            case "output_text.delta":
-                self._say(event.output_index, piece, events)
-            case "refusal.delta":
-                self._refused = True
-                self._say(event.output_index, piece, events)
-            case "reasoning_summary_text.delta":
-                self._think(event.output_index, event.summary_index, piece, events)
-            case "reasoning_text.delta":
-                self._think(event.output_index, 0, piece, events)
-            case "function_call_arguments.delta":
-                self._argue(event.output_index, piece, events)
-            case "output_text.annotation.added":
-                self._cite([] if event.annotation is None else [event.annotation])
             case "output_item.added":
                 if event.item is not None:
                     self._start(event.output_index, event.item, events)
             case "output_item.done":
                 if event.item is not None:
                     self._finish_item(event.output_index, event.item, events)
-            case "completed" | "incomplete" | "failed" | "cancelled" as end:
-                response = event.response or _Response()
-                for index, item in enumerate(() if self._items else response.output or ()):
-                    self._finish_item(index, item, events)  # some services send all at the end
-                self._finish(end, response)
-            case "error":
-                problem = event.error or {"code": event.code, "message": event.message}
-                self._fail(problem)
+            case "output_text.annotation.added":
+                self._cite([] if event.annotation is None else [event.annotation])
+            case "completed" | "incomplete" | "failed" | "cancelled" | "done" as end:
+                self._finish(end, event.response or _Response(), events)
+            case "" if event.object == "response":  # from services that do not stream
+                self._finish("done", _decode_response(data), events)
+            case "error" | "" if event.type or event.error is not None:
+                self._fail(event.error or {"code": event.code, "message": event.message})
+            case kind:
+                self._piece(kind, event, events)
+
+    def _piece(self, kind: str, event: _Event, events: list[StreamEvent]) -> None:
+        """Append a piece of an item. What the API may add is passed over."""
+        index, piece = event.output_index, event.delta if isinstance(event.delta, str) else ""
+        match kind:
+            case "output_text.delta":
+                self._say(index, piece, events)
+            case "refusal.delta":
+                self._refused = True
+                self._say(index, piece, events)
+            case "reasoning_summary_text.delta":
+                self._think(index, event.summary_index, piece, events)
+            case "reasoning_text.delta":
+                self._think(index, 0, piece, events)
+            case "function_call_arguments.delta":
+                self._argue(index, piece, events)
+            case "output_text.done" if not self._opened(index, "message").streamed:
+                self._say(index, event.text or "", events)
+            case "function_call_arguments.done":
+                opened = self._items.get(index)
+                if opened is None or not opened.pieces:
+                    self._early.pop(index, None)
+                    self._argue(index, event.arguments or "", events)
             case _:
-                pass  # other items' events, the ends of parts, and what the API may add
+                pass
 
     def end(self) -> list[StreamEvent]:
         """The last events of the answer."""
@@ -188,7 +207,7 @@ class OpenAIResponsesDecoder:
                 cut=stop == "max_tokens" and call is self._calls[-1],
             )
             for call in self._calls
-            if call.name
+            if call.name or "".join(call.pieces).strip() not in {"", "{}"}
         ]
         if self._cited:
             events.insert(0, Cited(tuple(self._cited.values())))
@@ -209,6 +228,7 @@ class OpenAIResponsesDecoder:
             opened.call = len(self._calls)
             self._calls.append(opened)
             events.append(CallStarted(index=opened.call, name=opened.name))
+            self._argue(index, self._early.pop(index, ""), events)
         elif item.type == "web_search_call":
             events.append(SearchStarted(search=str(index), query=_query(item.action)))
 
@@ -236,7 +256,9 @@ class OpenAIResponsesDecoder:
 
     def _argue(self, index: int, text: str, events: list[StreamEvent]) -> None:
         opened = self._items.get(index)
-        if opened is not None and opened.kind == "function_call" and text:
+        if opened is None:
+            self._early[index] = self._early.get(index, "") + text
+        elif opened.kind == "function_call" and text:
             opened.pieces.append(text)
             events.append(CallDelta(index=opened.call, text=text))
 
@@ -287,11 +309,15 @@ class OpenAIResponsesDecoder:
             case _:
                 pass
 
-    def _finish(self, end: str, response: _Response) -> None:
+    def _finish(self, end: str, response: _Response, events: list[StreamEvent]) -> None:
+        for index, item in enumerate(() if self._items else response.output or ()):
+            self._finish_item(index, item, events)  # some services send all at the end
         self.ended = True
         if response.usage is not None:
             self._usage = _usage(response.usage, self._searches)
-        if end in {"completed", "incomplete"}:
+        if response.status in _ENDS:
+            end = response.status
+        if end in {"completed", "done", "incomplete"}:
             self._end = end
             details = response.incomplete_details
             self._reason = details.reason if details is not None else None

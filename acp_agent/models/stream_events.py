@@ -133,16 +133,21 @@ def read_odd_event(data: bytes, expected: type[T], error: msgspec.DecodeError) -
     """The event with what can be read of it; `error` is why it could not be read as it is.
 
     Half a surrogate pair is kept, a number that is written as text is taken for the number, and a
-    field of another type than its own is left out.
+    field of another type than its own is left out. Of a list the first object counts; what is no
+    object has no fields.
 
     Raises:
-        msgspec.DecodeError: it is no JSON, or not an object.
+        msgspec.DecodeError: it is no JSON.
     """
     halves = not isinstance(error, msgspec.ValidationError)
     if halves and b"\\ud" not in data.lower():
         raise error
     try:
         value: object = json.loads(data)
+        if isinstance(value, list):
+            value = next((one for one in value if isinstance(one, dict)), {})
+        elif not isinstance(value, dict):
+            value = {}
         found = _fitting(value, expected)
     except (ValueError, RecursionError):
         raise error from None

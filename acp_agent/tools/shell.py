@@ -303,6 +303,14 @@ class ConfinedShellTool(ShellTool):
         return all_match(command, sandbox.policy.config.excluded_commands, context)
 
 
+def shell_tool(
+    workspace: Workspace, *, default_timeout: float, notice: Callable[[], str], refused: str
+) -> ShellTool:
+    """Return the tool that runs commands, confined or not; the arguments are those of ShellTool."""
+    kind = ShellTool if workspace.processes.sandbox is None else ConfinedShellTool
+    return kind(workspace, default_timeout=default_timeout, notice=notice, refused=refused)
+
+
 def _outside(params: ShellParams) -> bool:
     return isinstance(params, ConfinedShellParams) and params.outside_sandbox
 

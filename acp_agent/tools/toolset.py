@@ -23,7 +23,7 @@ from acp_agent.tools.glob import GlobTool
 from acp_agent.tools.grep import GrepTool
 from acp_agent.tools.list_folder import ListTool
 from acp_agent.tools.read import ReadTool
-from acp_agent.tools.shell import ConfinedShellTool, ShellTool
+from acp_agent.tools.shell import ShellTool
 from acp_agent.tools.spec import ToolSpec
 from acp_agent.tools.todo import TodoTool
 from acp_agent.tools.web_fetch import WebFetchTool
@@ -135,8 +135,10 @@ class Toolset:
         known = known_tool(name, self._tools, command)
         if known is not None:
             return self._tools[known]
-        near = _near(name, self._tools)
         names = f"the tools are {', '.join(spec.name for spec in self._specs)}"
+        if not name:
+            raise ToolError("the call names no tool", advice=f"make it again with a name; {names}")
+        near = _near(name, self._tools)
         raise ToolError(f"there is no tool {name!r}", advice=f"{near} {names}" if near else names)
 
     def resolve(self, name: str, arguments: str) -> ResolvedCall:
@@ -231,21 +233,16 @@ def _checked(tool: AnyTool, values: JsonObject) -> BaseModel:
 def core_tools(
     workspace: Workspace,
     *,
-    command_timeout: float = 60.0,
-    sandbox_notice: Callable[[], str] = str,
-    no_commands: str = "",
+    shell: AnyTool | None = None,
     search_service: SearchService | None = None,
 ) -> Toolset:
     """The tools that every session has, for its workspace.
 
     Args:
         workspace: what they may touch.
-        command_timeout: how long a command may run where its call says nothing.
-        sandbox_notice: returns what the first command says where nothing confines it.
-        no_commands: why no command may run; "" where they may.
+        shell: runs commands; None: with the usual time limit.
         search_service: what searches the web, where there is one.
     """
-    shell = ShellTool if workspace.processes.sandbox is None else ConfinedShellTool
     tools = Toolset(
         (
             ReadTool(workspace),
@@ -254,12 +251,7 @@ def core_tools(
             ListTool(workspace),
             GlobTool(workspace),
             GrepTool(workspace),
-            shell(
-                workspace,
-                default_timeout=command_timeout,
-                notice=sandbox_notice,
-                refused=no_commands,
-            ),
+            shell or ShellTool(workspace),
             BackgroundTool(workspace),
             WebFetchTool(workspace),
             TodoTool(workspace),

@@ -27,7 +27,10 @@ class CorpusError(Exception):
 
 
 class Step(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A part of an answer: text, reasoning, or a call with an object or raw JSON as arguments."""
+    """A part of an answer: text, reasoning, a call with an object or raw JSON as arguments.
+
+    `events` is a part of the event stream as it is.
+    """
 
     text: str | None = None
     thought: str | None = None
@@ -35,19 +38,24 @@ class Step(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     args: dict[str, Any] | None = None
     raw: str | None = None
     id: str | None = None
+    events: str | None = None
 
 
 class ModelAnswer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One answer of the model.
 
     `stop` is why it ends ("length"), `cut` breaks the connection after the steps, `status` is an
-    HTTP error instead of an answer. The files of `meanwhile` are written before the answer is sent.
+    HTTP error instead of an answer, `page` a body instead of a stream. Without `ended` the stream
+    stops without the events that end an answer. The files of `meanwhile` are written before the
+    answer is sent.
     """
 
     steps: list[Step] = []
     stop: Literal["length", "refusal"] | None = None
     cut: bool = False
     status: int | None = None
+    page: str | None = None
+    ended: bool = True
     meanwhile: dict[str, str] = {}
 
 

@@ -12,6 +12,7 @@ from benchmarks.harness.cases import Api, Case, ModelAnswer, Step
 from tests.support.model_server import (
     Call,
     Cut,
+    Raw,
     Reply,
     Request,
     Status,
@@ -72,17 +73,20 @@ class Conversation:
     def _scripted(self, scripted: ModelAnswer) -> Reply:
         for name, text in scripted.meanwhile.items():
             (self._folder / name).write_text(text, encoding="utf-8", newline="")
-        if scripted.status is not None:
-            return Status(code=scripted.status)
+        if scripted.status is not None or scripted.page is not None:
+            page = None if scripted.page is None else scripted.page.encode()
+            return Status(code=scripted.status or 200, body=page)
         steps: list[WireStep] = [self._step(step) for step in scripted.steps]
         if scripted.cut:
             steps.append(Cut())
         stop = _STOPS[scripted.stop][self._api] if scripted.stop is not None else None
-        return answer(*steps, stop=stop)
+        return answer(*steps, stop=stop, ended=scripted.ended)
 
     def _step(self, step: Step) -> WireStep:
         if step.text is not None:
             return Text(self._fill(step.text))
+        if step.events is not None:
+            return Raw(step.events.encode())
         if step.thought is not None:
             return Thought(step.thought)
         given = json.dumps(step.args or {}, ensure_ascii=False) if step.raw is None else step.raw

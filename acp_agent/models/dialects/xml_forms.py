@@ -146,6 +146,7 @@ _QWEN_CODER_READER = TagReader(
         argument_end="</parameter>",
         quoted=False,
         framed=True,
+        whole=("", ""),  # Llama's models write JSON there
     )
 )
 

@@ -14,6 +14,7 @@ from acp_agent.sandbox.sandbox import Sandbox, Unavailable
 from acp_agent.session.core import SessionCore
 from acp_agent.session.turns.edit_checks import SessionEditChecks
 from acp_agent.tools.base import AnyTool
+from acp_agent.tools.shell import shell_tool
 from acp_agent.tools.toolset import Toolset, core_tools
 from acp_agent.workspace.background_commands import BackgroundCommands
 from acp_agent.workspace.editor_files import EditorBuffers
@@ -91,9 +92,12 @@ def build_tools(
         edit_checks=edit_checks(workspace.files),
         toolset=core_tools(
             workspace,
-            command_timeout=config.limits.command_timeout,
-            sandbox_notice=sandbox_notice,
-            no_commands=_no_commands(sandbox, config),
+            shell=shell_tool(
+                workspace,
+                default_timeout=config.limits.command_timeout,
+                notice=sandbox_notice,
+                refused=_no_commands(sandbox, config),
+            ),
             search_service=chosen_service(config.web_search, environ),
         ),
     )
