@@ -46,6 +46,9 @@ def bubblewrap_options(
         for capability in _OTHERS_FILES:
             options += ["--cap-add", capability]
     options += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run"]
+    if os.geteuid() == 0:
+        # Settings of the whole machine, which root's user id may change without any capability.
+        options += ["--ro-bind", "/proc/sys", "/proc/sys"]
     for folder in visible_in_run():
         options += ["--ro-bind", folder, folder]
     for folder in (TEMPORARY, "/var/tmp"):  # noqa: S108 - it is the session's own

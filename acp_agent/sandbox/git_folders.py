@@ -116,9 +116,11 @@ def _linked_data(folder: str) -> Iterator[str]:
         data = Path(os.path.realpath(Path(folder, named.removeprefix("gitdir:").strip())))
         back = data / "gitdir"
         if back.is_file():
-            origin = Path(data, (data / "commondir").read_text("utf-8").strip())
-            if os.path.realpath(Path(data, back.read_text("utf-8").strip())) == f"{folder}/.git":
-                yield os.path.realpath(origin)
+            origin = os.path.realpath(Path(data, (data / "commondir").read_text("utf-8").strip()))
+            names_folder = os.path.realpath(Path(data, back.read_text("utf-8").strip()))
+            is_in_origin = str(data.parent) == f"{origin}/worktrees" and _is_repository(origin)
+            if names_folder == f"{folder}/.git" and is_in_origin:
+                yield origin
             return
         worktree = _WORKTREE.search((data / "config").read_text("utf-8"))
         if worktree is not None and os.path.realpath(Path(data, worktree[1])) == folder:
