@@ -52,11 +52,13 @@ def rows() -> list[Row]:
         # Git is asked about the repository only where a line reads by git.
         every = [line for line in lines() if "git" not in line]
         times = sorted(_best(command(line)) for line in every)
+        reads = _best(command("git status"))
         edits = _best(lambda: gate.judge(edit, mode="ask", project=project))
     count = f"{len(every):,}"
     return [
         row(f"decide about a command line, of {count}", "ms", times, plus=_GOAL),
         row("… 99 of 100", "ms", [times[len(times) * 99 // 100]], plus=_GOAL),
+        row("… read by git, whose settings are asked for", "ms", [reads]),
         row("… an edit", "ms", [edits], plus=_GOAL),
     ]
 

@@ -225,9 +225,10 @@ class _Classifier:
 
     def _values(self, command: Command, depth: int) -> None:
         """Refuse what is given to a command to run, if that would be refused."""
-        if is_read_only(command, self.context, self.folders):
+        texts = command_values(command)
+        if not texts or is_read_only(command, self.context, self.folders):
             return
-        for text in command_values(command):
+        for text in texts:
             judge = self._nested_classifier()
             judge.text(text, depth)
             self._refused_by(judge)

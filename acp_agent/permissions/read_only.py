@@ -64,8 +64,9 @@ def is_installed(program: Word, context: CommandContext, folders: Sequence[str])
         return False
     if folder:
         return folder in rules.program_folders
-    for where in folders:
-        for entry in os.environ.get("PATH", os.defpath).split(os.pathsep):
+    entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    for where in folders if any(entry[:1] != "/" for entry in entries) else folders[:1]:
+        for entry in entries:
             found = os.path.join(where, entry, name)  # noqa: PTH118 - text that need not be a path
             if os.access(found, os.X_OK) and not os.path.isdir(found):  # noqa: PTH112 - likewise
                 real = os.path.realpath(found)

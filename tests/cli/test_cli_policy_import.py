@@ -66,6 +66,8 @@ def test_rules_are_shown_first_and_saved_where_they_belong(tmp_path: Path) -> No
     (found,) = project_rules(str(project))
     (rule,) = found.rules
     assert rule.text == "Bash(curl *)"
+    listed = acp_agent(tmp_path, "policy", "list", "--cwd", "project").stdout
+    assert [line.split()[0] for line in listed.splitlines() if "Bash(" in line] == ["deny"] * 3
     again = acp_agent(tmp_path, "policy", "import", "--cwd", "project", "--save")
     assert "There are no new rules" in again.stdout
 

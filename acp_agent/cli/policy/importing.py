@@ -154,7 +154,11 @@ def _show(
         say(addition.shown())
         say()
         if addition.file == targets[True] and any(each == "allow" for each, _ in addition.rules):
-            say(translate("A project's rules under allow hold once you trust its folder."))
+            say(
+                translate(
+                    "A project's rules under allow hold once you trust its folder: acp-agent trust"
+                )
+            )
             say()
     if not additions:
         say(translate("There are no new rules in them."))

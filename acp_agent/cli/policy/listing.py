@@ -11,6 +11,7 @@ from acp_agent.cli.output import complain, say, say_json, say_table
 from acp_agent.errors import InvalidInputError
 from acp_agent.permissions.access import Grant
 from acp_agent.permissions.opening import UserPermissions
+from acp_agent.permissions.policy.loading import project_rules
 from acp_agent.permissions.policy.rules import PolicyRule
 
 _SHORTEST = 4  # characters of an answer's id that are enough to name it
@@ -19,25 +20,34 @@ _SHORTEST = 4  # characters of an answer's id that are enough to name it
 def list_rules(options: argparse.Namespace, permissions: UserPermissions, folder: Path) -> int:
     """List the rules that hold in a folder, and the answers that are remembered for it."""
     policy = permissions.policies.of(str(folder))
+    inert = [
+        rule
+        for file in project_rules(str(folder))
+        for rule in file.rules
+        if rule not in policy.rules
+    ]
     grants = permissions.grants.all() if options.all else permissions.grants.of(str(folder))
     problems = [*policy.problems, *filter(None, [permissions.grants.problem])]
     if options.json:
         say_json(
             {
                 "rules": [_rule_json(rule) for rule in policy.rules],
+                "inert": [_rule_json(rule) for rule in inert],
                 "answers": [_grant_json(grant) for grant in grants],
                 "problems": problems,
             }
         )
         return 0
-    if policy.rules:
+    if policy.rules or inert:
         headings = [
             translate("EFFECT"),
             translate("RULE"),
             translate("HOLDS IN"),
             translate("FILE"),
         ]
-        say_table(headings, [_rule_row(rule) for rule in policy.rules])
+        untrusted = translate("no mode: the folder is not trusted")
+        rows = [_rule_row(rule) for rule in policy.rules]
+        say_table(headings, [*rows, *(_rule_row(rule, untrusted) for rule in inert)])
     else:
         say(translate("There are no rules; add them to [permissions] in your configuration."))
     say()
@@ -89,9 +99,9 @@ def _named(name: str, grants: Sequence[Grant]) -> Grant:
     return found[0]
 
 
-def _rule_row(rule: PolicyRule) -> list[str]:
+def _rule_row(rule: PolicyRule, holds_in: str = "") -> list[str]:
     conditions = [*rule.modes, *(f"agent {agent}" for agent in rule.agents)]
-    return [rule.effect, rule.text, ", ".join(conditions), str(rule.source)]
+    return [rule.effect, rule.text, holds_in or ", ".join(conditions), str(rule.source)]
 
 
 def _rule_json(rule: PolicyRule) -> dict[str, object]:
