@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from functools import cache
 from pathlib import Path
 from sys import addaudithook
@@ -25,7 +25,7 @@ _REFUSED = frozenset(
 _CHANGED: Mapping[str, tuple[int, ...]] = {
     "os.remove": (0,), "os.rmdir": (0,), "os.mkdir": (0,), "os.rename": (0, 1), "os.link": (1,),
     "os.symlink": (1,), "os.truncate": (0,), "os.chmod": (0,), "os.chown": (0,),
-    "shutil.rmtree": (0,),
+    "shutil.rmtree": (0,), "sqlite3.connect": (0,),
 }  # fmt: skip
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
@@ -59,7 +59,7 @@ class _Hook:
         assert self.folder is not None
         name = Path(os.fsdecode(path))
         if not name.is_absolute():
-            return  # below a folder that is open, as no relative path of the agent is another
+            return  # below the folder, which is the working one, or below one that is open
         if not name.parent.resolve().is_relative_to(self.folder) and str(name) != os.devnull:
             raise RefusedError(f"a replay writes nothing outside its folder: {name}")
 
@@ -79,8 +79,9 @@ def confined(folder: Path) -> Iterator[None]:
         folder: where it may write; resolved.
     """
     hook = _hook()
-    hook.folder = str(folder)
-    try:
-        yield
-    finally:
-        hook.folder = None
+    with chdir(folder):
+        hook.folder = str(folder)
+        try:
+            yield
+        finally:
+            hook.folder = None

@@ -55,6 +55,7 @@ class ReplayDriver(Driver):
 
     Attributes:
         observed: the requests of the replay, in order.
+        turn: the number of the turn that runs.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class ReplayDriver(Driver):
         steer: Callable[[UserMessage], Awaitable[None]],
     ) -> None:
         self.observed: list[Observed] = []
+        self.turn = 0
         self._script = script
         self._stop_turn = stop_turn
         self._steer = steer
@@ -78,6 +80,9 @@ class ReplayDriver(Driver):
             return
         session = self._session(request)
         answers, at = self._script.answers.get(session, []), self._next.get(session, 0)
+        if session == MAIN:  # a turn that went differently does not disturb the next
+            at = max(at, sum(one.turn < self.turn for one in answers))
+            answers = [one for one in answers if one.turn <= self.turn]
         self._next[session] = at + 1
         for earlier in answers[:at]:  # refused ones too
             for call in earlier.calls:

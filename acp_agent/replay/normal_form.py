@@ -90,7 +90,7 @@ class Folders:
 
 
 def map_texts(value: _Value, change: Text, kind: Any = None) -> _Value:
-    """Return a struct or JSON with every text in it changed, the names of fields apart.
+    """Return a struct or JSON with every text in it changed, the names in JSON too.
 
     Args:
         value: what to change.
@@ -106,7 +106,7 @@ def _mapped(value: Any, change: Text) -> Any:  # JSON, of any kind
         case str():
             return change(value)
         case dict():
-            return {key: _mapped(item, change) for key, item in value.items()}
+            return {change(key): _mapped(item, change) for key, item in value.items()}
         case list() | tuple():
             return [_mapped(item, change) for item in value]
         case _:

@@ -63,8 +63,11 @@ def replay(record: Record) -> Replayed:
         prefix="acp-agent-replay-", ignore_cleanup_errors=True
     ) as made:
         base = Path(made).resolve()
-        with confined(base):
-            return asyncio.run(_replay(record, base))
+        try:
+            with confined(base):
+                return asyncio.run(_replay(record, base))
+        except RecursionError:
+            raise InvalidInputError("the record is nested too deeply", field="file") from None
 
 
 async def _replay(record: Record, base: Path) -> Replayed:
@@ -97,6 +100,7 @@ async def _replay(record: Record, base: Path) -> Replayed:
     async with client.connected(core):
         await client.open(folder)
         for number, prompt in enumerate(script.prompts, 1):
+            driver.turn = number
             for name, text in prompt.linked.items():
                 _put_file(folder, name, text)
             try:

@@ -33,6 +33,7 @@ from acp_agent.events import (
 from acp_agent.ids import SessionId
 from acp_agent.replay.record import Record, RecordedRequest
 
+_AT_START = frozenset({"mode", "model"})  # a new session has them
 MAIN = SessionId("")  # the session itself, beside its children
 
 _LINKED = re.compile(r'<file path="([^"]+)">\n(.*?)\n</file>', re.DOTALL)  # agent/attachments.py
@@ -138,7 +139,9 @@ class Script:
 
     def _add(self, session: SessionId, event: AnyEvent, request: RecordedRequest | None) -> None:
         match event:
-            case ConfigChanged() if event.option not in self.start and not self.prompts:
+            case ConfigChanged() if event.option in _AT_START - self.start.keys() and (
+                not self.prompts
+            ):
                 self.start[event.option] = event.value
             case ConfigChanged():
                 self._settings.append(event)
