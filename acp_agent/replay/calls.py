@@ -21,6 +21,7 @@ from acp_agent.content import ContentPart, DiffPart, ImageBlock, Location, TextB
 from acp_agent.errors import AcpAgentError, ToolError
 from acp_agent.events import AnyEvent, BackgroundCommandChanged, ToolOutput, ToolShown, UserMessage
 from acp_agent.permissions.access import Access, NoAccess, ReadAccess, WriteAccess
+from acp_agent.replay.absent_tools import absent_tools
 from acp_agent.replay.script import Call, Script
 from acp_agent.tools.base import AnyTool, Outcome, Prepared, Progress, Tool
 from acp_agent.tools.toolset import Toolset
@@ -54,7 +55,10 @@ class RecordedCalls:
 
     def adapt(self, tools: Toolset) -> Toolset:
         """Return the same tools with results from the record."""
-        adapted = tools.replaced(lambda tool: _adapted(tool, self))
+        unknown = [call for call in self._calls if not _knows(tools, call.called.name)]
+        some = tools.get("read")
+        every = tools.with_tools(absent_tools(unknown, some))
+        adapted = every.replaced(lambda tool: _adapted(tool, self))
         self._tools = adapted.replaced(lambda tool: tool)  # counts ignored fields by itself
         return adapted
 
@@ -95,6 +99,15 @@ class RecordedCalls:
             path.parent.mkdir(parents=True, exist_ok=True)
             if not path.is_file() or path.read_text("utf-8", "replace") != diff.old_text:
                 path.write_text(diff.old_text, "utf-8", newline="")
+
+
+def _knows(tools: Toolset, name: str) -> bool:
+    """Whether one of the tools, or of their other names, is called so."""
+    try:
+        tools.get(name)
+    except ToolError:
+        return False
+    return True
 
 
 def _locations(call: Call) -> Sequence[Location]:

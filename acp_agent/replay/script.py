@@ -201,6 +201,8 @@ class Script:
 
     def _add_call(self, event: AnyEvent) -> None:
         if isinstance(event, ToolCalled):
+            if event.provider:
+                return  # it ran within the answer
             call = Call(called=event)
             self.calls.append(call)
             self._by_call[event.call] = call

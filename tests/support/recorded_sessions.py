@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from acp_agent.events import AnyEvent, ChildWorked, SystemPromptWritten
 from acp_agent.replay.record import Record, Step, read_record, write_lines
 from tests.cli.cli_process import acp_agent
+from tests.extensions.mcp_session import echo, program
 from tests.support.agent_process import AgentProcess
 from tests.support.editor import Editor, Json
 from tests.support.model_server import (
@@ -244,6 +245,17 @@ async def linked_files(at: Scene) -> None:
     await at.say("Look at this.", link)
     at.server.add(answer(Call("read", {"path": "sub/b.py"})), answer("Read."))
     await at.say("And that.")
+
+
+@scene
+async def servers_tools(at: Scene) -> None:
+    server = program("echo")
+    at.session = await at.agent.new_session(at.folder, mcpServers=[server])
+    at.server.add(answer(echo("one"), echo("two")), answer("Said."))
+    await at.say("Say it.")
+    at.editor.permission = "reject_once"
+    at.server.add(answer(echo("three")), answer("Not said."))
+    await at.say("Again.")
 
 
 async def play(name: str, home: Path, folder: Path) -> None:
