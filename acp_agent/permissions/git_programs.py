@@ -112,7 +112,8 @@ def git_programs(folder: Path) -> GitPrograms | None:
     if hooks:
         what.append(f"hooks: {', '.join(hook.name for hook in hooks.values())}")
     item = Item(kind="git", folder=top, path=".git", digest=known, what="; ".join(what))
-    overrides = {**dict.fromkeys(settings, ""), **_OFF}
+    # An empty text converter would be an error in place of a difference.
+    overrides = {name: "cat" if name.endswith(".textconv") else "" for name in settings} | _OFF
     return GitPrograms(item=item, overrides=overrides, files=tuple(hooks))
 
 

@@ -16,6 +16,7 @@ from acp_agent.events import NoticeShown, PermissionAsked, PermissionDecided, To
 from acp_agent.extensions.definitions.locations import find_repository
 from acp_agent.ids import new_call_id, new_message_id
 from acp_agent.permissions.git_programs import WatchedGitPrograms
+from acp_agent.platform.programs import absolute_folders
 from acp_agent.session.core import SessionCore
 from acp_agent.session.trust.inventory import (
     Change,
@@ -26,6 +27,7 @@ from acp_agent.session.trust.inventory import (
     trusted_folder,
 )
 from acp_agent.trust.items import code_item
+from acp_agent.workspace.environment import with_settings
 
 TITLE = "Use what this folder brings along?"
 ALWAYS = "Trust it as it is now"
@@ -49,15 +51,20 @@ class FolderTrust:
         self._asking = asyncio.Lock()
         self._git = WatchedGitPrograms()
 
-    def git_settings(self) -> Mapping[str, str]:
-        """Return the settings under which git runs no programs that the user does not trust.
+    def environ(self) -> Mapping[str, str]:
+        """Return the environment in which commands run no programs that the user does not trust.
 
-        Starts git: call it in a thread.
+        Without trust in the project's code no program is looked up in folders that PATH names
+        relative to the current one. Starts git: call it in a thread.
         """
-        found = self._git.of(self._core.cwd)
-        if found is None or self._core.services.trust().trusts(found.item):
-            return {}
-        return found.overrides
+        services, cwd = self._core.services, self._core.cwd
+        environ, trusts = dict(services.environ), services.trust().trusts
+        found = self._git.of(cwd)
+        if found is not None and not trusts(found.item):
+            environ |= with_settings(found.overrides, environ)
+        if "PATH" in environ and not trusts(code_item(find_repository(cwd) or cwd)):
+            environ["PATH"] = absolute_folders(environ["PATH"])
+        return environ
 
     async def find_changes(self, *, all_of_it: bool = False) -> list[Change]:
         """Return what the session's folder brings along and the user does not trust as it is.

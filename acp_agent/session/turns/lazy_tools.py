@@ -81,7 +81,6 @@ class LazyTools:
         from acp_agent.session.turns.edit_checks import SessionEditChecks  # noqa: PLC0415 - so
         from acp_agent.session.turns.toolset import build_tools, session_sandbox  # noqa: PLC0415 - brings pydantic
         from acp_agent.workspace.background_commands import BackgroundCommands  # noqa: PLC0415 - so
-        from acp_agent.workspace.environment import with_settings  # noqa: PLC0415 - so
 
         core, services = self._core, self._core.services
         cwd, directories = core.cwd, core.directories
@@ -100,7 +99,7 @@ class LazyTools:
             readable=readable,
             buffers=core.client.buffers(core.id),
             terminals=core.client.terminals(core.id),
-            environ={**services.environ, **with_settings(trust.git_settings(), services.environ)},
+            environ=trust.environ(),
             config=services.config,
             secrets=services.secrets.values,
             background=self.background,
