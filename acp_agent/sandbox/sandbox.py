@@ -14,9 +14,11 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from acp_agent.config.public_addresses import Resolve
 from acp_agent.config.sandbox_types import SandboxConfig
 from acp_agent.platform.programs import find_program
 from acp_agent.sandbox.bubblewrap import bubblewrap_options, limited
+from acp_agent.sandbox.network import SandboxNetwork
 from acp_agent.sandbox.policy import MountKind, SandboxPolicy
 from acp_agent.sandbox.seccomp import system_call_filter
 
@@ -132,11 +134,18 @@ class Sandbox:
     Args:
         backend: what confines them.
         policy: what they may do, given the folder that they have as /tmp.
+        resolve: gives the addresses of the hosts that may be reached; None: none may.
     """
 
-    def __init__(self, backend: Backend, policy: SandboxPolicy) -> None:
+    def __init__(
+        self, backend: Backend, policy: SandboxPolicy, *, resolve: Resolve | None = None
+    ) -> None:
         self._backend = backend
         self._policy = policy
+        self._network: SandboxNetwork | None = None
+        allowed = policy.config.network.allowed_domains
+        if allowed and resolve is not None and isinstance(backend, Bubblewrap):
+            self._network = SandboxNetwork(policy.config.network, policy.temporary, resolve)
         self._mounts: dict[bool, list[tuple[str, MountKind]]] = {}
 
     @property
@@ -165,7 +174,10 @@ class Sandbox:
 
         Raises:
             OSError: the folder for temporary files cannot be made.
+            ConfigError: the configuration names what is not a host.
         """
+        if self._network is not None and not only_reads:
+            argv, environ = await self._network.command(argv, environ)
 
         def prepare() -> Launch:
             os.makedirs(self._policy.temporary, mode=0o700, exist_ok=True)  # noqa: PTH103 - in a thread
@@ -182,7 +194,9 @@ class Sandbox:
         return await asyncio.to_thread(prepare)
 
     async def aclose(self) -> None:
-        """Remove the temporary files."""
+        """Remove the temporary files, and end the proxy."""
+        if self._network is not None:
+            await self._network.aclose()
         await asyncio.to_thread(shutil.rmtree, self._policy.temporary, ignore_errors=True)
 
 

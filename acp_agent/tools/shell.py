@@ -43,7 +43,7 @@ MAX_TIMEOUT = 600.0  # seconds
 _SHELL = re.compile(r"(?:/\S*/)?(?:ba|z|da)?sh")
 _CONFINED = (
     "- Commands run in a sandbox: they can write only in the session's folders and in /tmp (their "
-    "own), reach no network, and see no credentials. Git's settings and hooks and files that "
+    "own), reach {network}, and see no credentials. Git's settings and hooks and files that "
     "programs run by themselves stay as they are. `outside_sandbox` is for what needs more."
 )
 # What a command may say where the sandbox is in its way.
@@ -51,11 +51,13 @@ _BY_SANDBOX = re.compile(
     r"Read-only file system|Operation not permitted|Permission denied|Network is unreachable|"
     r"[Cc]ould not resolve|[Nn]ame resolution|Name or service not known|No address associated|"
     r"EAI_AGAIN|ENOTFOUND|ENETUNREACH|EROFS|getaddrinfo|dial tcp|Device or resource busy|"
-    r"Resource temporarily unavailable|[Cc]annot allocate memory|File too large"
+    r"Resource temporarily unavailable|the sandbox refuses|CONNECT tunnel failed|Tunnel connection|"
+    r"[Cc]annot allocate memory|File too large"
 )
 _SANDBOX_ADVICE = (
-    "\n[It ran in the sandbox, which may be why it failed: it has no network and can write only in "
-    "{roots} and /tmp. If it needs more, call it again with `outside_sandbox`; the user is asked.]"
+    "\n[It ran in the sandbox, which may be why it failed: it reaches {network} and can write "
+    "only in {roots} and /tmp. If it needs more, call it again with `outside_sandbox`; the user is "
+    "asked.]"
 )
 _AFTER_TIMEOUT = "; give a larger `timeout`, or set `background` for what does not end by itself"
 
@@ -202,6 +204,12 @@ class ShellTool(Tool[ShellParams]):
             return self._with_advice(outcome)
         return outcome
 
+    def _network(self) -> str:
+        """What confined commands reach of the network, as the object of a sentence."""
+        sandbox = self.workspace.processes.sandbox
+        allowed = sandbox.policy.config.network.allowed_domains if sandbox is not None else []
+        return f"no other hosts than {', '.join(allowed)}" if allowed else "no network"
+
     def _with_advice(self, outcome: Outcome) -> Outcome:
         """Say to the model and the user that the sandbox may be why a command failed."""
         roots = ", ".join(str(root) for root in self.workspace.files.roots)
@@ -211,7 +219,7 @@ class ShellTool(Tool[ShellParams]):
         )
         return replace(
             outcome,
-            text=outcome.text + _SANDBOX_ADVICE.format(roots=roots),
+            text=outcome.text + _SANDBOX_ADVICE.format(network=self._network(), roots=roots),
             content=None if outcome.content is None else (*outcome.content, shown),
         )
 
@@ -286,7 +294,7 @@ class ConfinedShellTool(ShellTool):
 
     def description(self) -> str:
         """Return the description with what the sandbox means."""
-        return f"{super().description()}\n{_CONFINED}"
+        return f"{super().description()}\n{_CONFINED.format(network=self._network())}"
 
     def is_excluded(self, command: str) -> bool:
         """Whether the configuration names every command of a line as one to run outside."""

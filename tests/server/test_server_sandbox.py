@@ -73,6 +73,26 @@ async def test_a_command_writes_in_the_project_and_its_own_temporary_folder_only
     assert not list(Path("/tmp").glob("note"))
 
 
+async def test_a_command_reaches_the_hosts_that_the_user_allowed_and_no_others(
+    opened: OpenSession, model_server: ModelServer, home: Path
+) -> None:
+    port = model_server.port
+    allowed = f'allowed_domains = ["localhost:{port}"]'
+    config_file(home, f"[sandbox.network]\n{allowed}\n")
+    ask = "python3 -c 'import sys, urllib.request as r; print(r.urlopen(sys.argv[1]).status)' "
+    found, _ = await run(
+        opened,
+        model_server,
+        f"{ask} http://localhost:{port}/v1/models",
+        f"{ask} http://localhost:{port + 1}/",
+        f"{ask} http://example.org/",
+    )
+    assert found[0].startswith("200\n")
+    assert "Connection refused" in found[1]
+    assert "the sandbox refuses example.org:80: it is not in allowed_domains" in found[2]
+    assert f"no other hosts than localhost:{port}" in found[2]
+
+
 async def test_what_git_and_editors_run_by_themselves_stays_as_it_is(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:
