@@ -337,11 +337,12 @@ def _applies(rule: Rule, name: str, texts: Sequence[str]) -> bool:
     )
 
 
-def command_values(command: Command) -> list[str]:
+def command_values(command: Command, *, every: bool = False) -> list[str]:
     """The texts given to `command` that it, or what it starts, may run; those that are certain.
 
     Variables set for it, values of options that take a command, and settings behind `-c` and the
-    like. Which of them are run nobody knows, so they only tell the worst.
+    like. Which of them are run nobody knows, so they only tell the worst. Single words are left
+    out unless `every` is wanted.
     """
     if not command.words:
         return []
@@ -353,7 +354,11 @@ def command_values(command: Command) -> list[str]:
         if word.static:
             found += _values(before.text, word.text, own)
         before = word
-    return [text.lstrip("!|") for text in found if any(each.isspace() for each in text.strip())]
+    return [
+        text.lstrip("!|")
+        for text in found
+        if any(each.isspace() for each in text.strip()) or (every and text.strip())
+    ]
 
 
 def _values(before: str, text: str, own: Sequence[str]) -> list[str]:

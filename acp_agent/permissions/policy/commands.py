@@ -16,7 +16,13 @@ from itertools import pairwise
 from msgspec import Struct
 from msgspec.structs import replace
 
-from acp_agent.permissions.classify import Classified, Finding, classify, worst_tier
+from acp_agent.permissions.classify import (
+    Classified,
+    Finding,
+    classify,
+    command_values,
+    worst_tier,
+)
 from acp_agent.permissions.command_scope import is_elsewhere
 from acp_agent.permissions.paths import CommandContext
 from acp_agent.permissions.policy.command_patterns import (
@@ -132,6 +138,7 @@ class CommandRules:
         parts: list[Part] = []
         for finding in line.findings:
             ways = spellings(finding.parsed) if finding.parsed is not None else []
+            ways += self._told_to_run(finding, context)
             refused, asked = (self._strict(effect, ways) for effect in ("deny", "ask"))
             if asked is None and any(UNKNOWN in word for words in ways for word in words):
                 uncertain = (*self._every("deny"), *self._every("ask"))
@@ -144,6 +151,14 @@ class CommandRules:
             elif not finding.within or finding.tier == "destructive":
                 parts.append(self._allowed(finding, line.plain, context, may_edit))
         return LineMatch(parts=tuple(parts), deny=deny, ask=ask)
+
+    def _told_to_run(self, finding: Finding, context: CommandContext) -> list[tuple[str, ...]]:
+        """The commands in options, settings and variables, for rules that refuse: `PAGER=x`."""
+        if finding.parsed is None or not self._rules.keys() & {"deny", "ask"}:
+            return []
+        values = command_values(finding.parsed, every=True)[:_MOST_VALUES]
+        inner = [one for text in values for one in classify(text, context).findings]
+        return [way for one in inner if one.parsed is not None for way in spellings(one.parsed)]
 
     def _strict(self, effect: Effect, ways: Sequence[tuple[str, ...]]) -> PolicyRule | None:
         """Return the first rule with an effect that a command matches."""
@@ -280,6 +295,7 @@ def _running_option(command: Command) -> str:
 
 _GIT_SETTINGS = frozenset({"-c", "--config-env", "--exec-path", "--git-dir", "--work-tree"})
 _LONGEST_WORD = 4_000
+_MOST_VALUES = 8  # of a command, that may be commands themselves
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^\s'\"`<>|()]+", re.IGNORECASE)
 # `host.example/x`, `me@host.example:x`, and behind an option: hosts for curl, ssh and git.
 _HOST = re.compile(r"(?:-[\w-]*=?)?(?:[\w.+-]+@)?([\w-]+(?:\.[\w-]+)+)\.?(?:[:/?#].*)?", re.DOTALL)
