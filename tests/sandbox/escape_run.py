@@ -1,8 +1,9 @@
 """Runs all cases of `escapes.toml`, and prints what each reached.
 
-    python -m tests.sandbox.escape_run FOLDER [unconfined]
+    python -m tests.sandbox.escape_run FOLDER [without-bubblewrap | unconfined]
 
-runs them in sandboxes of the agent, or without one, and prints a JSON object: lists of sentences by
+runs them in sandboxes of the agent, also of the kind that it has where bubblewrap is missing, or
+without one, and prints a JSON object: lists of sentences by
 the case's name. It stands itself within an outer sandbox, see `test_sandbox_escapes.py`; FOLDER is
 empty, and it changes nothing else.
 """
@@ -32,6 +33,7 @@ from tests.sandbox.escape_judge import Judge
 from tests.sandbox.escape_world import World
 
 DRIVER = Path(__file__).parent / "escape_driver.py"
+NOWHERE = "/nonexistent"  # a PATH on which there is no bubblewrap
 BATCH_LIMIT = 60.0  # seconds
 LIMITS = SandboxLimitsConfig(processes=80, memory_bytes=200_000_000, file_bytes=5_000_000)
 USES = """
@@ -124,16 +126,16 @@ def use_repositories(world: World) -> None:
     os.chdir(world.base)
 
 
-async def main(base: Path, *, unconfined: bool) -> dict[str, list[str]]:
+async def main(base: Path, kind: str) -> dict[str, list[str]]:
     """Run everything; returns what was reached."""
-    corpus = load_corpus()
+    corpus, unconfined = load_corpus(), kind == "unconfined"
     if unconfined:
         cases = tuple(case for case in corpus.cases if not case.control)
         corpus = structs.replace(corpus, cases=cases)
     world = World(base, corpus)
     world.build()
     world.environ["SERVICE_API_KEY"] = f"{SECRET}-environment"
-    normal, limited = (None, None) if unconfined else _sandboxes(world)
+    normal, limited = (None, None) if unconfined else _sandboxes(world, kind)
     for processes in filter(None, (normal, limited)):
         await processes.run("true", world.project, timeout=9, on_output=_ignore)
     judge = Judge(world)
@@ -153,9 +155,9 @@ async def main(base: Path, *, unconfined: bool) -> dict[str, list[str]]:
     return reached
 
 
-def _sandboxes(world: World) -> tuple[LocalProcesses, LocalProcesses]:
+def _sandboxes(world: World, kind: str) -> tuple[LocalProcesses, LocalProcesses]:
     """What runs commands in the sandbox; the second with narrow limits."""
-    backend = find_backend(os.environ["PATH"])
+    backend = find_backend(NOWHERE if kind == "without-bubblewrap" else os.environ["PATH"])
     assert not isinstance(backend, Unavailable), backend
     repositories = [world.folder_of(case) for case in world.cases if case.repo]
     roots = (world.project, world.base / "filled", world.base / "fresh", *repositories)
@@ -181,4 +183,4 @@ async def _ignore(_text: str) -> None:
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(main(Path(sys.argv[1]), unconfined="unconfined" in sys.argv))))
+    print(json.dumps(asyncio.run(main(Path(sys.argv[1]), "".join(sys.argv[2:])))))

@@ -65,9 +65,11 @@ class World:
         template = self.base / "template"
         (self.base / "repositories").mkdir()
         environ = os.environ | IDENTITY | {"GIT_CONFIG_GLOBAL": "/dev/null"}
-        for command in ("init -q .", "commit -q --allow-empty -m first"):
+        for command in ("init -q --template= .", "commit -q --allow-empty -m first"):
             template.mkdir(exist_ok=True)
             subprocess.run(["git", *command.split()], cwd=template, check=True, env=environ)
+        for name in ("hooks", "info"):
+            (template / ".git" / name).mkdir()
         for case in self.cases:
             mine = self.outside / case.name
             _write(mine / "file", "before\n")

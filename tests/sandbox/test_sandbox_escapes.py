@@ -16,22 +16,23 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
 from acp_agent.sandbox.sandbox import Unavailable, find_backend
 from tests.sandbox.escape_cases import SECRET, load_corpus
+from tests.sandbox.escape_run import NOWHERE
 from tests.support.ordinary_user import NOBODY, shared_folder
 
-Run = Literal["root", "user", "unconfined"]
+Run = tuple[str, str]  # the user, and what confines
 Reached = dict[str, list[str]]
 
 ROOT = Path(__file__).parents[2]
 WORLD = "/srv/world"
 SECONDS = 100
 IS_ROOT = os.geteuid() == 0
-RUNS: tuple[Run, ...] = ("root", "user", "unconfined") if IS_ROOT else ("user",)
+USERS = ("root", "user") if IS_ROOT else ("user",)
+CONFINED = ("bubblewrap", "without-bubblewrap")
 NO_RIGHTS = ("SYS_BOOT", "SYS_MODULE", "SYS_RAWIO", "SYS_TIME", "MKNOD", "AUDIT_CONTROL")
 AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
 # `env`, since setpriv still has the right to start programs that the user cannot read.
@@ -83,20 +84,24 @@ def reached() -> Iterator[dict[Run, Reached]]:
         pytest.skip(f"no sandbox: {backend.reason}")
     if not shutil.which("bwrap"):
         pytest.skip("bubblewrap, which keeps the cases from doing harm, is not installed")
+    runs = [(user, "bubblewrap") for user in USERS]
+    if not isinstance(find_backend(NOWHERE), Unavailable):
+        runs += [(user, "without-bubblewrap") for user in USERS]
+    if IS_ROOT:
+        runs.append(("root", "unconfined"))
     with ExitStack() as stack:
         started = {}
-        for run in RUNS:
+        for run in runs:
             folder = stack.enter_context(shared_folder())
             world, shadow = folder / "world", folder / "shadow"
             world.mkdir()
             shadow.write_text(f"root:{SECRET}-shadow:1::::::\n")
             shadow.chmod(0o600)
-            user = AS_NOBODY if IS_ROOT and run == "user" else []
+            user = AS_NOBODY if IS_ROOT and run[0] == "user" else []
             if user:
                 os.chown(world, NOBODY, NOBODY)
             argv = [*outer_sandbox(world, shadow), *user, interpreter(user)]
-            argv += ["-m", "tests.sandbox.escape_run", WORLD]
-            argv += ["unconfined"] if run == "unconfined" else []
+            argv += ["-m", "tests.sandbox.escape_run", WORLD, run[1]]
             process = subprocess.Popen(
                 argv, env=python_path(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
             )
@@ -111,21 +116,26 @@ def reached() -> Iterator[dict[Run, Reached]]:
 
 
 @pytest.mark.parametrize("user", ["root", "user"])
-def test_no_program_gets_out_of_the_sandbox(reached: dict[Run, Reached], user: Run) -> None:
-    if user not in reached:
-        pytest.skip("these tests do not run as root")
+@pytest.mark.parametrize("backend", CONFINED)
+def test_no_program_gets_out_of_the_sandbox(
+    reached: dict[Run, Reached], user: str, backend: str
+) -> None:
+    found = reached.get((user, backend))
+    if found is None:
+        pytest.skip("needs root, or another sandbox than this system has")
     known = load_corpus().known
     out = [
         f"{name}: {how[0]}"
-        for name, how in reached[user].items()
+        for name, how in found.items()
         if not any(fnmatch(name, pattern) for pattern in known)
     ]
     assert not out, "\n".join(out)
 
 
 def test_every_program_gets_out_where_nothing_confines_it(reached: dict[Run, Reached]) -> None:
-    if "unconfined" not in reached:
-        pytest.skip("these tests do not run as root")
+    found = reached.get(("root", "unconfined"))
+    if found is None:
+        pytest.skip("needs root")
     cases = [case.name for case in load_corpus().cases if not case.control]
-    assert [name for name in cases if name not in reached["unconfined"]] == []
+    assert [name for name in cases if name not in found] == []
     assert len(cases) > 250
