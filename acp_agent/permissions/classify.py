@@ -120,7 +120,7 @@ class _Classifier:
 
     def line(self, text: str) -> None:
         """Judge the whole line."""
-        if UNKNOWN in text or NONEMPTY in text:
+        if UNKNOWN in text or NONEMPTY in text or not _can_be_passed(text):
             self.plain = False
             self._add("blocked", text, "has control characters that no command needs")
         else:
@@ -315,6 +315,15 @@ class _Classifier:
             del self.folders[
                 _FOLDER_LIMIT // 2 : -_FOLDER_LIMIT // 2
             ]  # the latest is the likeliest
+
+
+def _can_be_passed(text: str) -> bool:
+    """Whether a text can be a program's argument: half of a surrogate pair cannot."""
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_descriptor(word: Word) -> bool:

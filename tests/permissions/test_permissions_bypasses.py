@@ -9,16 +9,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import convert
 
-from acp_agent.permissions.access import Tier
+from acp_agent.config.policy_types import PermissionsConfig
+from acp_agent.permissions.access import CommandAccess, Tier
 from acp_agent.permissions.classify import classify, worst_tier
+from acp_agent.permissions.gate import PolicyGate
+from acp_agent.permissions.grants import GrantStore
 from acp_agent.permissions.paths import CommandContext
+from acp_agent.permissions.policy.loading import Policies, rules_of
+from acp_agent.permissions.policy.rules import Source
 
 TRICKS = tomllib.loads((Path(__file__).parent / "bypasses.toml").read_text("utf-8"))["trick"]
 TIERS: tuple[Tier, ...] = ("standard", "destructive", "blocked")
 LINES = (
     "ls && {}", "cat x; {}", "({})", "{{ {}; }}", "if ls; then {}; fi", "{} 2>/dev/null", "X=1; {}"
 )  # fmt: skip
+
+PIECES = ("", " ", ";", "$(", '"', "'", "`", "<<E\n", "\0", "\1", "{", "\\", "> ", "${", "\ud800")
 
 
 @pytest.fixture
@@ -58,6 +66,20 @@ def test_a_known_bypass_is_found_within_another_line(
         if worst_tier([tier, got.tier]) != got.tier:
             missed.append((wrapped, tier, got))
     assert missed == []
+
+
+def test_a_decision_about_any_text_is_made_without_an_error(context: CommandContext) -> None:
+    table = {"allow": ["Bash(cat *)", "Bash(*x)"], "deny": ["Read(.env)", "Edit(*.lock)"]}
+    rules = rules_of(convert(table, PermissionsConfig), Source(file="config.toml"))
+    grants = GrantStore(Path(context.home, "grants.json"))
+    gate = PolicyGate(grants, home=context.home, policies=Policies(rules))
+    every = [line for trick in TRICKS for _, line in lines(trick) if "git" not in line]
+    chosen = random.Random(7)
+    for _ in range(400):
+        first, second = chosen.sample(every, 2)
+        at, cut = chosen.randint(0, len(first)), chosen.randint(0, len(second))
+        line = first[:at] + chosen.choice(PIECES) + second[cut:] + chosen.choice(PIECES)
+        gate.judge(CommandAccess(line, context.cwd), mode="full", project=context.cwd)
 
 
 def test_the_corpus_is_large_and_says_where_each_trick_was_published() -> None:
