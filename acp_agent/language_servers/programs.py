@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from acp_agent.errors import MissingFileError
 from acp_agent.language_servers.table import ServerSettings, ServerSpec
-from acp_agent.platform.programs import find_program
+from acp_agent.platform.programs import find_program, outside_folders
 from acp_agent.workspace.environment import command_environ
 
 _PACKAGES = (".venv/lib/python3*/site-packages", "venv/lib/python3*/site-packages")
@@ -58,17 +58,6 @@ def find_server(
             lies_in = any(Path(program).is_relative_to(root) for root in roots)
             return FoundServer(spec=spec, command=(program, *arguments), in_project=lies_in)
     return None
-
-
-def outside_folders(search_path: str, roots: Sequence[Path]) -> str:
-    """Return a PATH variable without folders of the session, symlinks followed."""
-    folders = [folder for folder in search_path.split(os.pathsep) if folder]
-    kept = [
-        folder
-        for folder in folders
-        if not any(Path(os.path.realpath(folder)).is_relative_to(root) for root in roots)
-    ]
-    return os.pathsep.join(kept)
 
 
 def find_root(spec: ServerSpec, path: Path, roots: Sequence[Path]) -> Path | None:

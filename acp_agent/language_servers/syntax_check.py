@@ -15,7 +15,6 @@ from pathlib import Path
 
 from acp_agent.errors import WorkspaceError
 from acp_agent.language_servers.problems import Problem
-from acp_agent.language_servers.programs import outside_folders
 from acp_agent.language_servers.syntax_parsers import (
     PARSERS,
     Edit,
@@ -23,7 +22,7 @@ from acp_agent.language_servers.syntax_parsers import (
     find_mistakes,
     language_of,
 )
-from acp_agent.platform.programs import find_program
+from acp_agent.platform.programs import find_program, outside_folders
 from acp_agent.workspace.child_process import end_process, start_process
 from acp_agent.workspace.worker_process import run_in_process
 

@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 def own_process(*arguments: str) -> list[str]:
@@ -45,3 +49,22 @@ def absolute_folders(search_path: str) -> str:
     An empty entry is the current folder, too (POSIX.1-2017, XBD 8.3).
     """
     return os.pathsep.join(filter(os.path.isabs, search_path.split(os.pathsep)))
+
+
+def outside_folders(search_path: str, roots: Iterable[str | os.PathLike[str]]) -> str:
+    """Return a PATH variable without relative folders and those in `roots`, symlinks followed.
+
+    The root of the file system, which has every program, counts as none of `roots`.
+    """
+    inside = [os.path.join(os.path.realpath(root), "") for root in roots]  # noqa: PTH118 - pathlib is heavy
+    inside = [root for root in inside if root != "/"]
+    return os.pathsep.join(
+        folder
+        for folder in absolute_folders(search_path).split(os.pathsep)
+        if not os.path.join(os.path.realpath(folder), "").startswith(tuple(inside))  # noqa: PTH118 - so
+    )
+
+
+def find_git(*roots: str | os.PathLike[str]) -> str | None:
+    """Return the path of git, or None; one that lies in `roots` is the project's and not used."""
+    return find_program("git", outside_folders(os.environ.get("PATH", os.defpath), roots))

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from msgspec import Struct
 
 from acp_agent.platform.posix import end_group
-from acp_agent.platform.programs import find_program
+from acp_agent.platform.programs import find_git
 from acp_agent.workspace.environment import added_variables, with_settings
 
 _SECONDS = 10.0  # for all that is read of one folder
@@ -75,7 +75,7 @@ class GitRepositories:
         return self._known[folder]
 
     def _look(self, folder: str, deadline: float) -> Iterator[Repository]:
-        self._program = find_program("git") or ""
+        self._program = find_git(_top(folder)) or ""
         if not self._program:
             return
         environ = {name: value for name, value in os.environ.items() if name != "GIT_CONFIG"}
@@ -189,3 +189,14 @@ class GitRepositories:
             if self._stopped() or time.monotonic() > deadline:
                 raise _UnreadableError
         return os.read(descriptor, _PIECE)
+
+
+def _top(folder: str) -> str:
+    """Return the nearest folder with a repository; the folder itself where there is none."""
+    at = os.path.realpath(folder)
+    while not os.path.lexists(f"{at}/.git"):
+        above = os.path.dirname(at)  # noqa: PTH120 - a name of any characters
+        if above == at:
+            return folder
+        at = above
+    return at

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from acp_agent.platform.posix import end_group
-from acp_agent.platform.programs import find_program
+from acp_agent.platform.programs import find_git
 from acp_agent.workspace.environment import added_variables
 
 _ARGUMENTS = ("status", "--porcelain", "-z", "--branch", "--ignore-submodules=all", "--", ".")
@@ -40,7 +40,7 @@ def git_status(folder: str, stopped: Callable[[], bool]) -> GitStatus | None:
         folder: the folder, resolved.
         stopped: says when to give up.
     """
-    program = find_program("git")
+    program = find_git(folder)
     if program is None:
         return None
     process = subprocess.Popen(

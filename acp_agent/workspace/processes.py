@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import uuid
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, Protocol
@@ -18,6 +19,7 @@ from msgspec import Struct
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform import posix
 from acp_agent.platform.descriptor_limit import describe_os_error
+from acp_agent.platform.programs import outside_folders
 from acp_agent.platform.watchdog import Watchdog
 from acp_agent.sandbox.sandbox import Launch, Sandbox
 from acp_agent.workspace.child_process import (
@@ -94,6 +96,7 @@ class LocalProcesses:
         hide: Collection[str] = (),
         clean: Callable[[str], str] = str,
         sandbox: Sandbox | None = None,
+        roots: Sequence[Path] = (),
     ) -> None:
         """Starts nothing yet.
 
@@ -104,13 +107,18 @@ class LocalProcesses:
             hide: further names that are not, such as those the configuration takes keys from.
             clean: takes keys out of what is kept of long outputs.
             sandbox: confines the commands, where this machine can; None: they are not confined.
+            roots: folders whose programs are the project's: no shell is taken from there, and no
+                program of a command that runs unasked.
         """
         self.sandbox = sandbox
         self._clean = clean
         self._outputs = outputs
         self._environ = command_environ(environ, keep=keep, hide=hide)
         self._reading = self._environ | added_variables(self._environ, only_reads=True)
-        self._shell = posix.find_shell(environ.get("PATH"))
+        outside = outside_folders(environ.get("PATH", os.defpath), roots)
+        if "PATH" in self._reading:
+            self._reading["PATH"] = outside
+        self._shell = posix.find_shell(outside)
         self._mark = uuid.uuid4().hex + "."
         self._watch = Watchdog(f"{MARK}={self._mark}")
         self._started = 0

@@ -52,7 +52,11 @@ async def test_nothing_of_a_hostile_repository_runs_or_leaves(
     before, hooks = content_of(outside) | content_of(home), content_of(folder / ".git" / "hooks")
     write_config(home, f'mode = "{mode}"\n')
     environ = model_server.environ("openai") | {
-        "PATH": "bin:.:/usr/local/bin:/usr/bin:/bin",
+        # A project's folder without a dot in front may be there since somebody wanted it so; what
+        # the agent starts by itself is not looked for in it.
+        "PATH": f"{folder}/bin:bin:.:/usr/local/bin:/usr/bin:/bin"
+        if obeys
+        else "bin:.:/usr/local/bin:/usr/bin:/bin",
         "ACP_AGENT_SANDBOX": "false",  # what follows must hold without it
     }
     model = Model(obeys=obeys)

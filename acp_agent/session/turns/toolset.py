@@ -81,6 +81,7 @@ def build_tools(
             hide=key_variables,
             clean=lambda text: scrub(text, secrets()),
             sandbox=sandbox if isinstance(sandbox, Sandbox) else None,
+            roots=(cwd, *directories),
         ),
         network=GuardedNetwork(),
         outputs=outputs,

@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from acp_agent.errors import CheckpointTooSlowError, WorkspaceError
-from acp_agent.platform.programs import find_program
+from acp_agent.platform.programs import find_git
 from acp_agent.workspace.checkpoints.base import (
     EMPTY_TREE,
     Change,
@@ -87,7 +87,7 @@ class FolderCheckpoints:
         self._folder = folder
         self._session = session
         self._rules = rules
-        self._program = program or find_program("git")
+        self._program = program or find_git(*roots)
         self._open: dict[Path, tuple[CheckpointStore, Repository]] = {}
         self.roots = tuple(dict.fromkeys(roots))
 

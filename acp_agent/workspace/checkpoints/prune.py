@@ -8,7 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from acp_agent.errors import WorkspaceError
-from acp_agent.platform.programs import find_program
+from acp_agent.platform.programs import find_git
 from acp_agent.workspace.checkpoints.base import Deadline
 from acp_agent.workspace.checkpoints.folders import open_repository
 from acp_agent.workspace.checkpoints.store import CheckpointStore, all_stores, remove_leftovers
@@ -52,9 +52,9 @@ def forget_session(folder: Path, session: str, deadline: Deadline) -> None:
         CheckpointTooSlowError: the time is up.
         WorkspaceError: a repository cannot be read.
     """
-    program = find_program("git")
     failure: WorkspaceError | None = None
     for store in all_stores(folder):
+        program = find_git(store.root)
         if session not in store.sessions():
             continue
         try:
@@ -90,9 +90,9 @@ def sweep(folder: Path, gone: Collection[str], max_bytes: int, deadline: Deadlin
         WorkspaceError: a repository cannot be read.
     """
     remove_leftovers(folder)
-    program = find_program("git")
     failure: WorkspaceError | None = None
     for store in all_stores(folder):
+        program = find_git(store.root)
         try:
             with store.locked(deadline):
                 _sweep(store, gone, max_bytes, program, deadline)
