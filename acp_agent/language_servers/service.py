@@ -73,6 +73,7 @@ class LanguageServers:
         files: the session's files, with what the editor has not saved.
         configured: the user's configuration, by name.
         trusted: whether the session may run the project's code.
+        enabled: whether any server is used.
     """
 
     def __init__(
@@ -81,10 +82,12 @@ class LanguageServers:
         files: WorkspaceFiles,
         configured: Mapping[str, LanguageServerConfig],
         trusted: Callable[[], bool],
+        *,
+        enabled: bool = True,
     ) -> None:
         self.files = files
         self._pool = pool
-        self._specs = known_servers(configured)
+        self._specs = known_servers(configured) if enabled else ()
         self._trusted = trusted
         self._found: dict[tuple[str, bool], tuple[float, FoundServer | None]] = {}
         self._handled: dict[tuple[Path, str, bool], tuple[float, list[_Match]]] = {}

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.errors import MissingFileError
+from acp_agent.language_servers import syntax_check
 from acp_agent.language_servers.programs import fill_in, find_server
 from acp_agent.language_servers.table import ServerSpec, built_in_servers
 from tests.language_servers.conftest import scripted_server
@@ -65,15 +66,25 @@ async def test_a_server_that_still_starts_is_not_waited_for(
         assert "old is bad" not in late
 
 
-async def test_nothing_starts_where_language_servers_are_turned_off(
-    tmp_path: Path, model_server: ModelServer
+async def test_syntax_is_checked_where_language_servers_are_turned_off(
+    tmp_path: Path, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(syntax_check, "SECONDS", 20.0)  # the machine may be busy
     config = f"use_language_servers = false\n{scripted_server()}"
     async with open_desk(tmp_path, model_server, config=config) as desk:
         (desk.folder / "a.txt").write_text("one\n")
-        model_server.add(answer(Call("read", {"path": "a.txt"})), answer("Done."))
+        (desk.folder / "a.toml").write_text("a = 1\n")
+        model_server.add(
+            answer(Call("read", {"path": "a.txt"})),
+            answer(Call("edit", {"path": "a.txt", "old": "one", "new": "BAD"})),
+            answer(Call("edit", {"path": "a.toml", "old": "a = 1", "new": "a = "})),
+            answer("Done."),
+        )
         await desk.say("Go.")
-        assert desk.services.language_servers._pool is None
+        assert "a.toml:1:5: error" in desk.results()[-1]
+        pool = desk.services.language_servers._pool
+        assert pool is not None
+        assert not pool.servers([Path("/")])
 
 
 def test_a_program_of_the_project_is_only_started_in_a_trusted_session(tmp_path: Path) -> None:

@@ -36,7 +36,8 @@ class SessionEditChecks:
     def __init__(self, core: SessionCore, files: WorkspaceFiles) -> None:
         self._core = core
         self._files = files
-        self._enabled = core.services.config.use_language_servers
+        self._use_servers = core.services.config.use_language_servers
+        self._enabled = True
         self._checks: EditChecks | None = None
         self._servers: LanguageServers | None = None
         self._know_symbols = False
@@ -69,7 +70,7 @@ class SessionEditChecks:
         """Note that a file was read. Never waits."""
         if self._checks is not None:
             self._checks.touched(path)
-        elif self._enabled:
+        elif self._enabled and self._use_servers:
             self._touched[path] = None
             self._load()
 
@@ -145,6 +146,7 @@ class SessionEditChecks:
             self._files,
             services.config.language_servers,
             self._may_run_code,
+            enabled=self._use_servers,
         )
         syntax = SyntaxChecks(self._files.roots, services.environ.get("PATH", os.defpath))
         self._checks = EditChecks(self._servers, syntax.new_problems)
