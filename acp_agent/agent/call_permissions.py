@@ -26,6 +26,7 @@ from acp_agent.permissions.access import (
     ReadAccess,
     Refuse,
     Verdict,
+    WriteAccess,
 )
 from acp_agent.tools.base import AnyTool, Prepared
 from acp_agent.workspace.threads import in_daemon_thread
@@ -177,7 +178,7 @@ class CallPermissions:
         asking = PermissionRequest(
             call=call.call,
             title=safe_text(_title(turn.tools, call, prepared), turn.journal.secrets),
-            kind=tool.kind,
+            kind="edit" if isinstance(prepared.access, WriteAccess) else tool.kind,
             arguments=call.shown,
             content=content,
             locations=prepared.locations,

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 
+from msgspec import UNSET
+
 from acp_agent.content import printable_line
 from acp_agent.language_servers import wire
 from acp_agent.language_servers.client import LanguageClient, convert, settle
@@ -19,6 +21,7 @@ _SEVERITIES: Mapping[int, Severity] = {1: "error", 2: "warning"}
 _MOST_FILES = 5_000
 _MOST_PROBLEMS = 20_000  # of all files
 _MOST_IN_FILE = 300
+_MOST_SENT, _LARGEST = 100, 4_000  # problems of a file kept as they came, and bytes of one
 _LONGEST = 500  # characters of a message
 _NAME = 80  # characters of a code or source
 _LAST_LINE = 10**7  # of a file whose text is not known
@@ -56,6 +59,7 @@ class Diagnostics:
         self._pulled: dict[Path, tuple[Problem, ...]] = {}
         self._versions: dict[Path, tuple[int, int | None]] = {}  # number of messages, last version
         self._awaited: dict[Path, tuple[int, int]] = {}  # version, `count_published` before it
+        self._sent: dict[Path, list[wire.Diagnostic]] = {}  # of open documents, as they came
         self._result_ids: dict[Path, str] = {}
         self._count = 0  # of all problems
         self._arrived = asyncio.Event()
@@ -64,6 +68,11 @@ class Diagnostics:
     def of(self, path: Path) -> tuple[Problem, ...]:
         """Return the errors and warnings of a file, as far as they are known."""
         return (*self._pulled.get(path, ()), *self._pushed.get(path, ()))
+
+    def sent(self, path: Path, line: int) -> list[wire.Diagnostic]:
+        """Return the problems of an open document's line, from 1, as the server wrote them."""
+        found = self._sent.get(path, [])
+        return [one for one in found if one.range.start.line < line <= one.range.end.line + 1]
 
     def snapshot(self) -> dict[Path, tuple[Problem, ...]]:
         """Return the problems of all files, those left out whose last text is being checked."""
@@ -258,6 +267,9 @@ class Diagnostics:
     ) -> None:
         """Keep the problems of a file in the place of those before."""
         self._count -= len(store.get(path, ()))
+        if self._documents.get(path) is not None:
+            self._sent = {one: kept for one, kept in self._sent.items() if self._documents.get(one)}
+            self._sent[path] = [one for one in found if _is_small(one)][:_MOST_SENT]
         problems = self._problems(path, found)[: max(0, _MOST_PROBLEMS - self._count)]
         self._count += len(problems)
         store[path] = problems
@@ -280,3 +292,8 @@ class Diagnostics:
             for one in found[:_MOST_IN_FILE]
             if one.severity in _SEVERITIES
         )
+
+
+def _is_small(one: wire.Diagnostic) -> bool:
+    data = b"" if one.data is UNSET else bytes(one.data)
+    return len(one.message) + len(one.source) + len(str(one.code)) + len(data) <= _LARGEST

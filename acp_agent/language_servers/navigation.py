@@ -97,7 +97,7 @@ class Navigator:
             ToolError: the symbol is not there, or in several places, or no server can tell.
         """
         method = f"textDocument/{kind}"
-        params = await self._position(method, path, symbol, line)
+        params = await self.position(method, path, symbol, line)
         if kind == "references":
             params["context"] = {"includeDeclaration": True}
         raw = bytes(
@@ -117,7 +117,7 @@ class Navigator:
             ToolError: see `places`.
         """
         method = "textDocument/hover"
-        params = await self._position(method, path, symbol, line)
+        params = await self.position(method, path, symbol, line)
         found = await self._servers.request(path, method, params, _Hover, timeout=SECONDS)
         return "" if found is None else _plain(found.contents)[:_MOST_TEXT]
 
@@ -156,9 +156,14 @@ class Navigator:
                     places.append(Place(place.path, place.line, label))
         return list(dict.fromkeys(places))
 
-    async def _position(
+    async def position(
         self, method: str, path: Path, symbol: str, line: int | None
     ) -> dict[str, object]:
+        """Return where a symbol is, as a parameter of a method; the file's server has its text.
+
+        Raises:
+            ToolError: see `places`.
+        """
         _, running = await self._servers.ready_server(path, method, timeout=SECONDS)
         text = await self._servers.read(path)
         lines = split_lines(text or "")

@@ -214,10 +214,28 @@ class LanguageServers:
         Raises:
             ToolError: no running server offers the method, it failed or did not answer in time.
         """
-        server, running = await self.ready_server(path, method, timeout=timeout)
+        server, _ = await self.ready_server(path, method, timeout=timeout)
         asked = {"textDocument": {"uri": path.as_uri()}, **params}
+        return await self.ask(server, method, asked, result, timeout=timeout)
+
+    async def ask(
+        self,
+        server: LanguageServer,
+        method: str,
+        params: JsonObject,
+        result: type[R],
+        *,
+        timeout: float,
+    ) -> R | None:
+        """Ask one server; None: it knows nothing.
+
+        Raises:
+            ToolError: it has ended, failed or did not answer in time.
+        """
+        if server.running is None:
+            raise ToolError(f"{server.spec.name} has ended", advice="try again")
         try:
-            return await running.client.request(method, asked, result, timeout=timeout)
+            return await server.running.client.request(method, params, result, timeout=timeout)
         except TimeoutError:
             raise ToolError(f"{server.spec.name} did not answer in {timeout:g} seconds") from None
         except (RpcError, ConnectionError) as error:

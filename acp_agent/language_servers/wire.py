@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from acp_agent.content import JsonObject
 from protocol.codec.tolerance import Lenient, LenientItems
@@ -41,6 +41,7 @@ class Diagnostic(_Value, frozen=True, kw_only=True):
     severity: Lenient[int] = 1
     code: Lenient[int | str | None] = None
     source: Lenient[str] = ""
+    data: Raw | UnsetType = UNSET
 
 
 class PublishedDiagnostics(_Value, frozen=True, kw_only=True):
@@ -156,14 +157,14 @@ def client_capabilities() -> JsonObject:
             "diagnostics": {"refreshSupport": True},
             "workspaceEdit": {
                 "documentChanges": True,
-                "resourceOperations": ["create", "rename", "delete"],
+                "resourceOperations": [],
                 "failureHandling": "abort",
             },
         },
         "window": {"workDoneProgress": True, "showMessage": {}},
         "textDocument": {
             "synchronization": {"didSave": True, **dynamic},
-            "publishDiagnostics": {"versionSupport": True, "codeDescriptionSupport": False},
+            "publishDiagnostics": {"versionSupport": True, "dataSupport": True},
             "diagnostic": {"relatedDocumentSupport": True, **dynamic},
             "definition": links,
             "typeDefinition": links,

@@ -8,12 +8,11 @@ from typing import ClassVar, Literal
 from acp_agent.content import JsonObject
 from acp_agent.errors import MissingFileError, ToolError
 from acp_agent.events import ToolKind
-from acp_agent.permissions.access import WriteAccess
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams, Touches
 from acp_agent.tools.editing.patches import FILE_LINE, FilePatch, apply_hunks, parse_patch
 from acp_agent.tools.editing.placeholders import refuse_placeholder
 from acp_agent.tools.editing.replace import Edited
-from acp_agent.tools.file_changes import Change, apply_changes, count_lines
+from acp_agent.tools.file_changes import Change, apply_changes, count_lines, prepare_changes
 from acp_agent.workspace.file_io import TextFile, display_name, display_path
 
 
@@ -62,16 +61,7 @@ class ApplyPatchTool(Tool[PatchParams]):
         async def run(_: Progress) -> Outcome:
             return await apply_changes(changes, files, done)
 
-        return Prepared(
-            title=title,
-            run=run,
-            access=WriteAccess(
-                paths=tuple(str(change.path) for change in changes),
-                asked=tuple(change.asked for change in changes),
-            ),
-            locations=tuple(change.location for change in changes),
-            content=tuple(change.diff for change in changes),
-        )
+        return prepare_changes(changes, title=title, run=run)
 
     def _path(self, file: FilePatch) -> str:
         return self.workspace.files.cleaned(file.path, existing=file.content is None)

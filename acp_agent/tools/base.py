@@ -243,6 +243,11 @@ class Tool(ABC, Generic[Params]):
         del arguments
         return self.name
 
+    def kind_of(self, arguments: JsonObject) -> ToolKind:
+        """The kind of a call whose arguments may be incomplete or wrong."""
+        del arguments
+        return self.kind
+
     def touches(self, params: Params) -> Touches:
         """What a call reads and writes, as far as its arguments tell; asked before `prepare`.
 

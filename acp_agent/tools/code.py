@@ -1,4 +1,4 @@
-"""Ask the language servers about symbols: definition, references, hover, symbols."""
+"""Ask the language servers about symbols, and let them rename one or apply a code action."""
 
 from __future__ import annotations
 
@@ -13,11 +13,26 @@ from acp_agent.errors import ToolError, WorkspaceError
 from acp_agent.events import ToolKind
 from acp_agent.language_servers.navigation import MOST_PLACES, Navigator, Place
 from acp_agent.language_servers.positions import split_lines
+from acp_agent.language_servers.refactoring import Refactoring
 from acp_agent.language_servers.service import LanguageServers
+from acp_agent.language_servers.workspace_edits import FileEdit
 from acp_agent.permissions.access import ReadAccess
-from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams, text_argument
+from acp_agent.tools.base import (
+    ALL_FILES_READ,
+    EVERYTHING,
+    Outcome,
+    Prepared,
+    Progress,
+    Tool,
+    ToolParams,
+    Touches,
+    text_argument,
+)
+from acp_agent.tools.editing.replace import Edited
+from acp_agent.tools.file_changes import Change, apply_changes, prepare_changes
 from acp_agent.tools.quoting import code_block, code_span, shorten
 from acp_agent.workspace.file_io import display_path
+from acp_agent.workspace.files import WorkspaceFiles
 from acp_agent.workspace.workspace import Workspace
 
 SHOWN_LIMIT = 10_000  # characters that the user is shown
@@ -29,16 +44,25 @@ _LOCATIONS = 10
 class CodeParams(ToolParams):
     """What is asked."""
 
-    action: Literal["definition", "references", "hover", "symbols"]
+    action: Literal["definition", "references", "hover", "symbols", "rename", "code_action"]
     path: Annotated[str | None, Field(description="A file that has the symbol.")] = None
     symbol: Annotated[
         str | None, Field(description="Its name; for symbols without a path, a part of names.")
     ] = None
     line: Annotated[int | None, Field(ge=1, description="A line of the file that has it.")] = None
+    new_name: Annotated[str | None, Field(description="For rename.")] = None
+    apply: Annotated[
+        str | None, Field(description="A code action's title; without it they are listed.")
+    ] = None
+
+    @property
+    def changes_files(self) -> bool:
+        """Whether the call writes."""
+        return self.action == "rename" or (self.action == "code_action" and self.apply is not None)
 
 
 class CodeTool(Tool[CodeParams]):
-    """Asks language servers about symbols.
+    """Asks language servers about symbols, and for changes of them.
 
     Args:
         workspace: the session's.
@@ -65,11 +89,29 @@ class CodeTool(Tool[CodeParams]):
                 return f"Find references of {code_span(asked)}"
             case "hover" if asked:
                 return f"Look up {code_span(asked)}"
+            case "rename" if symbol:
+                new = text_argument(arguments, "new_name")
+                return f"Rename {code_span(symbol)} to {code_span(new)}" if new else "Rename"
+            case "code_action" if path:
+                chosen = text_argument(arguments, "apply")
+                if chosen:
+                    return f"Apply a code action to {code_span(path)}: {chosen}"
+                return f"List code actions for {code_span(path)}"
             case _:
                 return f"List symbols of {code_span(asked)}" if asked else "List symbols"
 
+    def kind_of(self, arguments: JsonObject) -> ToolKind:
+        """An edit where files are changed."""
+        action = text_argument(arguments, "action")
+        applies = action == "code_action" and text_argument(arguments, "apply")
+        return "edit" if action == "rename" or applies else self.kind
+
+    def touches(self, params: CodeParams) -> Touches:
+        """Everything where files are changed: the server says only later which."""
+        return EVERYTHING if params.changes_files else ALL_FILES_READ
+
     async def prepare(self, params: CodeParams) -> Prepared:
-        """Check the file and that there is something to ask."""
+        """Check the file and that there is something to ask; make the diffs of a change."""
         files = self.workspace.files
         path = None
         if params.path:
@@ -79,17 +121,13 @@ class CodeTool(Tool[CodeParams]):
                 raise ToolError(f"there is no file {shown}", advice="give a file in `path`")
             if refused := await files.refused_reads((path,)):
                 raise ToolError(refused[path])
-        if not params.symbol and (path is None or params.action != "symbols"):
-            raise ToolError("there is no symbol", advice="give a name in `symbol`")
-        if path is None and params.action != "symbols":
-            raise ToolError("there is no file", advice="give a file that has it in `path`")
+        _require_arguments(params, path)
+        if path is not None and params.changes_files:
+            return await self._change(params, path)
 
         async def run(_: Progress) -> Outcome:
-            servers = self._servers()
-            if servers is None:
-                raise ToolError("no language server runs", advice="use `grep`")
             try:
-                return await self._ask(Navigator(servers), params, path)
+                return await self._ask(params, path)
             except ToolError as error:
                 if error.advice:
                     raise
@@ -101,8 +139,40 @@ class CodeTool(Tool[CodeParams]):
             access=ReadAccess(paths=(str(path or files.roots[0]),)),
         )
 
-    async def _ask(self, navigator: Navigator, params: CodeParams, path: Path | None) -> Outcome:
+    def _running(self) -> LanguageServers:
+        servers = self._servers()
+        if servers is None:
+            raise ToolError("no language server runs", advice="use `grep`")
+        return servers
+
+    async def _change(self, params: CodeParams, path: Path) -> Prepared:
+        """Ask for the edits; they are written once they are allowed."""
+        files = self.workspace.files
+        refactoring = Refactoring(self._running())
+        if params.action == "rename":
+            asked = params.symbol or "", params.line, params.new_name or ""
+            edits = await refactoring.rename(path, *asked)
+        else:
+            edits = await refactoring.apply(path, params.line or 1, params.apply or "")
+        changes = [_change_of(edit, files) for edit in edits]
+
+        def done(change: Change) -> str:
+            count = len(change.edited.places)
+            times = f"{count} replacements, the first" if count > 1 else "1 replacement"
+            return f"{change.shown} edited: {times} in line {change.edited.line}."
+
+        async def run(_: Progress) -> Outcome:
+            return await apply_changes(changes, files, done)
+
+        return prepare_changes(changes, title=self.title(params.model_dump()), run=run)
+
+    async def _ask(self, params: CodeParams, path: Path | None) -> Outcome:
         symbol = params.symbol or ""
+        if params.action == "code_action" and path is not None:
+            found = await Refactoring(self._running()).actions(path, params.line or 1)
+            rows = [f"{one.title} ({' '.join([one.server.spec.name, one.kind])})" for one in found]
+            return _outcome("\n".join(rows) or "There are no code actions for this line.", ())
+        navigator = Navigator(self._running())
         if path is None:
             return await self._listed(await navigator.search(symbol))
         if params.action == "symbols":
@@ -114,7 +184,10 @@ class CodeTool(Tool[CodeParams]):
             lines = [printable_line(line, 500) if line.strip() else "" for line in text.split("\n")]
             body = "\n".join(lines).strip() or "The language server knows nothing of it."
             return _outcome(body, ())
-        return await self._listed(await navigator.places(params.action, path, symbol, params.line))
+        kind: Literal["definition", "references"] = (
+            "references" if params.action == "references" else "definition"
+        )
+        return await self._listed(await navigator.places(kind, path, symbol, params.line))
 
     async def _listed(self, places: Sequence[Place]) -> Outcome:
         files = self.workspace.files
@@ -150,6 +223,30 @@ class CodeTool(Tool[CodeParams]):
             return split_lines((await files.read_text(path)).text)
         except WorkspaceError:
             return []
+
+
+def _require_arguments(params: CodeParams, path: Path | None) -> None:
+    if params.action == "code_action":
+        if params.line is None:
+            raise ToolError("there is no line", advice="give the line of the problem in `line`")
+    elif not params.symbol and (path is None or params.action != "symbols"):
+        raise ToolError("there is no symbol", advice="give a name in `symbol`")
+    if path is None and params.action != "symbols":
+        raise ToolError("there is no file", advice="give a file that has it in `path`")
+    if params.action == "rename" and not (params.new_name or "").strip():
+        raise ToolError("there is no new name", advice="give it in `new_name`")
+
+
+def _change_of(edit: FileEdit, files: WorkspaceFiles) -> Change:
+    path = Path(edit.before.path)
+    return Change(
+        asked=str(path),
+        path=path,
+        opened=files.editor_path(path),
+        shown=display_path(path, files.roots[0]),
+        before=edit.before,
+        edited=Edited(edit.text, edit.line, edit.places),
+    )
 
 
 def _outcome(body: str, locations: tuple[Location, ...]) -> Outcome:

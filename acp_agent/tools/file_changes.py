@@ -93,6 +93,20 @@ def prepare_change(change: Change, *, title: str, run: Run) -> Prepared:
     )
 
 
+def prepare_changes(changes: Sequence[Change], *, title: str, run: Run) -> Prepared:
+    """A call that makes changes of several files: what it shows and what it will touch."""
+    return Prepared(
+        title=title,
+        run=run,
+        access=WriteAccess(
+            paths=tuple(str(change.path) for change in changes),
+            asked=tuple(change.asked for change in changes),
+        ),
+        locations=tuple(change.location for change in changes),
+        content=tuple(change.diff for change in changes),
+    )
+
+
 def refuse_hidden(change: DiffPart, secrets: Sequence[str]) -> None:
     """Refuse a change that puts what stands for a hidden value into the file that has the value.
 

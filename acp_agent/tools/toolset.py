@@ -172,7 +172,7 @@ class Toolset:
             tool, values = self._read(name, arguments)
             if tool.name != name or not values.keys() <= tool.params.model_fields.keys():
                 values = self._translated(name, tool, values).values
-            return tool.title(values), tool.kind
+            return tool.title(values), tool.kind_of(values)
         except ToolError:
             pass
         try:

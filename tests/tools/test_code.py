@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import sysconfig
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
+from acp_agent.events import ToolStarted
 from acp_agent.session.turns.parts import TurnTools
 from tests.support.model_server import Call, ModelServer, answer
 from tests.support.open_session import Desk, open_desk
@@ -94,3 +95,55 @@ async def test_it_is_not_offered_where_no_server_runs(
         await desk.say("Go.")
         tools = (await desk.session.resources.for_turn()).tools
         assert "code" not in {spec.name for spec in tools.toolset.specs()}
+
+
+async def run_calls(
+    tmp_path: Path, server: ModelServer, files: dict[str, str], *calls: Call, **options: Any
+) -> tuple[list[str], Desk]:
+    """The results of calls in a project that ty and ruff check, and the closed session."""
+    path = f"{SCRIPTS}:/usr/bin:/bin"
+    options.setdefault("config", 'mode = "full"\n')
+    async with open_desk(tmp_path, server, environ={"PATH": path}, **options) as desk:
+        for name, text in files.items():
+            (desk.folder / name).write_text(text, newline="")
+        assert await offered(desk)
+        server.add(*(answer(call) for call in calls), answer("Done."))
+        await desk.say("Go.")
+        return desk.results(), desk
+
+
+@pytest.mark.skipif(not (SCRIPTS / "ty").exists(), reason="ty is not installed")
+async def test_a_symbol_is_renamed_in_all_files_and_shown_as_diffs(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    files = {"shapes.py": SHAPES, "main.py": MAIN.replace("\n", "\r\n")}
+    rename = code("rename", path="shapes.py", symbol="Circle.area", new_name="surface")
+    (result,), desk = await run_calls(tmp_path, model_server, files, rename)
+    assert "shapes.py edited: 1 replacement in line 9." in result
+    assert "main.py edited: 1 replacement in line 3." in result
+    assert (desk.folder / "shapes.py").read_text() == SHAPES.replace(
+        "def area(self) -> int:\n        return 3", "def surface(self) -> int:\n        return 3"
+    )
+    changed = MAIN.replace("Circle().area()", "Circle().surface()").replace("\n", "\r\n")
+    assert (desk.folder / "main.py").read_bytes().decode() == changed
+    print(desk.editor.of(ToolStarted)[-1])
+
+
+@pytest.mark.skipif(not (SCRIPTS / "ruff").exists(), reason="ruff is not installed")
+async def test_a_code_action_is_listed_and_applied(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    files = {"main.py": "import os\nimport sys\n\nprint(sys.argv)\n"}
+    title = "Ruff (F401): Remove unused import: `os`"
+    results, desk = await run_calls(
+        tmp_path,
+        model_server,
+        files,
+        code("code_action", path="main.py", line=1),
+        code("code_action", path="main.py", line=1, apply="Nonsense"),
+        code("code_action", path="main.py", line=1, apply=title),
+    )
+    print(results)
+    assert f"{title} (ruff quickfix)" in results[0]
+    assert title in results[1]
+    assert (desk.folder / "main.py").read_text() == "import sys\n\nprint(sys.argv)\n"

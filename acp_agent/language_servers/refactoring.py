@@ -1,0 +1,197 @@
+"""What language servers can do to the code: give a symbol another name, and code actions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from acp_agent.content import JsonObject, printable_line
+from acp_agent.errors import ToolError
+from acp_agent.language_servers.navigation import SECONDS, Navigator
+from acp_agent.language_servers.positions import split_lines, to_position
+from acp_agent.language_servers.server import LanguageServer
+from acp_agent.language_servers.service import LanguageServers, check_text
+from acp_agent.language_servers.workspace_edits import FileEdit, StaleEditError, read_edits
+from protocol.codec import typed_json
+from protocol.codec.tolerance import Lenient
+
+_RENAME = "textDocument/rename"
+_ACTIONS = "textDocument/codeAction"
+_RESOLVE = "codeAction/resolve"
+_ATTEMPTS = 3  # to get edits of the texts that the session sees
+_MOST_ACTIONS = 50
+_LONGEST = 200  # characters of a title
+
+
+class CodeAction(Struct, frozen=True):
+    """A change that a server offers; `raw` is as it sent it."""
+
+    title: str
+    kind: str
+    server: LanguageServer
+    raw: Raw
+
+
+class _Action(Struct, frozen=True):
+    """A CodeAction; a Command has the name of a command in `command`."""
+
+    title: str
+    kind: Lenient[str] = ""
+    edit: Raw | UnsetType = UNSET
+    command: Raw | UnsetType = UNSET
+    disabled: Raw | UnsetType = UNSET
+
+
+class Refactoring:
+    """Asks the language servers of a session for edits; writes nothing.
+
+    Args:
+        servers: the session's.
+    """
+
+    def __init__(self, servers: LanguageServers) -> None:
+        self._servers = servers
+        self._navigator = Navigator(servers)
+
+    async def rename(
+        self, path: Path, symbol: str, line: int | None, new_name: str
+    ) -> list[FileEdit]:
+        """Return the edits that give a symbol another name everywhere in the project.
+
+        Args:
+            path: the file that has the symbol.
+            symbol: its name; see `Navigator.places`.
+            line: where it is in the file, from 1.
+            new_name: the new one.
+
+        Raises:
+            ToolError: the symbol is not there, or no server can rename it.
+            WorkspaceError: a file lies outside the session's folders, or cannot be read.
+        """
+
+        async def propose() -> list[FileEdit]:
+            server, _ = await self._servers.ready_server(path, _RENAME, timeout=SECONDS)
+            await server.report_changed_files()
+            at = await self._navigator.position(_RENAME, path, symbol, line)
+            asked = {"textDocument": {"uri": path.as_uri()}, **at, "newName": new_name}
+            raw = await self._servers.ask(server, _RENAME, asked, Raw, timeout=SECONDS)
+            return await read_edits(raw, server, self._servers)
+
+        found = await _with_current_texts(propose)
+        if not found:
+            raise ToolError(f"the language server cannot rename `{symbol}` here")
+        return found
+
+    async def actions(self, path: Path, line: int) -> list[CodeAction]:
+        """Return the code actions for a line of a file that only edit files.
+
+        Args:
+            path: the file.
+            line: from 1.
+
+        Raises:
+            ToolError: no server offers code actions.
+        """
+        offering = [
+            server
+            for server in self._servers.servers_of(path, start=True)
+            if (running := await server.wait_ready(SECONDS)) and running.client.offers(_ACTIONS)
+        ]
+        if not offering:
+            raise ToolError(f"no language server that runs for {path.name} offers code actions")
+        found = [one for server in offering for one in await self._offered(server, path, line)]
+        return found[:_MOST_ACTIONS]
+
+    async def apply(self, path: Path, line: int, title: str) -> list[FileEdit]:
+        """Return the edits of a code action.
+
+        Args:
+            path: the file.
+            line: from 1.
+            title: as `actions` has it.
+
+        Raises:
+            ToolError: there is no such action, or it cannot be used.
+            WorkspaceError: a file lies outside the session's folders, or cannot be read.
+        """
+
+        async def propose() -> list[FileEdit]:
+            offered = await self.actions(path, line)
+            action = next((one for one in offered if one.title == title), None)
+            if action is None:
+                titles = "".join(f"\n{one.title}" for one in offered)
+                raise ToolError(
+                    f"line {line} has no code action `{printable_line(title, _LONGEST)}`",
+                    advice=f"give one of these:{titles}" if titles else "",
+                )
+            return await read_edits(await self._edit_of(action), action.server, self._servers)
+
+        found = await _with_current_texts(propose)
+        if not found:
+            raise ToolError("this code action changes no file")
+        return found
+
+    async def _offered(self, server: LanguageServer, path: Path, line: int) -> list[CodeAction]:
+        text = await self._servers.read(path)
+        if text is None:
+            raise ToolError(f"{path.name} cannot be given to {server.spec.name}")
+        try:
+            async with asyncio.timeout(SECONDS), server.lock:
+                await check_text(server, path, text, timeout=SECONDS)
+        except TimeoutError:
+            raise ToolError(f"{server.spec.name} is busy", advice="try again later") from None
+        running = server.running
+        if running is None:
+            return []
+        lines = split_lines(text)
+        if line > len(lines):
+            raise ToolError(f"{path.name} has {len(lines)} lines")
+        asked: JsonObject = {
+            "textDocument": {"uri": path.as_uri()},
+            "range": {
+                "start": to_position(lines, line, 1, running.client.encoding),
+                "end": to_position(lines, line, len(lines[line - 1]) + 1, running.client.encoding),
+            },
+            "context": {"diagnostics": running.diagnostics.sent(path, line), "triggerKind": 1},
+        }
+        raws = await self._servers.ask(server, _ACTIONS, asked, list[Raw], timeout=SECONDS)
+        resolves = running.client.offers(_RESOLVE)
+        found: list[CodeAction] = []
+        for raw in (raws or [])[:_MOST_ACTIONS]:
+            action = _decoded(raw)
+            if action is None or action.disabled is not UNSET:
+                continue
+            if action.edit is UNSET and (not resolves or action.command is not UNSET):
+                continue
+            title = printable_line(action.title, _LONGEST)
+            kind = printable_line(action.kind, _LONGEST)
+            found.append(CodeAction(title, kind, server, raw))
+        return found
+
+    async def _edit_of(self, action: CodeAction) -> Raw | UnsetType | None:
+        known = _decoded(action.raw)
+        if known is not None and known.edit is not UNSET:
+            return known.edit
+        params = typed_json.decode_any(action.raw)
+        raw = await self._servers.ask(action.server, _RESOLVE, params, Raw, timeout=SECONDS)
+        resolved = None if raw is None else _decoded(raw)
+        return None if resolved is None else resolved.edit
+
+
+def _decoded(raw: Raw) -> _Action | None:
+    try:
+        return typed_json.decode(raw, _Action)
+    except (typed_json.InvalidValueError, typed_json.MalformedJsonError):
+        return None
+
+
+async def _with_current_texts(propose: Callable[[], Awaitable[list[FileEdit]]]) -> list[FileEdit]:
+    """Ask again where a server had other texts than the session; it was sent these meanwhile."""
+    for _ in range(_ATTEMPTS - 1):
+        with suppress(StaleEditError):
+            return await propose()
+    return await propose()
