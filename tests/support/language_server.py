@@ -3,7 +3,8 @@
 Arguments: `push` sends problems unasked instead of being asked; `slow=SECONDS` answers late;
 `project` knows of all files: each `BAD` anywhere is also an error in `other.txt` of the root;
 `start=SECONDS` takes so long for the handshake; `pid=FILE` adds the process's id to a file;
-`stubborn` ends for no request.
+`stubborn` ends for no request; `edits=FILE` offers to rename, with the edits that the JSON file
+has for the new name, in which `$version` is the document's version and `$root` the project's URI.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ class Server:
             time.sleep(float(OPTIONS.get("start", 0)))
             pull = {"interFileDependencies": True, "workspaceDiagnostics": "project" in OPTIONS}
             offered: dict[str, object] = {"textDocumentSync": 1, "definitionProvider": True}
+            if "edits" in OPTIONS:
+                offered["renameProvider"] = True
             if "push" not in OPTIONS:
                 offered["diagnosticProvider"] = pull
             return {
@@ -60,11 +63,17 @@ class Server:
         if method == "textDocument/definition":
             uri = params["textDocument"]["uri"]
             return {"uri": uri, "range": span(0, 0, 1)}
+        if method == "textDocument/rename":
+            version = self.versions[params["textDocument"]["uri"]]
+            edits = json.loads(Path(OPTIONS["edits"]).read_text())[params["newName"]]
+            text = json.dumps(edits).replace('"$version"', str(version))
+            return json.loads(text.replace("$root", self.root))
         return None
 
     def change(self, params: dict[str, Any]) -> None:
         document = params["textDocument"]
         uri = document["uri"]
+        self.versions[uri] = document["version"]
         changes = params.get("contentChanges")
         self.texts[uri] = changes[-1]["text"] if changes else document["text"]
         if "push" in OPTIONS:

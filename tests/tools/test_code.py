@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sysconfig
+import tomllib
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from acp_agent.events import ToolStarted
+from acp_agent.content import DiffPart
+from acp_agent.events import ToolCalled, ToolShown
 from acp_agent.session.turns.parts import TurnTools
+from tests.language_servers.conftest import scripted_server
+from tests.support.editor_buffers import FakeEditor
 from tests.support.model_server import Call, ModelServer, answer
 from tests.support.open_session import Desk, open_desk
 
 SCRIPTS = Path(sysconfig.get_path("scripts"))
+EDITS = tomllib.loads((Path(__file__).parent / "code_edits.toml").read_text())
 SHAPES = """\
 class Square:
     '''A shape 🙂.'''
@@ -38,10 +44,10 @@ def code(action: str, **fields: object) -> Call:
     return Call("code", {"action": action, **fields})
 
 
-async def offered(desk: Desk) -> bool:
+async def offered(desk: Desk, name: str = "main.py") -> bool:
     """Wait until a server of the project runs."""
     tools = cast("TurnTools", (await desk.session.resources.for_turn()).tools)
-    tools.edit_checks.touched((desk.folder / "main.py").resolve())
+    tools.edit_checks.touched((desk.folder / name).resolve())
     async with asyncio.timeout(30):
         while not tools.edit_checks.know_symbols:
             await asyncio.sleep(0.02)
@@ -126,7 +132,11 @@ async def test_a_symbol_is_renamed_in_all_files_and_shown_as_diffs(
     )
     changed = MAIN.replace("Circle().area()", "Circle().surface()").replace("\n", "\r\n")
     assert (desk.folder / "main.py").read_bytes().decode() == changed
-    print(desk.editor.of(ToolStarted)[-1])
+    (called,) = desk.editor.of(ToolCalled)
+    assert (called.kind, called.title) == ("edit", "Rename `Circle.area` to `surface`")
+    shown = desk.editor.of(ToolShown)[-1].content or ()
+    diffs = [Path(part.path).name for part in shown if isinstance(part, DiffPart)]
+    assert sorted(diffs) == ["main.py", "shapes.py"]
 
 
 @pytest.mark.skipif(not (SCRIPTS / "ruff").exists(), reason="ruff is not installed")
@@ -143,7 +153,39 @@ async def test_a_code_action_is_listed_and_applied(
         code("code_action", path="main.py", line=1, apply="Nonsense"),
         code("code_action", path="main.py", line=1, apply=title),
     )
-    print(results)
     assert f"{title} (ruff quickfix)" in results[0]
     assert title in results[1]
     assert (desk.folder / "main.py").read_text() == "import sys\n\nprint(sys.argv)\n"
+
+
+async def test_edits_of_a_server_are_made_in_what_the_user_sees_and_nowhere_else(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    proposed = tmp_path / "edits.json"
+    proposed.write_text(json.dumps({name: json.loads(one["edit"]) for name, one in EDITS.items()}))
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "c.txt").write_text("c\n")
+    config = scripted_server(f"edits={proposed}").replace("full", "ask")
+    async with open_desk(tmp_path, model_server, config=config) as desk:
+        editor = desk.editor.files = FakeEditor()
+        one, two = desk.folder / "a.txt", desk.folder / "b.txt"
+        (desk.folder / "link").symlink_to(outside)
+        for path in (one, two):
+            path.write_text("")
+        assert await offered(desk, "a.txt")
+        for name, case in EDITS.items():
+            one.write_text("one 🙂 two\r\nthree\r\n", newline="")
+            two.write_text("one\n")
+            editor._buffers.clear()
+            editor.type(one, "ONE 🙂 two\nthree\n")
+            asked = len(desk.editor.asked)
+            rename = code("rename", path="a.txt", symbol="two", new_name=name)
+            model_server.add(answer(rename), answer("Done."))
+            await desk.say("Go.")
+            assert case["result"] in desk.results()[-1], name
+            assert editor._buffers[one] == case.get("a", "ONE 🙂 two\nthree\n"), name
+            assert two.read_text() == case.get("b", "one\n"), name
+            assert len(desk.editor.asked) == asked + ("a" in case or "b" in case), name
+        assert {request.kind for request in desk.editor.asked} == {"edit"}
+    assert (outside / "c.txt").read_text() == "c\n"
