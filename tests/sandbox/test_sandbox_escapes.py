@@ -22,7 +22,7 @@ import pytest
 from acp_agent.sandbox.sandbox import Unavailable, find_backend
 from tests.sandbox.escape_cases import SECRET, load_corpus
 from tests.sandbox.escape_run import NOWHERE
-from tests.support.ordinary_user import NOBODY, shared_folder
+from tests.support.ordinary_user import NOBODY
 
 Run = tuple[str, str]  # the user, and what confines
 Reached = dict[str, list[str]]
@@ -58,12 +58,12 @@ def python_path() -> dict[str, str]:
     return os.environ | {"PYTHONPATH": os.pathsep.join(folders)}
 
 
-def outer_sandbox(world: Path, shadow: Path) -> list[str]:
+def outer_sandbox(shadow: Path) -> list[str]:
     """The command line that what follows runs behind, without harm to this machine."""
     argv = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--tmpfs", "/srv"]
-    for folder in ("/tmp", "/run", "/dev/shm"):
+    for folder in ("/tmp", "/run", "/dev/shm", WORLD):  # in memory: a disk that others use is slow
         argv += ["--perms", "1777", "--tmpfs", folder]
-    argv += ["--bind", str(world), WORLD, "--ro-bind", str(shadow), "/etc/shadow"]
+    argv += ["--ro-bind", str(shadow), "/etc/shadow"]
     argv += ["--unshare-net", "--unshare-ipc", "--unshare-uts", "--die-with-parent"]
     argv += ["--chdir", str(ROOT)]
     if not IS_ROOT:
@@ -77,7 +77,7 @@ def outer_sandbox(world: Path, shadow: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def reached() -> Iterator[dict[Run, Reached]]:
+def reached(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Run, Reached]]:
     """What the cases reached, by run. All runs at once, since each waits for much."""
     backend = find_backend(os.environ.get("PATH"))
     if isinstance(backend, Unavailable):
@@ -89,18 +89,14 @@ def reached() -> Iterator[dict[Run, Reached]]:
         runs += [(user, "without-bubblewrap") for user in USERS]
     if IS_ROOT:
         runs.append(("root", "unconfined"))
+    shadow = tmp_path_factory.mktemp("escapes") / "shadow"
+    shadow.write_text(f"root:{SECRET}-shadow:1::::::\n")
+    shadow.chmod(0o600)
     with ExitStack() as stack:
         started = {}
         for run in runs:
-            folder = stack.enter_context(shared_folder())
-            world, shadow = folder / "world", folder / "shadow"
-            world.mkdir()
-            shadow.write_text(f"root:{SECRET}-shadow:1::::::\n")
-            shadow.chmod(0o600)
             user = AS_NOBODY if IS_ROOT and run[0] == "user" else []
-            if user:
-                os.chown(world, NOBODY, NOBODY)
-            argv = [*outer_sandbox(world, shadow), *user, interpreter(user)]
+            argv = [*outer_sandbox(shadow), *user, interpreter(user)]
             argv += ["-m", "tests.sandbox.escape_run", WORLD, run[1]]
             process = subprocess.Popen(
                 argv, env=python_path(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
