@@ -66,7 +66,11 @@ _OWN = Refuse(
 
 
 class PolicyGate(Gate):
-    """The gate. `judge` does not block, except for commands: run those in a thread."""
+    """The gate. `judge` does not block, except for commands: run those in a thread.
+
+    Attributes:
+        repositories: makes what looks into git repositories, until its argument returns true.
+    """
 
     def __init__(
         self,
@@ -88,6 +92,7 @@ class PolicyGate(Gate):
             policies: the rules of the user and of projects; None: there are none of the user's.
             draft_folder: where the mode draft writes, relative to the session's folder.
         """
+        self.repositories: Callable[[Callable[[], bool]], GitRepositories] = GitRepositories
         self._policies = policies or Policies()
         self._draft_folder = draft_folder
         self._own = own_paths(own)
@@ -119,7 +124,7 @@ class PolicyGate(Gate):
             case WriteAccess():
                 return self._edit(access, mode, folder, rules)
             case CommandAccess():
-                return self._command(access, mode, folder, GitRepositories(stopped), rules)
+                return self._command(access, mode, folder, self.repositories(stopped), rules)
             case FetchAccess():
                 return self._fetch(access, mode, folder, rules)
             case McpAccess():
@@ -278,7 +283,7 @@ class PolicyGate(Gate):
     ) -> tuple[Classified, LineMatch]:
         """Return the tiers of a line's commands, and what the rules say about each; see `judge`."""
         folder = os.path.realpath(project)
-        context = self._context(access, folder, GitRepositories())
+        context = self._context(access, folder, self.repositories(lambda: False))
         classified = classify(access.command, context)
         rules = self._rules(folder, mode, agent)
         return classified, self._matched(classified, context, mode, folder, rules)

@@ -142,6 +142,11 @@ class ReplayClient:
         if call is not None and call.asked is not None and decided is None:
             self.cancel()  # as the user did in the place of an answer
             await asyncio.Event().wait()
+        if call is not None and call.asked is None and call.started:
+            allowed = _option(params, "", allowed=True)  # its question is the difference
+            if allowed is not None:
+                chosen = acp.SelectedPermissionOutcome(option_id=allowed.option_id)
+                return acp.RequestPermissionResponse(outcome=chosen)
         if call is None or call.asked is None or decided is None:
             return acp.RequestPermissionResponse(outcome=acp.CancelledPermissionOutcome())
         if decided.by == "nobody" and decided.why == "not asked":

@@ -20,15 +20,18 @@ FORMAT = "acp-agent record"
 VERSION = 1
 SIZE_LIMIT = 256 * 1024 * 1024  # bytes of a file
 
-# The sections of the configuration that change what a turn does. Nothing in them names a program,
-# an address or a file to read.
-SETTINGS = ("context", "limits", "permissions", "steering", "thought_level")
+# The sections of the configuration that change what a turn does. Nothing in them starts a program,
+# asks an address or reads a file.
+SETTINGS = (
+    "context", "draft_folder", "limits", "permissions", "sandbox", "steering", "thought_level",
+)  # fmt: skip
 
 
 class Head(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The first line: what the session ran with.
 
     `agent` is the version of the program, `settings` what its user configured of `SETTINGS`.
+    `confined` says whether commands ran in the sandbox.
     `fallbacks` are the models that are asked where another cannot be had, `files` the definitions
     and instructions that it read, by path, and `tools` the tools of the requests; those that are
     missing are not compared.
@@ -39,6 +42,7 @@ class Head(Struct, frozen=True, kw_only=True, omit_defaults=True):
     agent: str = ""
     system_name: str = ""
     language: str = "en"
+    confined: bool = False
     settings: JsonObject = field(default_factory=dict)
     models: tuple[ModelInfo, ...] = ()
     fallbacks: tuple[str, ...] = ()

@@ -37,6 +37,7 @@ class Recorded(Struct, frozen=True, kw_only=True):
 
     config: Config
     language: str
+    confined: bool
     folders: Sequence[tuple[str, str]]  # with their placeholders
     files: Mapping[str, str]  # by path
 
@@ -86,6 +87,7 @@ def make_record(
         agent=__version__,
         system_name=platform.system(),
         language=recorded.language,
+        confined=recorded.confined,
         settings={name: _clean(value, normal) for name, value in _settings(recorded.config)},
         models=tuple(as_recorded(model) for model in models),
         fallbacks=tuple(recorded.config.fallback_models),

@@ -33,6 +33,7 @@ from acp_agent.replay.model import Observed, ReplayDriver, ReplayModels
 from acp_agent.replay.normal_form import Folders, Normaliser, map_texts
 from acp_agent.replay.record import SETTINGS, Head, Record, Step
 from acp_agent.replay.script import Script
+from acp_agent.replay.surroundings import PlainRepositories, RecordedSandboxes
 from acp_agent.server.core import Core
 from acp_agent.session.account import Account
 from acp_agent.session.services import Services
@@ -96,7 +97,8 @@ async def _replay(record: Record, base: Path) -> Replayed:
         fallbacks=record.head.fallbacks,
         driver=driver,
     )
-    core = _core(config, models, calls, environ)
+    sandboxes = RecordedSandboxes(confined=record.head.confined)
+    core = _core(config, models, calls, sandboxes, environ)
     async with client.connected(core):
         await client.open(folder)
         for number, prompt in enumerate(script.prompts, 1):
@@ -139,7 +141,11 @@ def _put_file(base: Path, name: str, text: str) -> None:
 
 
 def _core(
-    config: Config, models: ReplayModels, calls: RecordedCalls, environ: Mapping[str, str]
+    config: Config,
+    models: ReplayModels,
+    calls: RecordedCalls,
+    sandboxes: RecordedSandboxes,
+    environ: Mapping[str, str],
 ) -> Core:
     """Return the server's core, with what the replay has in the place of the real."""
     paths = find_paths(environ)
@@ -150,8 +156,9 @@ def _core(
     def gate() -> Gate:
         from acp_agent.permissions.opening import open_permissions  # noqa: PLC0415 - once it runs
 
-        home = environ["HOME"]
-        return open_permissions(paths, config, environ, home=home, trust=trust).gate
+        found = open_permissions(paths, config, environ, home=environ["HOME"], trust=trust)
+        found.gate.repositories = PlainRepositories
+        return found.gate
 
     def adapt(services: Services) -> Services:
         return replace(
@@ -162,6 +169,7 @@ def _core(
             gate=gate,
             trust=lambda: trust,
             adapt_tools=calls.adapt,
+            sandboxes=sandboxes,
         )
 
     return Core(paths, secrets=secrets, environ=environ, model_flag=None, adapt=adapt)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping
@@ -256,6 +257,30 @@ async def servers_tools(at: Scene) -> None:
     at.editor.permission = "reject_once"
     at.server.add(answer(echo("three")), answer("Not said."))
     await at.say("Again.")
+
+
+PATCH = """*** Begin Patch
+*** Update File: greeting.py
+@@
+-    return f"Hello {name}"
++    return "Hi"
+*** Add File: n.txt
++new
+*** End Patch
+"""
+
+
+@scene
+async def commands(at: Scene) -> None:
+    for arguments in (("init", "-q", "-b", "main", "--template="), ("add", ".")):
+        subprocess.run(["git", *arguments], cwd=at.folder, check=True, capture_output=True)
+    lines = ("git status", "ls -la sub && cat greeting.py", "cd sub && ls", "python3 -V", "git log")
+    at.server.add(*(answer(Call("shell", {"command": line})) for line in lines), answer("Run."))
+    await at.say("Run them.")
+    fetch = Call("web_fetch", {"url": "http://127.0.0.1:9/x"})
+    search = (Call("grep", {"pattern": "greet"}), Call("glob", {"pattern": "**/*.py"}))
+    at.server.add(answer(*search, fetch, Call("apply_patch", {"patch": PATCH})), answer("So."))
+    await at.say("Look and patch.")
 
 
 async def play(name: str, home: Path, folder: Path) -> None:

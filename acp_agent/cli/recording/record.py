@@ -19,6 +19,7 @@ from acp_agent.config.secrets import Secrets
 from acp_agent.config.types import Config
 from acp_agent.errors import InvalidInputError
 from acp_agent.events import AnyEvent
+from acp_agent.extensions.definitions.locations import find_folders
 from acp_agent.models.base import ModelInfo
 from acp_agent.models.registry import Models
 from acp_agent.replay.record import Record, write_lines
@@ -66,6 +67,7 @@ def record_session(
     recorded = Recorded(
         config=config,
         language=language(),
+        confined=_is_confined(config),
         folders=folders,
         files=_definitions(Path(session.cwd), user, home, config, paths.trust_file),
     )
@@ -74,10 +76,18 @@ def record_session(
     return with_observed(made, replayed), replayed
 
 
+def _is_confined(config: Config) -> bool:
+    """Whether this machine confines commands. Blocks: a program is run to find out."""
+    if not config.sandbox.enabled:
+        return False
+    from acp_agent.sandbox.sandbox import Unavailable, find_backend  # noqa: PLC0415 - rarely needed
+
+    return not isinstance(find_backend(os.environ.get("PATH")), Unavailable)
+
+
 def _definitions(cwd: Path, user: Path, home: Path, config: Config, trust: Path) -> dict[str, str]:
     """Return the files of the agents and skills that a session in a folder could use, by path."""
     from acp_agent.extensions.definitions.discovery import find_definitions  # noqa: PLC0415 - heavy
-    from acp_agent.extensions.definitions.locations import find_folders  # noqa: PLC0415 - likewise
 
     trusts = TrustStore(trust, config.trusted_folders).trusts
     found = find_definitions(find_folders(cwd, user=user, home=home), config, trusts)

@@ -1,0 +1,42 @@
+"""What a replay has in the place of the recorded machine: its sandbox and its repositories."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from acp_agent.sandbox.policy import SandboxPolicy
+from acp_agent.sandbox.sandbox import Backend, Sandbox, Unavailable
+from acp_agent.session.services import SharedSandboxes
+from acp_agent.workspace.git_repositories import GitRepositories, Repository
+
+
+class RecordedSandboxes(SharedSandboxes):
+    """Says that there is a sandbox where the record had one; nothing runs in it.
+
+    Args:
+        confined: whether the record had one.
+    """
+
+    def __init__(self, *, confined: bool) -> None:
+        super().__init__()
+        self._confined = confined
+
+    def notice(self) -> str:
+        """Return "": what was said is in the record."""
+        return ""
+
+    def make(self, policy: SandboxPolicy, search_path: str | None) -> Sandbox | Unavailable:
+        """Return a sandbox that cannot run anything, or that there is none."""
+        del search_path
+        if not self._confined:
+            return Unavailable("the recorded machine had no sandbox", "")
+        return Sandbox(cast("Backend", object()), policy)
+
+
+class PlainRepositories(GitRepositories):
+    """Says that no repository has git run another program; git itself does not run."""
+
+    def used_in(self, folder: str) -> tuple[Repository, ...]:
+        """Return none; see `GitRepositories.used_in`."""
+        del folder
+        return ()
