@@ -66,11 +66,9 @@ _OWN = Refuse(
 
 
 class PolicyGate(Gate):
-    """The gate. `judge` does not block, except for commands: run those in a thread.
+    """The gate. `judge` does not block, except for commands: run those in a thread."""
 
-    Attributes:
-        repositories: makes what looks into git repositories, until its argument returns true.
-    """
+    repositories: Callable[[Callable[[], bool]], GitRepositories] = GitRepositories
 
     def __init__(
         self,
@@ -92,7 +90,6 @@ class PolicyGate(Gate):
             policies: the rules of the user and of projects; None: there are none of the user's.
             draft_folder: where the mode draft writes, relative to the session's folder.
         """
-        self.repositories: Callable[[Callable[[], bool]], GitRepositories] = GitRepositories
         self._policies = policies or Policies()
         self._draft_folder = draft_folder
         self._own = own_paths(own)

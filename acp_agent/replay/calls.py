@@ -36,7 +36,7 @@ class RecordedCalls:
     Args:
         script: what was recorded.
         folder: the folder of the replay, outside of which nothing is written.
-        stop_turn: stops the turn as the user did.
+        stop_turn: stops the turn as the user did while a call ran.
         steer: says something into the turn as the user did.
     """
 
@@ -44,7 +44,7 @@ class RecordedCalls:
         self,
         script: Script,
         folder: Path,
-        stop_turn: Callable[[], None],
+        stop_turn: Callable[[Call], Awaitable[None]],
         steer: Callable[[UserMessage], Awaitable[None]],
     ) -> None:
         self._calls = script.calls
@@ -137,7 +137,7 @@ class _FromRecord(Tool[Any]):
         call = self.recorded.find(self, params)
         if call.ended is not None and call.ended.cancelled and not (call.started or call.asked):
             if call.stopped_turn:
-                self.recorded.stop_turn()
+                await self.recorded.stop_turn(call)
             await asyncio.Event().wait()  # until the turn is cancelled
         await asyncio.to_thread(self.recorded.put_files, call)
         failed = None if call.started or call.decided or call.asked else call.ended
@@ -179,7 +179,7 @@ class _FromRecord(Tool[Any]):
                 case _:
                     pass
         if call.stopped_turn:
-            self.recorded.stop_turn()
+            await self.recorded.stop_turn(call)
             await asyncio.Event().wait()  # until the turn is cancelled
         recorded = _outcome(call)
         if not recorded.failed and prepared.run is not _cannot_run:

@@ -13,7 +13,7 @@ from acp_agent import __version__
 from acp_agent.content import ContentBlock
 from acp_agent.events import UserMessage
 from acp_agent.ids import SessionId
-from acp_agent.replay.script import Call, Prompt, Script
+from acp_agent.replay.script import MAIN, Call, Prompt, Script
 from acp_agent.server.client_connection import ClientConnection
 from acp_agent.server.core import Core
 from acp_agent.server.surfaces import surface_for
@@ -36,8 +36,11 @@ class ReplayClient:
 
     def __init__(self, script: Script) -> None:
         self.session = SessionId("")
-        self._script = script
+        self._recorded_calls = [call for call in script.calls if call.session == MAIN]
+        self._children_asked = [call for call in script.calls if call.session and call.asked]
         self._calls: list[str] = []  # of the replay, in order
+        self._ended: set[str] = set()
+        self._changed = asyncio.Event()
         self._steering: list[asyncio.Task[None]] = []
         self._connection: Connection
 
@@ -130,14 +133,34 @@ class ReplayClient:
             methods.SESSION_CANCEL, acp.CancelNotification(session_id=self.session)
         )
 
+    async def stop(self, call: Call) -> None:
+        """Stop the turn as the user did while a call ran: when those beside it had ended."""
+        others = [
+            index
+            for index, one in enumerate(self._recorded_calls)
+            if one.called.message == call.called.message
+            and one.ended is not None
+            and not one.ended.cancelled
+        ]
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(TURN_SECONDS / 2):
+                while not all(set(self._calls[one : one + 1]) & self._ended for one in others):
+                    self._changed.clear()
+                    await self._changed.wait()
+        self.cancel()
+
     def _updated(self, params: acp.SessionNotification) -> None:
-        if isinstance(params.update, acp.ToolCall):
-            self._calls.append(params.update.tool_call_id)
+        update = params.update
+        if isinstance(update, acp.ToolCall):
+            self._calls.append(update.tool_call_id)
+        elif isinstance(update, acp.ToolCallUpdate) and update.status in {"completed", "failed"}:
+            self._ended.add(update.tool_call_id)
+            self._changed.set()
 
     async def _asked(
         self, params: acp.RequestPermissionRequest, _: RpcCall
     ) -> acp.RequestPermissionResponse:
-        call = self._recorded(params.tool_call.tool_call_id)
+        call = self._recorded(params.tool_call)
         decided = None if call is None else call.decided
         if call is not None and call.asked is not None and decided is None:
             self.cancel()  # as the user did in the place of an answer
@@ -160,11 +183,18 @@ class ReplayClient:
         by = {"by": decided.by, "name": decided.name}
         return acp.RequestPermissionResponse(outcome=answer, meta={"acp-agent": {"decidedBy": by}})
 
-    def _recorded(self, call_id: str) -> Call | None:
+    def _recorded(self, asked: acp.ToolCallUpdate) -> Call | None:
         """Return the recorded call that one of the replay stands for."""
-        known = self._calls.index(call_id) if call_id in self._calls else -1
-        calls = self._script.calls
-        return calls[known] if 0 <= known < len(calls) else None
+        if asked.tool_call_id in self._calls:
+            known = self._calls.index(asked.tool_call_id)
+            return self._recorded_calls[known] if known < len(self._recorded_calls) else None
+        # A child's calls are not shown as calls, so its questions are told by their titles.
+        calls = self._children_asked
+        same = [call for call in calls if call.called.title == asked.title]
+        found = next(iter([*same, *calls]), None)
+        if found is not None:
+            calls.remove(found)
+        return found
 
 
 def _option(

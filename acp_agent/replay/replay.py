@@ -86,7 +86,7 @@ async def _replay(record: Record, base: Path) -> Replayed:
         _put_file(folder, name, text)
     client = ReplayClient(script)
     driver = ReplayDriver(script, client.cancel, client.steer)
-    calls = RecordedCalls(script, folder, client.cancel, client.steer)
+    calls = RecordedCalls(script, folder, client.stop, client.steer)
     environ = {HOME_VARIABLE: str(home / "data"), "HOME": str(home), "PATH": ""}
     config = replay_config(record.head, script.start, folder)
     models = ReplayModels(

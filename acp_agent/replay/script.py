@@ -45,7 +45,7 @@ class Call(Struct, kw_only=True):
     """A recorded call of a tool.
 
     Attributes:
-        called: how the model made it.
+        called: how the model made it, in `session`.
         before: what it showed before it ran, and `shown` while it ran, in order.
         asked: the question about it, and `decided` the answer.
         started: whether it ran.
@@ -56,6 +56,7 @@ class Call(Struct, kw_only=True):
     """
 
     called: ToolCalled
+    session: SessionId
     before: list[AnyEvent] = field(default_factory=list)
     shown: list[AnyEvent] = field(default_factory=list)
     asked: PermissionAsked | None = None
@@ -168,7 +169,7 @@ class Script:
                 self.side_answers.append(event.text)
             case _:
                 self._add_answer(session, event, request)
-                self._add_call(event)
+                self._add_call(session, event)
 
     def _add_answer(
         self, session: SessionId, event: AnyEvent, request: RecordedRequest | None
@@ -199,11 +200,11 @@ class Script:
             case _:
                 pass
 
-    def _add_call(self, event: AnyEvent) -> None:
+    def _add_call(self, session: SessionId, event: AnyEvent) -> None:
         if isinstance(event, ToolCalled):
             if event.provider:
                 return  # it ran within the answer
-            call = Call(called=event)
+            call = Call(called=event, session=session)
             self.calls.append(call)
             self._by_call[event.call] = call
             for answer in self._open.values():

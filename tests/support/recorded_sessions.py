@@ -165,7 +165,7 @@ async def subagents(at: Scene) -> None:
         Call("task", {"agent": "explore", "title": f"find {name}", "task": f"Where is {name}?"})
         for name in ("the greeting", "the end")
     ]
-    at.server.add(answer(tasks[0]), answer("Let me see. ", READ), answer("In greeting.py."))
+    at.server.add(answer(tasks[0]), answer("Let me see. ", READ, TOUCH), answer("In greeting.py."))
     at.server.add(answer("It is in greeting.py."))
     await at.say("Find it.")
     at.server.otherwise = answer("Nowhere.")
