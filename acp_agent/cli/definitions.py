@@ -132,7 +132,7 @@ def problem_line(problem: Problem) -> str:
 def untrusted_line(found: Found) -> str:
     """What is to be said of files of the project that the user does not trust."""
     return translate(
-        "{count} of this folder are not used until you trust it: acp-agent trust {folder}",
+        "Not used until you trust the folder: {count}. Run acp-agent trust {folder}",
         count=len(found.untrusted),
         folder=found.untrusted[0].folder,
     )
