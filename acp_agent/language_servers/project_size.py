@@ -1,4 +1,4 @@
-"""The files of a project: whether they are too many to check all, and which have changed."""
+"""The files of a project: their languages, whether they are too many, and which have changed."""
 
 from __future__ import annotations
 
@@ -47,6 +47,12 @@ def changed_files(root: Path, extensions: Collection[str], since: int) -> list[P
         if len(changed) >= _MOST_CHANGED:
             break
     return changed[:_MOST_CHANGED]
+
+
+def used_extensions(root: Path, extensions: Collection[str]) -> set[str]:
+    """Return which of these extensions files of a folder have. Blocks, within a bound."""
+    found = (names or () for names in _walk(root, extensions))
+    return {os.path.splitext(name)[1].lower() for names in found for name in names}  # noqa: PTH122 - many
 
 
 def _walk(root: Path, extensions: Collection[str]) -> Iterator[list[str] | None]:

@@ -17,6 +17,7 @@ from acp_agent.content import JsonObject
 from acp_agent.errors import AcpAgentError, ToolError, WorkspaceError
 from acp_agent.language_servers.pool import ServerPool
 from acp_agent.language_servers.programs import FoundServer, find_root, find_server
+from acp_agent.language_servers.project_size import used_extensions
 from acp_agent.language_servers.server import LanguageServer, Running
 from acp_agent.language_servers.table import ServerSpec, known_servers
 from acp_agent.workspace.files import WorkspaceFiles
@@ -315,6 +316,27 @@ def detect_servers(
         for spec, one in found
         if one is not None
     ]
+
+
+def missing_servers(
+    specs: Sequence[ServerSpec], installed: Sequence[DetectedServer], root: Path
+) -> list[ServerSpec]:
+    """Return a server to install for each language of a project that has none. Looks at the disk.
+
+    Args:
+        specs: the known servers, in the order of preference.
+        installed: those that are installed.
+        root: the project's folder.
+    """
+    names = {one.name for one in installed}
+    served = {spec.group or spec.name for spec in specs if spec.name in names}
+    used = used_extensions(root, {end for spec in specs for end in spec.extensions})
+    missing: dict[str, ServerSpec] = {}
+    for spec in specs:
+        group = spec.group or spec.name
+        if spec.install and group not in served and not used.isdisjoint(spec.extensions):
+            missing.setdefault(group, spec)
+    return list(missing.values())
 
 
 async def check_text(server: LanguageServer, path: Path, text: str, *, timeout: float) -> bool:

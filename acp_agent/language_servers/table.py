@@ -33,6 +33,7 @@ class ServerSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     name: str = ""
     commands: tuple[tuple[str, ...], ...] = ()
+    install: str = ""
     extensions: dict[str, str] = field(default_factory=dict)
     file_names: dict[str, str] = field(default_factory=dict)
     root_markers: tuple[str, ...] = ()

@@ -16,6 +16,8 @@ import pytest
 
 from acp_agent.events import SessionStarted
 from acp_agent.ids import new_session_id
+from acp_agent.language_servers.service import missing_servers
+from acp_agent.language_servers.table import built_in_servers
 from acp_agent.session.store.store import Store
 from acp_agent.tools.ocr import can_recognise
 from tests.cli.cli_process import CLOSED_PORT, acp_agent, environment, provider
@@ -420,3 +422,8 @@ def test_installed_language_servers_are_named(tmp_path: Path) -> None:
     (programs / "gopls").chmod(0o755)
     _, parts = doctor(tmp_path, "--offline", environ={"PATH": f"{programs}:/usr/bin:/bin"})
     assert any(f"gopls ({programs / 'gopls'})" in one["what"] for one in parts["Program"])
+    for name in ("a.go", "b.rs", "c.rs"):
+        (tmp_path / name).write_text("")
+    servers = missing_servers(built_in_servers(), [], tmp_path)
+    assert [one.name for one in servers] == ["gopls", "rust-analyzer"]
+    assert servers[1].install == "rustup component add rust-analyzer"

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from acp_agent.errors import MissingFileError
-from acp_agent.language_servers import syntax_check
-from acp_agent.language_servers.programs import fill_in, find_server
+from acp_agent.language_servers import pool, server, syntax_check
+from acp_agent.language_servers.pool import ServerPool
+from acp_agent.language_servers.programs import FoundServer, fill_in, find_server
 from acp_agent.language_servers.table import ServerSpec, built_in_servers
-from tests.language_servers.conftest import scripted_server
+from tests.language_servers.conftest import SCRIPTED, scripted_server
 from tests.support.agent_process import StartAgent
 from tests.support.model_server import Call, ModelServer, answer
 from tests.support.open_session import is_alive, open_desk
@@ -126,3 +131,71 @@ def test_a_server_is_pointed_away_from_the_programs_of_the_project(tmp_path: Pat
     with pytest.raises(MissingFileError):
         fill_in(typescript.given(trusted=False, large=False), "/usr/bin/tls", project, path)
     fill_in(typescript.given(trusted=True, large=False), "/usr/bin/tls", project, path)
+
+
+@asynccontextmanager
+async def servers() -> AsyncIterator[ServerPool]:
+    """The servers of a process."""
+    found = ServerPool(os.environ)
+    try:
+        yield found
+    finally:
+        await found.aclose()
+
+
+def program(path: Path, *arguments: str) -> FoundServer:
+    spec = ServerSpec(name="scripted", extensions={".txt": "text"})
+    return FoundServer(spec=spec, command=(sys.executable, str(path), *arguments), in_project=False)
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "habit", "state", "starts", "why"),
+    [
+        ("_IDLE", 0.0, "", "stopped", 1, ""),
+        ("_MEMORY_LIMIT", 1, "", "failed", 4, "MB of memory"),
+        ("_STEADY", 60.0, "odd=dies", "failed", 4, "3"),
+    ],
+    ids=["idle", "memory", "dies"],
+)
+async def test_a_server_ends_that_is_idle_too_large_or_keeps_dying(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    limit: str,
+    value: float,
+    habit: str,
+    state: str,
+    starts: int,
+    why: str,
+) -> None:
+    monkeypatch.setattr(server, "_TICK", 0.02)
+    monkeypatch.setattr(server, "_FIRST_REST", 0.01)
+    monkeypatch.setattr(server, "_LONGER_EACH_TIME", 1)
+    monkeypatch.setattr(server, limit, value)
+    pids = tmp_path / "pids"
+    path = SCRIPTED.with_name("odd_language_server.py") if habit else SCRIPTED
+    async with servers() as found:
+        one = found.get(program(path, f"pid={pids}", habit), tmp_path, trusted=False)
+        assert one is not None
+        await until(lambda: one.state == state)
+        assert why in one.last_error
+        numbers = [int(number) for number in pids.read_text().split()]
+        assert len(numbers) == starts
+        await until(lambda: not any(map(is_alive, numbers)))
+
+
+async def test_only_so_many_servers_run_and_the_longest_unused_ends_for_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "MOST_SERVERS", 2)
+    roots = [tmp_path / name for name in ("a", "b", "c")]
+    for root in roots:
+        root.mkdir()
+    async with servers() as found:
+        first, second, third = (found.get(program(SCRIPTED), root, trusted=False) for root in roots)
+        assert first is not None
+        assert second is not None
+        assert third is None
+        monkeypatch.setattr(pool, "_IN_USE", -1.0)
+        assert found.get(program(SCRIPTED), roots[2], trusted=False) is not None
+        await until(lambda: first.state == "stopped")
+        assert second.state in {"starting", "ready"}
