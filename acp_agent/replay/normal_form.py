@@ -33,6 +33,7 @@ from acp_agent.events import (
     UsageReported,
 )
 from acp_agent.ids import CallId
+from acp_agent.models.base import Message
 from acp_agent.session.store.event_codec import merge_adjacent
 
 # Prices and measures, files of checkpoints, and titles that come whenever a model has made one.
@@ -124,6 +125,7 @@ class Normaliser:
         self._clean = clean
         self._ids: dict[str, str] = {}
         self._counts: dict[str, int] = {}
+        self._messages: dict[int, tuple[Message, Message]] = {}  # by identity
 
     def text(self, text: str) -> str:
         """Return a text in the normal form."""
@@ -134,6 +136,13 @@ class Normaliser:
     def value(self, value: _Value, kind: Any = None) -> _Value:
         """Return a struct in the normal form; see `map_texts`."""
         return map_texts(value, self.text, kind)
+
+    def messages(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        """Return messages in the normal form; requests have most of them in common."""
+        for one in messages:
+            if id(one) not in self._messages:
+                self._messages[id(one)] = one, self.value(one, Message)
+        return tuple(self._messages[id(one)][1] for one in messages)
 
     def events(self, events: Sequence[AnyEvent]) -> list[AnyEvent]:
         """Return the events of a session in the normal form."""

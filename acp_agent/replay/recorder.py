@@ -75,7 +75,7 @@ def make_record(
             steps.append(Step(event=plain))
             continue
         session = event.session if isinstance(event, ChildWorked) else ""
-        messages = tuple(normal.value(message, Message) for message in request)
+        messages = normal.messages(request)
         known = before.get(session, ())
         before[session] = messages
         same = _same(known, messages)

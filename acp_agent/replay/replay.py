@@ -114,10 +114,7 @@ async def _replay(record: Record, base: Path) -> Replayed:
         stored = known_events(await store.read_all(client.session))
     normal = Normaliser(lambda text: scrub(folders.hide(text)))
     events = normal.events(stored)
-    requests = tuple(
-        (seen, tuple(normal.value(one, Message) for one in seen.request.messages))
-        for seen in driver.observed
-    )
+    requests = tuple((seen, normal.messages(seen.request.messages)) for seen in driver.observed)
     differences = [
         *_compare_requests(record, requests),
         *compare_events([step.event for step in record.steps], events),
