@@ -165,3 +165,29 @@ class Location(Struct, frozen=True, omit_defaults=True, gc=False):
 
     path: str
     line: int | None = None
+
+
+# -- pictures that models can look at
+
+IMAGE_LIMIT = 5_000_000  # bytes; the least of what the providers take
+IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
+
+
+def image_type(data: bytes) -> str | None:
+    """Return the media type of a picture by its first bytes; None if models do not take it."""
+    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if data.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if data.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return None
+
+
+def image_block(data: bytes, media_type: str) -> ImageBlock:
+    """Return a picture as a block of content."""
+    import base64  # noqa: PLC0415 - few need it
+
+    return ImageBlock(data=base64.b64encode(data).decode("ascii"), mime_type=media_type)

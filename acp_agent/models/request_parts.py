@@ -13,9 +13,8 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec import structs
 
-from acp_agent.content import ImageBlock, JsonObject
+from acp_agent.content import ImageBlock, JsonObject, image_type
 from acp_agent.tools.calls.argument_json import read_arguments
-from acp_agent.tools.images import image_type
 
 NO_PICTURE = "[A picture stood here; this model cannot see pictures.]"
 LARGEST = 20 * 1024 * 1024  # characters of base64

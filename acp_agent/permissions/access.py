@@ -33,8 +33,8 @@ class CommandAccess(Struct, frozen=True):
     """Runs a shell command line in a folder; `roots` are the session's folders, all resolved.
 
     Without `roots` only the working folder counts as the project's. `only_reads` is set once the
-    gate has let it run for that. `confined` where it runs in the sandbox, `outside` where the model
-    wants it to run outside of the sandbox that there is.
+    gate has let it run for that. `confined` where it runs in the sandbox; `hosts` are those that it
+    wants to reach from there. `outside` where it is to run outside of the sandbox that there is.
     """
 
     command: str
@@ -43,6 +43,7 @@ class CommandAccess(Struct, frozen=True):
     only_reads: bool = False
     confined: bool = False
     outside: bool = False
+    hosts: tuple[str, ...] = ()
 
 
 class FetchAccess(Struct, frozen=True):

@@ -41,6 +41,7 @@ class Texts(Struct, frozen=True, forbid_unknown_fields=True):
     changed_tool: str
     warning: str
     outside_warning: str
+    hosts_warning: str
     runs_by_itself: str
     rule_asks: str
     rule_reason: str

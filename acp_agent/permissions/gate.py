@@ -213,7 +213,8 @@ class PolicyGate(Gate):
     ) -> Verdict:
         context = self._context(access, project, repositories)
         classified = classify(access.command, context)
-        verdict = self._line(classified, context, mode, rules, outside=access.outside)
+        more = rules.beyond_sandbox(access)
+        verdict = self._line(classified, context, mode, rules, more)
         return replace(verdict, tier=classified.tier)
 
     def _line(
@@ -222,9 +223,9 @@ class PolicyGate(Gate):
         context: CommandContext,
         mode: Mode,
         rules: RulesHere,
-        *,
-        outside: bool,
+        more: str,
     ) -> Verdict:
+        """Judge a line; `more` says what it wants beyond the sandbox, "" where it wants nothing."""
         project = context.project
         if classified.tier == "blocked":
             return Refuse(by="rule", why=f"this command is never run: {classified.reason}")
@@ -232,7 +233,7 @@ class PolicyGate(Gate):
         strict = rules.strict(line.deny or line.ask)
         if isinstance(strict, Refuse):
             return strict
-        only_reads = classified.tier == "read_only" and not outside
+        only_reads = classified.tier == "read_only" and not more
         if only_reads and strict is None:
             return Allow(by="rule", why="the command only reads", only_reads=True)
         if mode in READ_ONLY and not only_reads:
@@ -241,9 +242,9 @@ class PolicyGate(Gate):
         never = refusing(classified, [grant for grant in grants if not grant.allow])
         if never is not None:
             return _never(f"`{never.pattern}` commands here", never)
-        if outside:
+        if more:
             reason = classified.translate_reason(self._language)
-            strict = rules.ask_outside(strict, reason if classified.tier == "destructive" else "")
+            strict = rules.ask_more(more, strict, classified.tier == "destructive" and reason)
         if strict is not None:
             return strict
         if mode == "full":
@@ -348,9 +349,9 @@ class PolicyGate(Gate):
         if host and grants:
             why = f"requests to {host} are always allowed"
             return Allow(by="grant", why=why, rule=grants[0].label)
-        if not host:
-            return Ask(choices=once_choices(self._texts))
-        return Ask(choices=fetch_choices(self._texts, project, host))
+        texts = self._texts
+        choices = fetch_choices(texts, project, host) if host else once_choices(texts)
+        return Ask(choices=choices)
 
     # -- tools of MCP servers
 
@@ -368,9 +369,8 @@ class PolicyGate(Gate):
         never = next((grant for grant in matching if not grant.allow), None)
         if never is not None:
             return _never(f"{access.tool} of {access.server}", never)
-        by_rule = rule is not None and rule.effect == "allow"
         granted = matching[0] if matching else None
-        allowed = by_rule or granted is not None
+        allowed = granted is not None or (rule is not None and rule.effect == "allow")
         # The server's own `read_only` counts only for a tool that the user allows.
         if mode in READ_ONLY and not (allowed and access.read_only):
             return READ_ONLY[mode]

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from acp_agent.config.sandbox_types import SandboxLimitsConfig
+from acp_agent.sandbox.launch import PROXY_SOCKET
 from acp_agent.sandbox.policy import TEMPORARY, MountKind, kind_of, visible_in_run
 
 # A process of its own for the kernel's limits: they are to count from inside the namespaces.
@@ -26,8 +27,8 @@ def bubblewrap_options(
     *,
     temporary: str,
     cwd: str,
-    network: bool = False,
     new_user: bool = False,
+    proxy: str | None = None,
 ) -> list[str]:
     """Return the options of bwrap for a program.
 
@@ -35,11 +36,11 @@ def bubblewrap_options(
         mounts: what the policy says of files, a folder before what is below it.
         temporary: the folder that the program has as /tmp.
         cwd: the folder that it starts in.
-        network: whether it shares the machine's network.
         new_user: whether it gets a user namespace where bwrap would not need one.
+        proxy: the socket of the proxy through which it reaches the network; None: it does not.
     """
     options = ["--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"]
-    options += [] if network else ["--unshare-net"]
+    options += ["--unshare-net"]
     options += ["--unshare-user"] if new_user else []
     options += ["--die-with-parent", "--cap-drop", "ALL"]
     if os.geteuid() == 0 and not new_user and any(_is_others(*mount) for mount in mounts):
@@ -51,6 +52,7 @@ def bubblewrap_options(
         options += ["--ro-bind", "/proc/sys", "/proc/sys"]
     for folder in visible_in_run():
         options += ["--ro-bind", folder, folder]
+    options += ["--ro-bind", proxy, PROXY_SOCKET] if proxy is not None else []
     for folder in (TEMPORARY, "/var/tmp"):  # noqa: S108 - it is the session's own
         options += ["--bind", temporary, folder]
     for path, kind in mounts:

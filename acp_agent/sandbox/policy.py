@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -76,7 +77,9 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
         mounts: dict[str, MountKind] = dict.fromkeys(hidden, "hide")
         readable = [*self._readable(roots), *_existing(self._absolute(given.allow_read))]
         mounts |= dict.fromkeys(readable, "read")
-        seen = [self.home, *_program_folders(self.search_path), *(roots if only_reads else [])]
+        own_code = [sys.prefix, sys.base_prefix, os.path.dirname(__file__)]  # noqa: PTH120 - strings
+        seen = [self.home, *_program_folders(self.search_path), *own_code]
+        seen += roots if only_reads else []
         for path in _existing(seen):
             mounts.setdefault(path, "read")
         denied = [*_existing(self._absolute(given.deny_read))]

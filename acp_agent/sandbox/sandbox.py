@@ -18,32 +18,14 @@ from acp_agent.config.public_addresses import Resolve
 from acp_agent.config.sandbox_types import SandboxConfig
 from acp_agent.platform.programs import find_program
 from acp_agent.sandbox.bubblewrap import bubblewrap_options, limited
-from acp_agent.sandbox.network import SandboxNetwork
+from acp_agent.sandbox.host_rules import HostRules
+from acp_agent.sandbox.launch import CommandNetwork, Launch
 from acp_agent.sandbox.policy import MountKind, SandboxPolicy
 from acp_agent.sandbox.seccomp import system_call_filter
 
 _PROBE_LIMIT = 10.0  # seconds
 _ERROR_LENGTH = 200  # characters of what a program said that are quoted
 _USER_NAMESPACES = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
-
-
-class Launch(Struct, frozen=True):
-    """How a confined program is started.
-
-    Attributes:
-        argv: the program and its arguments.
-        environ: its environment.
-        descriptors: what it inherits; closed by whoever starts it.
-    """
-
-    argv: tuple[str, ...]
-    environ: dict[str, str]
-    descriptors: tuple[int, ...] = ()
-
-    def close(self) -> None:
-        """Close the descriptors, once the program was started."""
-        for descriptor in self.descriptors:
-            os.close(descriptor)
 
 
 class Unavailable(Struct, frozen=True):
@@ -69,6 +51,7 @@ class Backend(Protocol):
         policy: SandboxPolicy,
         cwd: str,
         environ: Mapping[str, str],
+        network: CommandNetwork | None = None,
     ) -> Launch:
         """Return how a program is started so that it is confined."""
         ...
@@ -95,15 +78,23 @@ class Bubblewrap:
         policy: SandboxPolicy,
         cwd: str,
         environ: Mapping[str, str],
+        network: CommandNetwork | None = None,
     ) -> Launch:
         """Return how a program is started; see `Backend`."""
         options = bubblewrap_options(
-            mounts, temporary=policy.temporary, cwd=cwd, new_user=self._new_user
+            mounts,
+            temporary=policy.temporary,
+            cwd=cwd,
+            new_user=self._new_user,
+            proxy=None if network is None else network.path,
         )
+        environ = policy.environ(environ)
+        if network is not None:
+            argv, environ = [*network.command, *argv], environ | network.environ
         descriptor = os.open(f"/proc/self/fd/{self._filter}", os.O_RDONLY)
         command = [self._program, *options, "--seccomp", str(descriptor), "--"]
         command += limited(argv, policy.config.limits)
-        return Launch(tuple(command), policy.environ(environ), (descriptor,))
+        return Launch(tuple(command), environ, (descriptor,), network)
 
 
 def find_backend(search_path: str | None) -> Backend | Unavailable:
@@ -134,19 +125,13 @@ class Sandbox:
     Args:
         backend: what confines them.
         policy: what they may do, given the folder that they have as /tmp.
-        resolve: gives the addresses of the hosts that may be reached; None: none may.
     """
 
-    def __init__(
-        self, backend: Backend, policy: SandboxPolicy, *, resolve: Resolve | None = None
-    ) -> None:
+    def __init__(self, backend: Backend, policy: SandboxPolicy) -> None:
         self._backend = backend
         self._policy = policy
-        self._network: SandboxNetwork | None = None
-        allowed = policy.config.network.allowed_domains
-        if allowed and resolve is not None and isinstance(backend, Bubblewrap):
-            self._network = SandboxNetwork(policy.config.network, policy.temporary, resolve)
         self._mounts: dict[bool, list[tuple[str, MountKind]]] = {}
+        self._networks = 0
 
     @property
     def policy(self) -> SandboxPolicy:
@@ -161,6 +146,8 @@ class Sandbox:
         *,
         only_reads: bool,
         alone: bool,
+        hosts: Sequence[str] = (),
+        resolve: Resolve,
     ) -> Launch:
         """Return how a program is started.
 
@@ -171,13 +158,20 @@ class Sandbox:
             only_reads: it may change nothing.
             alone: no other confined program of the session runs, which could exchange folders for
                 links while they are looked at.
+            hosts: what it may reach beside what the configuration allows.
+            resolve: gives a host's addresses.
 
         Raises:
-            OSError: the folder for temporary files cannot be made.
-            ConfigError: the configuration names what is not a host.
+            ConfigError: a host cannot be named so.
+            OSError: the folder for temporary files, or the proxy's socket, cannot be made.
         """
-        if self._network is not None and not only_reads:
-            argv, environ = await self._network.command(argv, environ)
+        given = self._policy.config.network
+        network: CommandNetwork | None = None
+        if not only_reads and (hosts or given.allowed_domains):
+            self._networks += 1
+            rules = HostRules([*given.allowed_domains, *hosts], given.denied_domains)
+            path = Path(f"{self._policy.temporary}.{self._networks}")
+            network = await CommandNetwork.open(rules, path, resolve)
 
         def prepare() -> Launch:
             os.makedirs(self._policy.temporary, mode=0o700, exist_ok=True)  # noqa: PTH103 - in a thread
@@ -189,14 +183,18 @@ class Sandbox:
                 policy=self._policy,
                 cwd=os.path.realpath(cwd),
                 environ=environ,
+                network=network,
             )
 
-        return await asyncio.to_thread(prepare)
+        try:
+            return await asyncio.to_thread(prepare)
+        except BaseException:
+            if network is not None:
+                await network.aclose()
+            raise
 
     async def aclose(self) -> None:
-        """Remove the temporary files, and end the proxy."""
-        if self._network is not None:
-            await self._network.aclose()
+        """Remove the temporary files."""
         await asyncio.to_thread(shutil.rmtree, self._policy.temporary, ignore_errors=True)
 
 
@@ -233,7 +231,7 @@ def _problem(backend: Backend) -> str:
         except (OSError, subprocess.TimeoutExpired) as error:
             return str(error)[:_ERROR_LENGTH]
         finally:
-            launch.close()
+            launch.close_descriptors()
     if ran.returncode == 0:
         return ""
     said = ran.stderr.decode("utf-8", "replace").strip().splitlines()

@@ -290,8 +290,8 @@ def usable_images(content: Sequence[ContentBlock]) -> tuple[ContentBlock, ...]:
 
 
 def _usable_image(picture: ImageBlock) -> ImageBlock:
+    from acp_agent.content import image_type  # noqa: PLC0415 - likewise
     from acp_agent.models.request_parts import LARGEST  # noqa: PLC0415 - for images only
-    from acp_agent.tools.images import image_type  # noqa: PLC0415 - likewise
 
     most = LARGEST * 3 // 4  # bytes; a model that takes less is told of the image in words
     text = "".join(picture.data.split())  # it may be broken into lines

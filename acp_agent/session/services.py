@@ -239,11 +239,7 @@ class SharedSandboxes:
                 self._backend = find_backend(search_path)
         if isinstance(self._backend, Unavailable):
             return self._backend
-        if not policy.config.network.allowed_domains:
-            return Sandbox(self._backend, policy)
-        from acp_agent.workspace.network import system_resolve  # noqa: PLC0415 - few need it
-
-        return Sandbox(self._backend, policy, resolve=system_resolve)
+        return Sandbox(self._backend, policy)
 
 
 def _server_watch() -> Watchdog:

@@ -16,10 +16,13 @@ import msgspec
 from mcp.shared.exceptions import MCPError
 
 from acp_agent.content import (
+    IMAGE_LIMIT,
     CallContent,
     ContentPart,
     ImageBlock,
     JsonObject,
+    image_block,
+    image_type,
     printable_line,
     text_part,
 )
@@ -39,7 +42,6 @@ from acp_agent.tools.base import (
     SchemaTool,
     Touches,
 )
-from acp_agent.tools.images import IMAGE_LIMIT, image_block, image_type
 from acp_agent.tools.quoting import code_block, first_line, shorten
 
 DESCRIPTION_LIMIT = 4_000  # characters of a description that the model is sent

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from acp_agent.content import ImageBlock
+from acp_agent.content import ImageBlock, image_block
 from acp_agent.errors import ToolError, WorkspaceError
-from acp_agent.tools.images import image_block
 from acp_agent.workspace.worker_process import run_in_process
 
 if TYPE_CHECKING:

@@ -12,7 +12,16 @@ import msgspec
 from msgspec import Struct
 from pydantic import Field
 
-from acp_agent.content import ContentPart, JsonObject, Location, text_part
+from acp_agent.content import (
+    IMAGE_LIMIT,
+    IMAGE_SUFFIXES,
+    ContentPart,
+    JsonObject,
+    Location,
+    image_block,
+    image_type,
+    text_part,
+)
 from acp_agent.errors import MissingFileError, ToolError
 from acp_agent.permissions.access import ReadAccess
 from acp_agent.tools.base import (
@@ -26,7 +35,6 @@ from acp_agent.tools.base import (
     number_argument,
     path_argument,
 )
-from acp_agent.tools.images import IMAGE_LIMIT, IMAGE_SUFFIXES, image_block, image_type
 from acp_agent.tools.notebooks.cells import is_notebook
 from acp_agent.tools.quoting import code_block, shorten
 from acp_agent.workspace.file_io import TextFile, display_path, with_lf

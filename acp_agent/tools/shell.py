@@ -17,8 +17,8 @@ from acp_agent.content import JsonObject, TerminalPart, text_part
 from acp_agent.errors import ToolError, WorkspaceError
 from acp_agent.events import ToolKind
 from acp_agent.permissions.access import CommandAccess
-from acp_agent.permissions.paths import CommandContext
 from acp_agent.platform import posix
+from acp_agent.sandbox.launch import Reach
 from acp_agent.tools.base import (
     EVERYTHING,
     READS_OR_EVERYTHING,
@@ -41,24 +41,6 @@ SHOWN_LIMIT = 10_000  # characters of output in what the call shows at its end
 TERMINAL_BYTES = 50_000  # of output that an editor's terminal keeps
 MAX_TIMEOUT = 600.0  # seconds
 _SHELL = re.compile(r"(?:/\S*/)?(?:ba|z|da)?sh")
-_CONFINED = (
-    "- Commands run in a sandbox: they can write only in the session's folders and in /tmp (their "
-    "own), reach {network}, and see no credentials. Git's settings and hooks and files that "
-    "programs run by themselves stay as they are. `outside_sandbox` is for what needs more."
-)
-# What a command may say where the sandbox is in its way.
-_BY_SANDBOX = re.compile(
-    r"Read-only file system|Operation not permitted|Permission denied|Network is unreachable|"
-    r"[Cc]ould not resolve|[Nn]ame resolution|Name or service not known|No address associated|"
-    r"EAI_AGAIN|ENOTFOUND|ENETUNREACH|EROFS|getaddrinfo|dial tcp|Device or resource busy|"
-    r"Resource temporarily unavailable|the sandbox refuses|CONNECT tunnel failed|Tunnel connection|"
-    r"[Cc]annot allocate memory|File too large"
-)
-_SANDBOX_ADVICE = (
-    "\n[It ran in the sandbox, which may be why it failed: it reaches {network} and can write "
-    "only in {roots} and /tmp. If it needs more, call it again with `outside_sandbox`; the user is "
-    "asked.]"
-)
 _AFTER_TIMEOUT = "; give a larger `timeout`, or set `background` for what does not end by itself"
 
 
@@ -92,14 +74,6 @@ class ShellParams(ToolParams):
     ] = None
 
 
-class ConfinedShellParams(ShellParams):
-    """The shell tool's parameters where commands run in a sandbox."""
-
-    outside_sandbox: Annotated[
-        bool, Field(description="Run it outside the sandbox; the user is asked.")
-    ] = False
-
-
 class ShellTool(Tool[ShellParams]):
     """Runs a command line in the session's folder."""
 
@@ -107,7 +81,6 @@ class ShellTool(Tool[ShellParams]):
     kind: ClassVar[ToolKind] = "execute"
     effect: ClassVar[Literal["reads", "writes"]] = "writes"
     params: ClassVar[type[ShellParams]] = ShellParams
-    confined: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -156,30 +129,34 @@ class ShellTool(Tool[ShellParams]):
             title += f" ({purpose})"
         if params.background:
             self.workspace.background.check_limit()
-        excluded = self.is_excluded(params.command)
-        outside = _outside(params) and not excluded
-        unconfined = outside or excluded
+        reach = self.reach(params)
         return Prepared(
             title=title,
             run=functools.partial(
-                self._run_in_background if params.background else self._run, params, unconfined
+                self._run_in_background if params.background else self._run, params, reach
             ),
             access=CommandAccess(
                 params.command,
                 str(self.workspace.cwd),
                 roots=tuple(str(root) for root in self.workspace.files.roots),
-                confined=self.confined and not unconfined,
-                outside=outside,
+                confined=reach.confined,
+                outside=reach.outside,
+                hosts=reach.hosts,
             ),
             content=(text_part(code_block(params.command, "sh")),),
         )
 
-    def is_excluded(self, command: str) -> bool:
-        """Whether the user's configuration has a command run outside the sandbox."""
-        del command
-        return False
+    def reach(self, params: ShellParams) -> Reach:
+        """Return what a command may reach."""
+        del params
+        return Reach(confined=False)
 
-    async def _run(self, params: ShellParams, unconfined: bool, progress: Progress) -> Outcome:
+    def explain(self, outcome: Outcome, result: CommandResult) -> Outcome:
+        """Return an outcome with what is to be said about how the command ran."""
+        del result
+        return outcome
+
+    async def _run(self, params: ShellParams, reach: Reach, progress: Progress) -> Outcome:
         timeout = params.timeout or self._default_timeout
         terminals = self.workspace.terminals
         try:
@@ -193,38 +170,17 @@ class ShellTool(Tool[ShellParams]):
                     on_output=progress.output,
                     stop=progress.stop,
                     only_reads=progress.only_reads,
-                    unconfined=unconfined,
+                    reach=reach,
                 )
         finally:
             self.workspace.files.note_commands_ran()
         outcome = _outcome(result, timeout, in_terminal=terminals is not None)
         if outcome.content is not None and (notice := self._notice()):
             outcome = replace(outcome, content=(*outcome.content, text_part(notice)))
-        if result.confined and outcome.failed and _BY_SANDBOX.search(result.output):
-            return self._with_advice(outcome)
-        return outcome
-
-    def _network(self) -> str:
-        """What confined commands reach of the network, as the object of a sentence."""
-        sandbox = self.workspace.processes.sandbox
-        allowed = sandbox.policy.config.network.allowed_domains if sandbox is not None else []
-        return f"no other hosts than {', '.join(allowed)}" if allowed else "no network"
-
-    def _with_advice(self, outcome: Outcome) -> Outcome:
-        """Say to the model and the user that the sandbox may be why a command failed."""
-        roots = ", ".join(str(root) for root in self.workspace.files.roots)
-        shown = text_part(
-            "It ran in the sandbox, without the network and with write access to its folders only; "
-            "that may be why it failed."
-        )
-        return replace(
-            outcome,
-            text=outcome.text + _SANDBOX_ADVICE.format(network=self._network(), roots=roots),
-            content=None if outcome.content is None else (*outcome.content, shown),
-        )
+        return self.explain(outcome, result)
 
     async def _run_in_background(
-        self, params: ShellParams, unconfined: bool, progress: Progress
+        self, params: ShellParams, reach: Reach, progress: Progress
     ) -> Outcome:
         """Start the command and return; it runs here even if others run in an editor's terminal."""
         workspace = self.workspace
@@ -255,7 +211,7 @@ class ShellTool(Tool[ShellParams]):
                 workspace.cwd,
                 timeout=params.timeout,
                 only_reads=progress.only_reads,
-                unconfined=unconfined,
+                reach=reach,
                 on_output=progress.output,
                 on_end=ended,
             )
@@ -284,43 +240,6 @@ class ShellTool(Tool[ShellParams]):
             only_reads=progress.only_reads,
             on_start=show,
         )
-
-
-class ConfinedShellTool(ShellTool):
-    """Runs a command line in the session's folder, in a sandbox."""
-
-    params: ClassVar[type[ShellParams]] = ConfinedShellParams
-    confined: ClassVar[bool] = True
-
-    def description(self) -> str:
-        """Return the description with what the sandbox means."""
-        return f"{super().description()}\n{_CONFINED.format(network=self._network())}"
-
-    def is_excluded(self, command: str) -> bool:
-        """Whether the configuration names every command of a line as one to run outside."""
-        sandbox = self.workspace.processes.sandbox
-        if sandbox is None or not sandbox.policy.config.excluded_commands:
-            return False
-        from acp_agent.permissions.policy.commands import all_match  # noqa: PLC0415 - few need it
-
-        context = CommandContext(
-            cwd=str(self.workspace.cwd),
-            roots=tuple(str(root) for root in self.workspace.files.roots),
-            home=sandbox.policy.home,
-        )
-        return all_match(command, sandbox.policy.config.excluded_commands, context)
-
-
-def shell_tool(
-    workspace: Workspace, *, default_timeout: float, notice: Callable[[], str], refused: str
-) -> ShellTool:
-    """Return the tool that runs commands, confined or not; the arguments are those of ShellTool."""
-    kind = ShellTool if workspace.processes.sandbox is None else ConfinedShellTool
-    return kind(workspace, default_timeout=default_timeout, notice=notice, refused=refused)
-
-
-def _outside(params: ShellParams) -> bool:
-    return isinstance(params, ConfinedShellParams) and params.outside_sandbox
 
 
 def _outcome(result: CommandResult, timeout: float, *, in_terminal: bool) -> Outcome:

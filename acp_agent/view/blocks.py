@@ -18,9 +18,9 @@ from acp_agent.content import (
     ResourceBlock,
     ResourceLinkBlock,
     TextBlock,
+    image_type,
 )
 from acp_agent.diffs import NO_END, Hunk, Mark, changed_blocks, hunks, split_lines
-from acp_agent.tools.images import image_type
 from acp_agent.view.page import Block, Diff, DiffKind, DiffLines, Picture
 from acp_agent.workspace.scrub import scrub
 

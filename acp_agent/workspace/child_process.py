@@ -18,6 +18,7 @@ from typing import Any
 
 from acp_agent.platform import posix
 from acp_agent.platform.posix import end_group
+from acp_agent.sandbox.launch import Launch
 
 _REAP_LIMIT = 2.0  # seconds; what was killed and is not gone by then hangs in the kernel
 BUFFER_LIMIT = 1024 * 1024  # bytes read ahead
@@ -135,9 +136,9 @@ class StartedCommand:
         reader: ChildOutput,
         mark: str,
         *,
-        confined: bool = False,
+        confined: Launch | None = None,
     ) -> None:
-        """Args: confined: its group's leader is the sandbox, which would end all at once."""
+        """Args: confined: how it was confined; its group's leader would end all at once then."""
         self.confined = confined
         self.transport = transport
         self.reader = reader
@@ -147,7 +148,7 @@ class StartedCommand:
 
     async def end(self) -> None:
         """Ask the group to end, and end what is left of it after a moment."""
-        if self.confined:
+        if self.confined is not None:
             await asyncio.to_thread(posix.ask_members_to_end, self.group)
         else:
             posix.end_group(self.group, at_once=False)

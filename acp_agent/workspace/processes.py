@@ -21,7 +21,8 @@ from acp_agent.platform import posix
 from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.programs import outside_folders
 from acp_agent.platform.watchdog import Watchdog
-from acp_agent.sandbox.sandbox import Launch, Sandbox
+from acp_agent.sandbox.launch import CONFINED, Launch, Reach
+from acp_agent.sandbox.sandbox import Sandbox
 from acp_agent.workspace.child_process import (
     LINGER,
     MARK,
@@ -33,13 +34,15 @@ from acp_agent.workspace.child_process import (
 )
 from acp_agent.workspace.command_output import CommandOutput, LiveOutput
 from acp_agent.workspace.environment import added_variables, command_environ
+from acp_agent.workspace.network import system_resolve
 
 
 class CommandResult(Struct, frozen=True, kw_only=True):
     """How a command ended. `output` holds stdout and stderr as they came, bounded.
 
     Where more came than is in `output`, `full_output` names the file that has the rest. `stopped`
-    where the user ended it, `confined` where it ran in the sandbox.
+    where the user ended it, `confined` where it ran in the sandbox, which kept it from
+    reaching `refused_hosts`.
     """
 
     output: str
@@ -48,6 +51,7 @@ class CommandResult(Struct, frozen=True, kw_only=True):
     timed_out: bool = False
     stopped: bool = False
     confined: bool = False
+    refused_hosts: tuple[str, ...] = ()
     total_bytes: int = 0
     full_output: str | None = None
 
@@ -136,18 +140,18 @@ class LocalProcesses:
         stop: asyncio.Event | None = None,
         watcher: CommandWatcher | None = None,
         only_reads: bool = False,
-        unconfined: bool = False,
+        reach: Reach = CONFINED,
     ) -> CommandResult:
         """Run a shell command line with no input; stdout and stderr are one stream.
 
         A cancelled call ends the whole group at once and reaps it in the background. `stop` asks
         the group to end, as a timeout does, and the result tells what became of it. A `timeout` of
-        None is none. `unconfined` runs it outside the sandbox, for which the user was asked.
+        None is none. `reach` says whether it runs in the sandbox, if there is one.
 
         Raises:
             WorkspaceError: the command cannot be started, or the session is closed.
         """
-        started = await self._start(command, cwd, only_reads=only_reads, unconfined=unconfined)
+        started = await self._start(command, cwd, only_reads=only_reads, reach=reach)
         watched = watcher is not None
         output = CommandOutput(self._outputs, clean=self._clean, watched=watched)
         if watcher is not None:
@@ -179,7 +183,8 @@ class LocalProcesses:
             signal=posix.signal_name(-code) if code is not None and code < 0 else None,
             timed_out=stopped == "timeout",
             stopped=stopped == "user",
-            confined=started.confined,
+            confined=started.confined is not None,
+            refused_hosts=() if started.confined is None else started.confined.refused_hosts,
             total_bytes=output.total_bytes,
             full_output=str(output.path) if output.path else None,
         )
@@ -198,7 +203,7 @@ class LocalProcesses:
         await self._watch.aclose()
 
     async def _start(
-        self, command: str, cwd: Path, *, only_reads: bool, unconfined: bool
+        self, command: str, cwd: Path, *, only_reads: bool, reach: Reach
     ) -> StartedCommand:
         if self._closed.is_set():
             raise WorkspaceError("the session is closed: no command can be started")
@@ -210,8 +215,10 @@ class LocalProcesses:
             MARK: mark,
             "PWD": str(cwd),
         }
-        sandbox = None if unconfined else self.sandbox
-        spawn = self._spawn(command, cwd, environ, mark, sandbox, only_reads=only_reads)
+        sandbox = self.sandbox if reach.confined else None
+        spawn = self._spawn(
+            command, cwd, environ, mark, sandbox, only_reads=only_reads, hosts=reach.hosts
+        )
         starting = asyncio.ensure_future(spawn)
         try:
             started = await asyncio.shield(starting)
@@ -240,12 +247,19 @@ class LocalProcesses:
         sandbox: Sandbox | None,
         *,
         only_reads: bool,
+        hosts: Sequence[str],
     ) -> StartedCommand:
         plain = Launch((self._shell, "-c", command), environ)
         confined = None
         if sandbox is not None:
             confined = await sandbox.launch(
-                plain.argv, cwd, environ, only_reads=only_reads, alone=not self._running
+                plain.argv,
+                cwd,
+                environ,
+                only_reads=only_reads,
+                alone=not self._running,
+                hosts=hosts,
+                resolve=system_resolve,
             )
         launch = confined or plain
         try:
@@ -260,9 +274,12 @@ class LocalProcesses:
                 pass_fds=launch.descriptors,
                 start_new_session=True,
             )
+        except BaseException:
+            await launch.aclose()
+            raise
         finally:
-            launch.close()
-        return StartedCommand(transport, reader, mark, confined=confined is not None)
+            launch.close_descriptors()
+        return StartedCommand(transport, reader, mark, confined=confined)
 
     def _let_go(
         self, started: StartedCommand, pump: asyncio.Task[None], output: CommandOutput
@@ -289,6 +306,8 @@ class LocalProcesses:
         if not ended:
             await wait_at_most(started.reader.exited.wait(), REAP_LIMIT)
             await started.end_strays()
+        if started.confined is not None:
+            await started.confined.aclose()
         self._watch.remove_group(started.group)
         started.transport.close()
         if output.path is not None:

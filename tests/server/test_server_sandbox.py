@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -90,7 +91,7 @@ async def test_a_command_reaches_the_hosts_that_the_user_allowed_and_no_others(
     assert found[0].startswith("200\n")
     assert "Connection refused" in found[1]
     assert "the sandbox refuses example.org:80: it is not in allowed_domains" in found[2]
-    assert f"no other hosts than localhost:{port}" in found[2]
+    assert "kept it from reaching example.org:80" in found[2]
 
 
 async def test_what_git_and_editors_run_by_themselves_stays_as_it_is(
@@ -139,6 +140,58 @@ async def test_the_user_is_asked_in_full_mode_too_before_a_command_runs_outside(
     assert {one["kind"] for one in asked["options"]} == {"allow_once", "reject_once"}
     assert (home / "outside").exists() == (button == "allow_once")
     assert ("exit code 0" in found[0]) == (button == "allow_once")
+
+
+@pytest.fixture
+async def host() -> AsyncIterator[str]:
+    """A server on this machine."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.0 200 OK\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    yield f"localhost:{server.sockets[0].getsockname()[1]}"
+    server.close()
+
+
+FETCH = "python3 -c 'import urllib.request as u; print(u.urlopen(\"http://{}/\").status)'"
+
+
+async def test_a_command_reaches_the_hosts_that_it_names_once_the_user_agrees_and_no_others(
+    opened: OpenSession, model_server: ModelServer, host: str
+) -> None:
+    found, editor = await run(
+        opened,
+        model_server,
+        {"command": FETCH.format(host), "hosts": [host]},
+        {"command": FETCH.format("example.invalid"), "hosts": [host]},
+        FETCH.format(host),
+    )
+    assert found[0].startswith("200")
+    assert "example.invalid:80" in found[1]
+    assert "name it in `hosts`" in found[1]
+    assert "exit code 1" in found[2]
+    assert "`hosts` or `outside_sandbox`" in found[2]
+    assert len(editor.asked) == 2
+    assert host in json.dumps(editor.asked[0]["toolCall"])
+
+
+async def test_a_denied_host_is_reached_by_no_command_and_an_allowed_one_without_a_question(
+    opened: OpenSession, model_server: ModelServer, home: Path, host: str
+) -> None:
+    network = f'allowed_domains = ["{host}"]\ndenied_domains = ["*.example.org"]\n'
+    config_file(home, f"[sandbox.network]\n{network}")
+    found, editor = await run(
+        opened,
+        model_server,
+        FETCH.format(host),
+        {"command": "true", "hosts": ["www.example.org"]},
+    )
+    assert found[0].startswith("200")
+    assert "denied_domains" in found[1]
+    assert editor.asked == []
 
 
 async def test_commands_that_the_configuration_names_run_outside_without_a_question(

@@ -7,7 +7,7 @@ import base64
 import mcp_types as types
 import pytest
 
-from acp_agent.tools.images import IMAGE_LIMIT
+from acp_agent.content import IMAGE_LIMIT
 from acp_agent.tools.mcp_tool import TEXT_LIMIT, prompt_text, tool_outcome
 
 PNG = b"\x89PNG\r\n\x1a\n"

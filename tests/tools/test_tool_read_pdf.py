@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from acp_agent.content import image_type
 from acp_agent.errors import ToolError
 from acp_agent.tools import pdf
-from acp_agent.tools.images import image_type
 from tests.support.orphans import child_processes
 from tests.support.pdf_document import document
 from tests.support.tool_calls import ToolUser

@@ -16,12 +16,11 @@ from pathlib import Path
 
 from acp_agent.agent.resources import PermissionRequest
 from acp_agent.config.localization import Language, translator_for
-from acp_agent.content import TextBlock
+from acp_agent.content import TextBlock, image_block
 from acp_agent.errors import ModelError
 from acp_agent.events import Usage
 from acp_agent.permissions.access import Ask
 from acp_agent.session.store.records import SessionRecord, StoredEvent
-from acp_agent.tools.images import image_block
 from acp_agent.view.html import render
 from acp_agent.view.reader import read_page
 from tests.support.model_server import (

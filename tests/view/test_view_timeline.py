@@ -10,6 +10,7 @@ from acp_agent.content import (
     ResourceBlock,
     ResourceContents,
     ResourceLinkBlock,
+    image_block,
     text_part,
 )
 from acp_agent.events import (
@@ -41,7 +42,6 @@ from acp_agent.events import (
 )
 from acp_agent.ids import CallId, MessageId, SessionId, TurnId
 from acp_agent.session.store.records import UnknownEvent
-from acp_agent.tools.images import image_block
 from tests.view.lived_session import picture
 from tests.view.made_page import (
     answered,

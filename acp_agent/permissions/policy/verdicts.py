@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 from msgspec import Struct
 
-from acp_agent.permissions.access import Allow, Ask, Refuse
+from acp_agent.permissions.access import Allow, Ask, CommandAccess, Refuse
 from acp_agent.permissions.choices import Texts, once_choices
 from acp_agent.permissions.classify import Classified
 from acp_agent.permissions.paths import CommandContext
@@ -76,14 +77,24 @@ class RulesHere(Struct, frozen=True):
         )
         return Ask(choices=once_choices(self.texts), warning=warning, rule=rule.label)
 
-    def ask_outside(self, asked: Ask | None, reason: str) -> Ask:
-        """Return the question about a command outside the sandbox; its answer is not remembered.
+    def beyond_sandbox(self, access: CommandAccess) -> str:
+        """Return a warning about what a command wants beyond the sandbox; "" for nothing."""
+        if access.outside:
+            return self.texts.outside_warning
+        if access.hosts:
+            hosts = self.texts.separator.join(map(self.texts.quote.format, access.hosts))
+            return self.texts.hosts_warning.format(hosts=hosts)
+        return ""
+
+    def ask_more(self, more: str, asked: Ask | None, reason: str | Literal[False]) -> Ask:
+        """Return the question about a command that wants more; its answer is not remembered.
 
         Args:
+            more: what it wants beyond the sandbox.
             asked: what a rule asks about it.
-            reason: why it cannot be undone; "" where it can.
+            reason: why it cannot be undone; False where it can.
         """
-        warnings = [self.texts.outside_warning]
+        warnings = [more]
         if asked is not None:
             warnings.append(asked.warning)
         elif reason:

@@ -14,7 +14,8 @@ from acp_agent.sandbox.sandbox import Sandbox, Unavailable
 from acp_agent.session.core import SessionCore
 from acp_agent.session.turns.edit_checks import SessionEditChecks
 from acp_agent.tools.base import AnyTool
-from acp_agent.tools.shell import shell_tool
+from acp_agent.tools.confined_shell import ConfinedShellTool
+from acp_agent.tools.shell import ShellTool
 from acp_agent.tools.toolset import Toolset, core_tools
 from acp_agent.workspace.background_commands import BackgroundCommands
 from acp_agent.workspace.editor_files import EditorBuffers
@@ -93,12 +94,7 @@ def build_tools(
         edit_checks=edit_checks(workspace.files),
         toolset=core_tools(
             workspace,
-            shell=shell_tool(
-                workspace,
-                default_timeout=config.limits.command_timeout,
-                notice=sandbox_notice,
-                refused=_no_commands(sandbox, config),
-            ),
+            shell=_shell_tool(workspace, sandbox, config, sandbox_notice),
             search_service=chosen_service(config.web_search, environ),
         ),
     )
@@ -125,6 +121,19 @@ def session_sandbox(core: SessionCore, readable: Sequence[Path]) -> Sandbox | Un
         config=services.config.sandbox,
     )
     return services.sandboxes.make(policy, search_path)
+
+
+def _shell_tool(
+    workspace: Workspace,
+    sandbox: Sandbox | Unavailable | None,
+    config: Config,
+    notice: Callable[[], str],
+) -> ShellTool:
+    timeout = config.limits.command_timeout
+    if isinstance(sandbox, Sandbox):
+        return ConfinedShellTool(workspace, sandbox, default_timeout=timeout)
+    refused = _no_commands(sandbox, config)
+    return ShellTool(workspace, default_timeout=timeout, notice=notice, refused=refused)
 
 
 def _no_commands(sandbox: Sandbox | Unavailable | None, config: Config) -> str:

@@ -8,8 +8,7 @@ import re
 
 from msgspec import Struct
 
-from acp_agent.content import ImageBlock, JsonObject
-from acp_agent.tools.images import IMAGE_LIMIT, image_block, image_type
+from acp_agent.content import IMAGE_LIMIT, ImageBlock, JsonObject, image_block, image_type
 from acp_agent.tools.notebooks.cells import cells_of, load, render
 
 _OUTPUT = 1_500  # characters of one cell's output

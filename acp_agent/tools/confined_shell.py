@@ -1,0 +1,141 @@
+"""The shell tool where commands run in a sandbox."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Annotated, ClassVar
+
+from msgspec.structs import replace
+from pydantic import Field, StringConstraints
+
+from acp_agent.content import text_part
+from acp_agent.errors import AcpAgentError, ToolError
+from acp_agent.permissions.paths import CommandContext
+from acp_agent.permissions.policy.commands import all_match
+from acp_agent.sandbox.host_rules import HostRules, normalize_host
+from acp_agent.sandbox.launch import Reach
+from acp_agent.sandbox.sandbox import Sandbox
+from acp_agent.tools.base import Outcome
+from acp_agent.tools.shell import ShellParams, ShellTool
+from acp_agent.workspace.processes import CommandResult
+from acp_agent.workspace.workspace import Workspace
+
+_MOST_HOSTS = 20
+# What a command may say where the sandbox is in its way.
+_SIGNS = re.compile(
+    r"Read-only file system|Operation not permitted|Permission denied|Network is unreachable|"
+    r"[Cc]ould not resolve|[Nn]ame resolution|Name or service not known|No address associated|"
+    r"EAI_AGAIN|ENOTFOUND|ENETUNREACH|EROFS|getaddrinfo|dial tcp|Device or resource busy|"
+    r"Resource temporarily unavailable|[Cc]annot allocate memory|File too large|"
+    r"[Cc]onnection refused|the sandbox refuses|CONNECT tunnel failed|Tunnel connection"
+)
+_ADVICE = (
+    "\n[It ran in the sandbox, which may be why it failed: it reaches {hosts} and can write "
+    "only in {roots} and /tmp. If it needs more, call it again with `hosts` or "
+    "`outside_sandbox`; the user is asked.]"
+)
+_REFUSED = "\n[The sandbox kept it from reaching {hosts}. If it needs that, name it in `hosts`.]"
+
+
+class ConfinedShellParams(ShellParams):
+    """The tool's parameters."""
+
+    hosts: Annotated[
+        list[Annotated[str, StringConstraints(min_length=1, max_length=260)]],
+        Field(max_length=_MOST_HOSTS, description="Hosts it must reach; the user is asked."),
+    ] = Field(default_factory=list)
+    outside_sandbox: Annotated[
+        bool, Field(description="Run it outside the sandbox; the user is asked.")
+    ] = False
+
+
+class ConfinedShellTool(ShellTool):
+    """Runs a command line in the session's folder, in a sandbox."""
+
+    params: ClassVar[type[ShellParams]] = ConfinedShellParams
+
+    def __init__(
+        self, workspace: Workspace, sandbox: Sandbox, *, default_timeout: float = 60.0
+    ) -> None:
+        """Make the tool; `sandbox` is the workspace's, the rest is as in `ShellTool`."""
+        super().__init__(workspace, default_timeout=default_timeout)
+        self._sandbox = sandbox
+
+    def description(self) -> str:
+        """Return the description with what the sandbox means."""
+        network = _hosts(self._sandbox.policy.config.network.allowed_domains)
+        own = super().description().format(network=network)
+        return f"{ShellTool(self.workspace).description()}\n{own}"
+
+    def reach(self, params: ShellParams) -> Reach:
+        """Return what a command may reach: in the sandbox, unless it or the user says otherwise.
+
+        Raises:
+            ToolError: a host cannot be named so, or is refused by the configuration.
+        """
+        if self._is_excluded(params.command):
+            return Reach(confined=False)
+        if isinstance(params, ConfinedShellParams) and params.outside_sandbox:
+            return Reach(confined=False, outside=True)
+        named = params.hosts if isinstance(params, ConfinedShellParams) else []
+        network = self._sandbox.policy.config.network
+        try:
+            allowed = HostRules(network.allowed_domains, network.denied_domains)
+            hosts = [host for host in named if not _is_allowed(allowed, host)]
+            rules = HostRules(hosts, network.denied_domains)
+            for host in hosts:
+                rules.check_host(*_split(host))
+        except AcpAgentError as error:
+            raise ToolError(f"the host cannot be reached: {error}", advice=error.advice) from None
+        return Reach(hosts=tuple(hosts))
+
+    def explain(self, outcome: Outcome, result: CommandResult) -> Outcome:
+        """Say to the model and the user that the sandbox may be why a command failed."""
+        if not result.confined or not outcome.failed:
+            return outcome
+        if result.refused_hosts:
+            advice = _REFUSED.format(hosts=", ".join(result.refused_hosts))
+        elif _SIGNS.search(result.output):
+            roots = ", ".join(str(root) for root in self.workspace.files.roots)
+            hosts = _hosts(self._sandbox.policy.config.network.allowed_domains)
+            advice = _ADVICE.format(hosts=hosts, roots=roots)
+        else:
+            return outcome
+        shown = text_part("It ran in the sandbox, which may be why it failed.")
+        return replace(
+            outcome,
+            text=outcome.text + advice,
+            content=None if outcome.content is None else (*outcome.content, shown),
+        )
+
+    def _is_excluded(self, command: str) -> bool:
+        """Whether the configuration names every command of a line as one to run outside."""
+        policy = self._sandbox.policy
+        context = CommandContext(
+            cwd=str(self.workspace.cwd),
+            roots=tuple(str(root) for root in self.workspace.files.roots),
+            home=policy.home,
+        )
+        patterns = policy.config.excluded_commands
+        return bool(patterns) and all_match(command, patterns, context)
+
+
+def _hosts(allowed: Sequence[str]) -> str:
+    return f"no other hosts than {', '.join(allowed)}" if allowed else "no network"
+
+
+def _is_allowed(rules: HostRules, host: str) -> bool:
+    try:
+        rules.check_host(*_split(host))
+    except AcpAgentError:
+        return False
+    return True
+
+
+def _split(pattern: str) -> tuple[str, int]:
+    """Return the host and the port of what the model named; the usual port where it names none."""
+    host, colon, port = pattern.rpartition(":")
+    if colon and port.isdecimal() and not host.endswith(":"):
+        return normalize_host(host.strip("[]")), int(port)
+    return normalize_host(pattern.removeprefix("*.").strip("[]")), 443
