@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import ssl
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,6 +17,16 @@ from acp_agent.platform.descriptor_limit import describe_os_error
 
 FILE_VARIABLE = "SSL_CERT_FILE"
 FOLDER_VARIABLE = "SSL_CERT_DIR"
+
+_PLATFORM: str = sys.platform
+# Where distributions keep certificates, for a Python that was built to look for them elsewhere.
+_BUNDLES = (
+    "/etc/ssl/cert.pem",
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    "/etc/pki/tls/cert.pem",
+    "/etc/ssl/ca-bundle.pem",
+)
 
 
 def certificate_problem(environ: Mapping[str, str] = os.environ) -> str | None:
@@ -60,6 +71,36 @@ def tls_verification(url: str) -> ssl.SSLContext | bool:
     if url.lower().startswith("http://"):
         return empty_tls_context()
     raise ConfigError(problem)
+
+
+def tls_context() -> ssl.SSLContext:
+    """Return a context with the certificates that a variable names, or else the system's. Blocks.
+
+    Raises:
+        ConfigError: a variable names certificates that cannot be used.
+    """
+    problem = certificate_problem()
+    if problem is not None:
+        raise ConfigError(problem)
+    named = {FILE_VARIABLE, FOLDER_VARIABLE} & os.environ.keys()
+    if _PLATFORM in {"darwin", "win32"} and not named:
+        import truststore  # noqa: PLC0415 - asks the system's own store, which is no file there
+
+        return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context = ssl.create_default_context()
+    paths = ssl.get_default_verify_paths()
+    if not named and not paths.cafile and not _has_entries(paths.capath):
+        for bundle in filter(os.path.isfile, _BUNDLES):
+            context.load_verify_locations(bundle)
+            break
+    return context
+
+
+def _has_entries(folder: str | None) -> bool:
+    try:
+        return folder is not None and any(os.scandir(folder))
+    except OSError:
+        return False
 
 
 def empty_tls_context() -> ssl.SSLContext:

@@ -1,15 +1,15 @@
 """Drivers for Anthropic's Messages API: Anthropic, compatible services, and clouds.
 
-The `anthropic` package handles authentication, addresses, headers and connections;
-`anthropic_events` reads the stream (docs/decisions/sdk-import.md).
+The clouds are asked with the `anthropic` package, which has their authentication
+(docs/decisions/provider-http.md).
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING
 
 from msgspec import structs
 
@@ -17,54 +17,24 @@ from acp_agent.models import anthropic_request
 from acp_agent.models.anthropic_events import AnthropicDecoder
 from acp_agent.models.base import RESERVED_OUTPUT, Failed, ModelRequest, StreamEvent
 from acp_agent.models.clouds import Bedrock, Vertex
-from acp_agent.models.exchange import RAW_RESPONSE, Exchanges
-from acp_agent.models.providers import Provider, spelled
-from acp_agent.models.sdk import NO_KEY, anthropic_client, http_client
+from acp_agent.models.exchange import Exchanges
+from acp_agent.models.http.client import Body
+from acp_agent.models.http.factory import make_client
+from acp_agent.models.providers import Provider
 
-if TYPE_CHECKING:
-    from anthropic import Omit
-    from httpx2 import Response
-
-
-class _Refused(Exception):  # noqa: N818 - an answer, not a fault of this program
-    """An answer with an error's status; made and raised by the package."""
-
-    def __init__(self, message: str, *, body: object, response: Response) -> None:
-        super().__init__(message)
-        del body
-        self.status_code = response.status_code
-        self.response = response
+# The version whose events are read, as the `anthropic` package sends it;
+# https://platform.claude.com/docs/en/api/versioning
+_VERSION = "2026-10-21"
 
 
 class AnthropicDriver:
-    """A `Driver`. Making one imports the SDK, which takes tenths of a second: use a thread."""
+    """A `Driver`. Making one reads certificates: use a thread."""
 
     def __init__(self, provider: Provider) -> None:
-        import httpx2  # noqa: PLC0415 - not before a model is used
-
         self._provider = provider
         self._exchanges = Exchanges(provider)
         self._limits: dict[str, int] = {}  # of answers; see `within_limit`
-        self._response = httpx2.Response
-        timeout = httpx2.Timeout(
-            None, connect=15.0, pool=15.0
-        )  # the rest is `stream_with_retries`'s
-        self._client = anthropic_client()(
-            api_key=provider.key or NO_KEY,
-            base_url=provider.base_url.removesuffix("/v1"),  # the package's paths begin with it
-            max_retries=0,  # `stream_with_retries` does it, where the user can see it
-            timeout=timeout,
-            http_client=http_client("anthropic", provider.base_url, timeout),
-        )
-        # In the place of what the package adds from ANTHROPIC_CUSTOM_HEADERS: that is the user's,
-        # and Anthropic's, and not for another service.
-        headers = _headers(provider)
-        if provider.id == "anthropic" and not provider.set_by_client:
-            headers = {**self._client._custom_headers, **headers}  # noqa: SLF001 - as it says above
-        setattr(self._client, "_custom_headers", headers)  # noqa: B010 - an attribute of theirs
-        # The package's own would import the classes of every error there is, on the event loop:
-        # 80 ms at the first failure, and only the status and the body are of use.
-        setattr(self._client, "_make_status_error", _Refused)  # noqa: B010 - a method of theirs
+        self._client = make_client(provider.base_url.removesuffix("/v1"), _headers(provider))
 
     def stream(self, request: ModelRequest) -> AsyncIterator[Sequence[StreamEvent]]:
         """Ask the model. Closing the iterator closes the HTTP response at once."""
@@ -73,34 +43,35 @@ class AnthropicDriver:
     def _stream(self, request: ModelRequest) -> AsyncGenerator[Sequence[StreamEvent]]:
         model = request.model.id
 
-        async def send() -> Response:
-            return await self._client.post(
-                "/v1/messages",
-                content=anthropic_request.body(self._provider, request),
-                cast_to=self._response,
-                options={"headers": RAW_RESPONSE, "follow_redirects": False},
-            )
+        def send() -> Awaitable[Body]:
+            body = anthropic_request.body(self._provider, request)
+            return self._client.post("/v1/messages", body)
 
         return self._exchanges.stream(send, AnthropicDecoder(self._provider, model), model=model)
+
+    async def connect(self) -> None:
+        """Open a connection ahead of the first request; see `Driver`."""
+        await self._client.connect()
 
     async def aclose(self) -> None:
         """Close every connection."""
         await self._exchanges.aclose()
-        await self._client.close()
+        await self._client.aclose()
 
 
-def _headers(provider: Provider) -> dict[str, str | Omit]:
-    from anthropic import Omit  # noqa: PLC0415 - loaded with the client, never before
-
-    headers: dict[str, str | Omit] = {**spelled(provider.headers)}
-    if provider.set_by_client and provider.key is None:
-        # The client gives credentials in either of the two, or the service needs none.
-        headers.setdefault("X-Api-Key", Omit())
-        headers.setdefault("Authorization", Omit())
-    elif provider.id != "anthropic" and provider.key is not None:
-        # The package sends the key as a bearer token; others that speak the API expect it here.
-        headers.setdefault("X-Api-Key", provider.key)
-    return headers
+def _headers(provider: Provider) -> dict[str, str]:
+    headers = {"anthropic-version": _VERSION}
+    if provider.key is not None:
+        headers["authorization"] = f"Bearer {provider.key}"
+        if provider.id != "anthropic":
+            headers["x-api-key"] = provider.key  # where others that speak the API expect it
+    if provider.id == "anthropic" and not provider.set_by_client:
+        # The user's, and for no other service: `Name: value` on each line.
+        lines = os.environ.get("ANTHROPIC_CUSTOM_HEADERS", "").splitlines()
+        for name, colon, value in (line.partition(":") for line in lines):
+            if colon:
+                headers[name.strip().lower()] = value.strip()
+    return headers | {name.lower(): value for name, value in provider.headers.items()}
 
 
 # Claude models behind a cloud: Amazon Bedrock, Google Vertex AI.
@@ -109,8 +80,11 @@ def _headers(provider: Provider) -> dict[str, str | Omit]:
 # Messages API, at the cloud's own addresses.
 
 
+_RAW_RESPONSE = {"X-Stainless-Raw-Response": "stream"}  # the package leaves the body alone
+
+
 class AnthropicCloudDriver:
-    """A `Driver`. Making one imports the SDK, which takes tenths of a second: use a thread."""
+    """A `Driver`. Making one imports a package for more than a second: use a thread."""
 
     def __init__(self, provider: Provider, cloud: Bedrock | Vertex) -> None:
         """Make a client.
@@ -118,15 +92,17 @@ class AnthropicCloudDriver:
         Raises:
             ConfigError: a package that the cloud needs is not installed.
         """
-        import httpx2  # noqa: PLC0415 - not before a model is used
+        import httpx2  # noqa: PLC0415 - the package's HTTP client
 
+        from acp_agent.models.http.proxied import HttpxBody, timeouts  # noqa: PLC0415 - likewise
+
+        self._body = HttpxBody
         self._provider = provider
         self._cloud = cloud
         self._exchanges = Exchanges(provider)
         self._limits: dict[str, int] = {}  # of answers; see `within_limit`
         self._response = httpx2.Response
-        # The rest of the time limits is `stream_with_retries`'s.
-        self._client = cloud.client(provider, httpx2.Timeout(None, connect=15.0, pool=15.0))
+        self._client = cloud.client(provider, timeouts())
 
     def stream(self, request: ModelRequest) -> AsyncIterator[Sequence[StreamEvent]]:
         """Ask the model. Closing the iterator closes the HTTP response at once."""
@@ -135,19 +111,23 @@ class AnthropicCloudDriver:
     def _stream(self, request: ModelRequest) -> AsyncGenerator[Sequence[StreamEvent]]:
         model = request.model.id
 
-        async def send() -> Response:
-            return await self._client.post(
+        async def send() -> Body:
+            response = await self._client.post(
                 self._cloud.path(self._provider, model),
                 content=self._cloud.body(anthropic_request.written(self._provider, request)),
                 cast_to=self._response,
                 options={
-                    "headers": {**RAW_RESPONSE, "Content-Type": "application/json"},
+                    "headers": {**_RAW_RESPONSE, "Content-Type": "application/json"},
                     "follow_redirects": False,
                 },
             )
+            return self._body(response)
 
         decoder = AnthropicDecoder(self._provider, model)
         return self._exchanges.stream(send, decoder, model=model, framing=self._cloud.framing)
+
+    async def connect(self) -> None:
+        """Do nothing: the package connects with the first request."""
 
     async def aclose(self) -> None:
         """Close every connection."""

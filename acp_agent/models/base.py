@@ -38,7 +38,6 @@ ToolDialect = Literal[
     "kimi", "kimi_k3", "llama", "minimax", "mistral", "qwen_coder",
 ]  # fmt: skip
 
-
 MAX_ANSWER = 64_000  # tokens; more than an agent's step needs, less than services refuse
 RESERVED_OUTPUT = 32_000  # tokens for the answer of a model whose limit is unknown
 
@@ -390,6 +389,10 @@ class Driver(Protocol):
 
         An empty batch says that the model is still at work.
         """
+        ...
+
+    async def connect(self) -> None:
+        """Open a connection before the first request, if possible. Sends no key; never raises."""
         ...
 
     async def aclose(self) -> None:

@@ -1,4 +1,4 @@
-"""The clouds with protocols of their own: Azure, Amazon Bedrock, Google Vertex AI.
+"""The clouds with protocols of their own: Amazon Bedrock, Google Vertex AI.
 
 The SDKs' own clients handle the credentials, which differ most; requests are written and answers
 read as everywhere else. What a cloud needs beyond the packages that are always installed comes with
@@ -18,10 +18,11 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Struct
 
+from acp_agent.config.certificates import tls_verification
+from acp_agent.config.loopback import no_proxy_mounts
 from acp_agent.content import JsonObject
 from acp_agent.errors import ConfigError
 from acp_agent.models.providers import Provider, spelled
-from acp_agent.models.sdk import anthropic_client, http_client, openai_client
 from acp_agent.models.stream_events import (
     EVENT_LIMIT,
     BadStreamError,
@@ -31,8 +32,7 @@ from acp_agent.models.stream_events import (
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropicBedrock, AsyncAnthropicVertex
-    from httpx2 import Timeout
-    from openai import AsyncAzureOpenAI
+    from httpx2 import AsyncClient, Timeout
 
 
 # The versions of the Messages API, as each cloud names them in the body.
@@ -171,31 +171,6 @@ def _headers(data: bytes) -> dict[str, str]:
     return found
 
 
-def azure_client(provider: Provider, timeout: Timeout) -> AsyncAzureOpenAI:
-    """A client of Azure OpenAI.
-
-    Without a version it speaks the API that has none (`/openai/v1`), which takes the name of a
-    deployment as the model. A key that is a JSON Web Token is taken as one of Entra ID's.
-    """
-    openai_client()  # the short import comes first
-    from openai.lib.azure import AsyncAzureOpenAI  # noqa: PLC0415 - heavy
-
-    endpoint = provider.base_url.removesuffix("/v1").removesuffix("/openai")
-    version = provider.api_version or "v1"
-    path = "/openai/v1" if version == "v1" else "/openai"
-    token = provider.key if (provider.key or "").startswith("eyJ") else None
-    return AsyncAzureOpenAI(
-        base_url=f"{endpoint}{path}",
-        api_version=version,
-        api_key=None if token else provider.key or "",
-        azure_ad_token=token,
-        max_retries=0,
-        timeout=timeout,
-        http_client=http_client("openai", endpoint, timeout),
-        default_headers=spelled(provider.headers),
-    )
-
-
 class Bedrock:
     """How Amazon Bedrock carries the Messages API: `InvokeModelWithResponseStream`."""
 
@@ -207,9 +182,7 @@ class Bedrock:
         Raises:
             ConfigError: the package that signs is not installed.
         """
-        if provider.key is None:
-            _need("boto3", provider, "bedrock")
-        anthropic_client()
+        _need("anthropic" if provider.key else "boto3", provider, "bedrock")
         from anthropic.lib.bedrock import AsyncAnthropicBedrock  # noqa: PLC0415 - heavy
 
         return AsyncAnthropicBedrock(
@@ -218,7 +191,7 @@ class Bedrock:
             base_url=provider.base_url,
             max_retries=0,
             timeout=timeout,
-            http_client=http_client("anthropic", provider.base_url, timeout),
+            http_client=_http_client(provider.base_url, timeout),
             default_headers=spelled(provider.headers),
         )
 
@@ -243,9 +216,7 @@ class Vertex:
         Raises:
             ConfigError: the package that finds them is not installed.
         """
-        if provider.key is None:
-            _need("google.auth", provider, "vertex")
-        anthropic_client()
+        _need("anthropic" if provider.key else "google.auth", provider, "vertex")
         from anthropic.lib.vertex import AsyncAnthropicVertex  # noqa: PLC0415 - heavy
 
         return AsyncAnthropicVertex(
@@ -255,7 +226,7 @@ class Vertex:
             base_url=provider.base_url,
             max_retries=0,
             timeout=timeout,
-            http_client=http_client("anthropic", provider.base_url, timeout),
+            http_client=_http_client(provider.base_url, timeout),
             default_headers=spelled(provider.headers),
         )
 
@@ -267,6 +238,22 @@ class Vertex:
     def body(self, written: JsonObject) -> bytes:
         """The Messages request as this cloud takes it."""
         return _carried(written, _VERTEX_VERSION, without={"model"})
+
+
+def _http_client(base_url: str, timeout: Timeout) -> AsyncClient | None:
+    """The HTTP client to give to the package; None where that is to make its own.
+
+    It is one of ours where no proxy may be asked, or no certificate can be used.
+
+    Raises:
+        ConfigError: a variable names certificates that cannot be used.
+    """
+    direct, trust = no_proxy_mounts(base_url), tls_verification(base_url)
+    if not direct and trust is True:
+        return None
+    from anthropic import DefaultAsyncHttpxClient  # noqa: PLC0415 - heavy
+
+    return DefaultAsyncHttpxClient(mounts=direct, timeout=timeout, verify=trust)
 
 
 def _carried(written: JsonObject, version: str, *, without: set[str]) -> bytes:
@@ -285,8 +272,9 @@ def _need(package: str, provider: Provider, extra: str) -> None:
     except ModuleNotFoundError:  # the package above it
         found = None
     if found is None:
-        variable = f" or set {provider.key_env[0]}" if provider.key_env else ""
+        variable = (
+            f" or set {provider.key_env[0]}" if provider.key_env and provider.key is None else ""
+        )
         raise ConfigError(
-            f"{provider.name} needs a further package to find your credentials: install "
-            f"acp-agent-server[{extra}]{variable}."
+            f"{provider.name} needs a further package: install acp-agent-server[{extra}]{variable}."
         )

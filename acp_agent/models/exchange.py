@@ -10,26 +10,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import msgspec
 
 from acp_agent.events import Usage
 from acp_agent.models import failures
 from acp_agent.models.base import Failed, Finished, StreamEvent
+from acp_agent.models.http.client import Body
 from acp_agent.models.provider_errors import read_problem
 from acp_agent.models.providers import Provider
 from acp_agent.models.stream_events import EVENT_LIMIT, SseDecoder
 
-if TYPE_CHECKING:
-    from httpx2 import Response
-
-_READ_AHEAD = 1024 * 1024  # bytes held for a reader that is slower than the model
 _LAST_EVENTS = 5.0  # seconds without a word after which an answer needs no end mark
 _STILL_THERE = 600.0  # seconds for which that alone is taken for being at work; the SDKs' own limit
 _LAST_BYTES = 1.0  # seconds that the end of a complete answer's HTTP body may take
-
-RAW_RESPONSE = {"X-Stainless-Raw-Response": "stream"}  # the SDKs' own switch: leave the body alone
 
 
 class Decoder(Protocol):
@@ -77,11 +72,11 @@ class Exchanges:
 
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
-        self._ending: dict[asyncio.Task[None], _Body] = {}
+        self._ending: dict[asyncio.Task[None], Body] = {}
 
     async def stream(
         self,
-        send: Callable[[], Awaitable[Response]],
+        send: Callable[[], Awaitable[Body]],
         decoder: Decoder,
         *,
         model: str,
@@ -89,17 +84,16 @@ class Exchanges:
     ) -> AsyncGenerator[Sequence[StreamEvent]]:
         """Send the request and decode its answer; see the module."""
         begun = said = False  # bytes came; events with something in them came
-        body: _Body | None = None
+        body: Body | None = None
         events: list[StreamEvent] = []  # decoded and not passed on yet
         clock = asyncio.get_running_loop().time
         told = clock()
         counts = _Counts(decoder)
         try:
-            response = await send()  # the SDK raises where the status is an error's
-            body = _Body(response)
+            body = await send()
             frames = framing()
             received = await _next(body, decoder)
-            if received is not None and _is_page(response, received):
+            if received is not None and _is_page(body, received):
                 page = await _whole(body, received)
                 if not _feed_page(decoder, page, events):
                     yield _as_answer([failures.from_page(self._provider, page, model=model)])
@@ -150,8 +144,8 @@ class Exchanges:
         # A task that is cancelled before its first step closes nothing.
         await asyncio.gather(*(body.close() for body in ending.values()), return_exceptions=True)
 
-    def _let_end(self, body: _Body) -> None:
-        task = asyncio.get_running_loop().create_task(body.finish())
+    def _let_end(self, body: Body) -> None:
+        task = asyncio.get_running_loop().create_task(_finish(body))
         self._ending[task] = body
         task.add_done_callback(self._ending.pop)
 
@@ -171,7 +165,7 @@ class _Counts:
         return [self._told]
 
 
-async def _next(body: _Body, decoder: Decoder) -> bytes | None:
+async def _next(body: Body, decoder: Decoder) -> bytes | None:
     """What comes next; None at the end. Of a complete answer, what breaks or keeps silent is over.
 
     Some services leave their API's end mark out, or the connection open behind it; to ask again
@@ -211,14 +205,14 @@ def _feed(decoder: Decoder, data: bytes, events: list[StreamEvent]) -> None:
             raise
 
 
-def _is_page(response: Response, received: bytes) -> bool:
+def _is_page(body: Body, received: bytes) -> bool:
     """Whether no stream follows a "200 OK" but JSON or HTML, whatever the service calls it."""
-    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = body.headers.get("content-type", "").partition(";")[0].strip().lower()
     begin = received.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
     return kind == "text/html" or begin in {b"{", b"[", b"<"}
 
 
-async def _whole(body: _Body, received: bytes) -> bytes:
+async def _whole(body: Body, received: bytes) -> bytes:
     """The rest of a page; of one that is too long, its beginning."""
     page = received
     while len(page) < EVENT_LIMIT and (more := await body.read()) is not None:
@@ -239,65 +233,10 @@ def _feed_page(decoder: Decoder, page: bytes, events: list[StreamEvent]) -> bool
     return decoder.answered or decoder.ended
 
 
-class _Body:
-    """A response's body, read ahead by a task so that a batch is all that came at once.
-
-    The HTTP client gives every HTTP chunk by itself, however many came with one read. The task
-    takes them without waiting, and its reader runs when there is nothing more to take.
-    """
-
-    def __init__(self, response: Response) -> None:
-        self._response = response
-        self._ready: list[bytes] = []
-        self._size = 0
-        self._arrived = asyncio.Event()
-        self._wanted = asyncio.Event()
-        self._task = asyncio.get_running_loop().create_task(self._read())
-
-    async def read(self) -> bytes | None:
-        """All that is there, as soon as there is something; None at the end.
-
-        Raises:
-            Exception: the HTTP client's, when the body broke.
-        """
-        while not self._ready:
-            if self._task.done():
-                self._task.result()
-                return None
-            self._arrived.clear()
-            await self._arrived.wait()
-        received, self._ready, self._size = b"".join(self._ready), [], 0
-        self._wanted.set()
-        return received
-
-    async def _read(self) -> None:
-        try:
-            async for chunk in self._response.aiter_bytes():
-                self._ready.append(chunk)
-                self._size += len(chunk)
-                self._arrived.set()
-                if self._size > _READ_AHEAD:
-                    self._wanted.clear()
-                    await self._wanted.wait()
-        finally:
-            # The reader looks after this task is done, at the loop's next turn.
-            asyncio.get_running_loop().call_soon(self._arrived.set)
-
-    async def finish(self) -> None:
-        """Read the few bytes after the answer's end, so that the connection can be used again."""
-        with suppress(Exception):
-            async with asyncio.timeout(_LAST_BYTES):
-                while await self.read() is not None:
-                    pass
-        await self.close()
-
-    async def close(self) -> None:
-        """Close the connection, unless the body was read to its end."""
-        self._task.cancel()
-        try:
-            # Not the task itself: its cancellation could not be told from that of whoever waits.
-            await asyncio.wait([self._task])
-            if not self._task.cancelled():
-                self._task.exception()  # told already, or of no interest any more
-        finally:
-            await self._response.aclose()
+async def _finish(body: Body) -> None:
+    """Read the few bytes after the answer's end, so that the connection can be used again."""
+    with suppress(Exception):
+        async with asyncio.timeout(_LAST_BYTES):
+            while await body.read() is not None:
+                pass
+    await body.close()

@@ -6,11 +6,20 @@ Covers HTTP statuses, errors that arrive inside a stream, and what the connectio
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
+from typing import Literal
 
 import msgspec
 
 from acp_agent.models.base import Failed, FailureKind
+from acp_agent.models.http.client import (
+    BrokenError,
+    CompressionError,
+    ConnectError,
+    StatusError,
+    UnsendableError,
+)
 from acp_agent.models.provider_errors import (
     OVERFLOW,
     Problem,
@@ -97,44 +106,90 @@ def from_event(provider: Provider, problem: object, *, model: str) -> Failed:
 
 
 def from_exception(provider: Provider, error: Exception, *, model: str, begun: bool) -> Failed:
-    """The failure behind an exception of the SDK, of the HTTP client or of a decoder.
+    """The failure behind an exception of the HTTP client, of a cloud's package or of a decoder.
 
     `begun` says whether the answer had begun.
     """
-    import httpx2  # noqa: PLC0415 - loaded with the SDK, never before
-
     limited = explain_descriptor_limit(error)
     if limited is not None:  # to ask again, or somebody else, takes descriptors as well
         message = f"{provider.name} cannot be asked: {limited}."
         return Failed(kind="bad_request", message=message)
+    if isinstance(error, StatusError):
+        return from_status(provider, error.status, error.headers, error.body, model=model)
     cause: BaseException | None = error
     while cause is not None:
-        if isinstance(cause, httpx2.TimeoutException):
-            kind: FailureKind = "timeout"
-            return Failed(kind=kind, message=_line(provider, kind, None, "", model=model))
-        if _is_unsendable(cause):
-            return unsendable(provider)
-        if isinstance(cause, httpx2.TransportError):
-            if begun:
-                return cut(provider.name)
-            kind = "connection"
-            message = _line(provider, kind, None, str(cause), model=model)
-            unreachable = isinstance(cause, httpx2.ConnectError)
-            return Failed(kind=kind, message=message, unreachable=unreachable)
-        if isinstance(cause, (msgspec.MsgspecError, UnicodeDecodeError, BadStreamError)):
-            return malformed(provider, "an event of its answer cannot be read")
-        if isinstance(cause, httpx2.DecodingError):
-            return malformed(provider, "its answer cannot be decompressed")
+        kind = _kind_of_error(cause)
+        match kind:
+            case "timeout":
+                return Failed(kind=kind, message=_line(provider, kind, None, "", model=model))
+            case "unsendable":
+                return unsendable(provider)
+            case "connection" | "unreachable":
+                if begun:
+                    return cut(provider.name)
+                message = _line(provider, "connection", None, str(cause), model=model)
+                return Failed(kind="connection", message=message, unreachable=kind == "unreachable")
+            case "unreadable":
+                return malformed(provider, "an event of its answer cannot be read")
+            case "compressed":
+                return malformed(provider, "its answer cannot be decompressed")
         cause = cause.__cause__ or cause.__context__
-    status = getattr(error, "status_code", None)
-    response = getattr(error, "response", None)
-    if isinstance(status, int) and isinstance(response, httpx2.Response):
-        body = response.content if response.is_stream_consumed else b""
-        return from_status(provider, status, response.headers, body, model=model)
+    refused = _refusal(error)
+    if refused is not None:
+        status, headers, body = refused
+        return from_status(provider, status, headers, body, model=model)
     said = f"{type(error).__name__}: {error}"
     return Failed(
         kind="bad_request", message=_line(provider, "bad_request", None, said, model=model)
     )
+
+
+_ErrorKind = Literal[
+    "timeout", "unsendable", "connection", "unreachable", "unreadable", "compressed"
+]
+
+
+_OURS: tuple[tuple[type[BaseException], _ErrorKind], ...] = (
+    (TimeoutError, "timeout"),
+    (UnsendableError, "unsendable"),
+    (ConnectError, "unreachable"),
+    (BrokenError, "connection"),
+    (CompressionError, "compressed"),
+    (msgspec.MsgspecError, "unreadable"),
+    (UnicodeDecodeError, "unreadable"),
+    (BadStreamError, "unreadable"),
+)
+# In the order of their being looked for: some are kinds of those after them.
+_HTTPX2: tuple[tuple[str, _ErrorKind], ...] = (
+    ("TimeoutException", "timeout"),
+    ("ConnectError", "unreachable"),
+    ("TransportError", "connection"),
+    ("DecodingError", "compressed"),
+)
+
+
+def _kind_of_error(error: BaseException) -> _ErrorKind | None:
+    """What an exception tells, of our HTTP client or of httpx2; None for one of another kind."""
+    found = next((kind for known, kind in _OURS if isinstance(error, known)), None)
+    if found is not None:
+        return found
+    if isinstance(error, UnicodeEncodeError) and error.encoding == "ascii":
+        return "unsendable"  # a header that httpx2 was to send
+    module = sys.modules.get("httpx2")
+    if module is None:
+        return None
+    if isinstance(error, module.LocalProtocolError) and "Illegal header" in str(error):
+        return "unsendable"
+    return next((kind for name, kind in _HTTPX2 if isinstance(error, getattr(module, name))), None)
+
+
+def _refusal(error: Exception) -> tuple[int, Mapping[str, str], bytes] | None:
+    """The status, the headers and the body of a refusal that a cloud's package raised."""
+    status, response = getattr(error, "status_code", None), getattr(error, "response", None)
+    module = sys.modules.get("httpx2")
+    if not isinstance(status, int) or module is None or not isinstance(response, module.Response):
+        return None
+    return status, response.headers, response.content if response.is_stream_consumed else b""
 
 
 def unsendable(provider: Provider) -> Failed:
@@ -222,11 +277,3 @@ def _clean(provider: Provider, said: str) -> str:
     line = scrub(line, (provider.key or "", *credentials_in(provider.headers)))
     line = _LIKE_A_KEY.sub("***", line).rstrip(".")
     return line if len(line) <= _DETAIL_LIMIT else f"{line[:_DETAIL_LIMIT]}…"
-
-
-def _is_unsendable(error: BaseException) -> bool:
-    """Whether a request's header could not be written: not as ASCII, or not by HTTP's rules."""
-    import httpx2  # noqa: PLC0415 - as above
-
-    illegal = isinstance(error, httpx2.LocalProtocolError) and "Illegal header" in str(error)
-    return illegal or (isinstance(error, UnicodeEncodeError) and error.encoding == "ascii")

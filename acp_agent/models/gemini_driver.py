@@ -5,15 +5,12 @@ It uses our HTTP client and not Google's package (docs/decisions/gemini.md).
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct
 
-from acp_agent.config.certificates import tls_verification
-from acp_agent.config.loopback import no_proxy_mounts
 from acp_agent.content import ImageBlock, JsonObject
 from acp_agent.ids import CallId
 from acp_agent.models.base import (
@@ -32,63 +29,39 @@ from acp_agent.models.base import (
 )
 from acp_agent.models.exchange import Exchanges
 from acp_agent.models.gemini_events import GeminiDecoder
+from acp_agent.models.http.client import Body
+from acp_agent.models.http.factory import make_client
 from acp_agent.models.openai_request import chosen_level
 from acp_agent.models.providers import Provider
 from acp_agent.models.request_parts import as_name, as_object, image_parts
 
-if TYPE_CHECKING:
-    from httpx2 import Response
-
-
-class _RefusedError(Exception):
-    """An answer with an error's status; its body was read."""
-
-    def __init__(self, response: Response) -> None:
-        super().__init__(f"HTTP {response.status_code}")
-        self.status_code = response.status_code
-        self.response = response
-
 
 class GeminiDriver:
-    """A `Driver`. Making one imports the HTTP client: use a thread."""
+    """A `Driver`. Making one reads certificates: use a thread."""
 
     def __init__(self, provider: Provider) -> None:
-        import httpx2  # noqa: PLC0415 - not before a model is used
-
         self._provider = provider
         self._exchanges = Exchanges(provider)
-        headers = {"Content-Type": "application/json", **provider.headers}
+        headers = {name.lower(): value for name, value in provider.headers.items()}
         if provider.key is not None:
             # Never in the address, where proxies write it to their logs.
             headers.setdefault("x-goog-api-key", provider.key)
-        self._client = httpx2.AsyncClient(
-            headers=headers,
-            timeout=httpx2.Timeout(
-                None, connect=15.0, pool=15.0
-            ),  # the rest is `stream_with_retries`'s
-            follow_redirects=False,
-            mounts=no_proxy_mounts(provider.base_url),
-            verify=tls_verification(provider.base_url),
-        )
+        self._client = make_client(provider.base_url, headers)
 
     def stream(self, request: ModelRequest) -> AsyncIterator[Sequence[StreamEvent]]:
         """Ask the model. Closing the iterator closes the HTTP response at once."""
         model = request.model.id
 
-        async def send() -> Response:
+        def send() -> Awaitable[Body]:
             name = quote(model.removeprefix("models/"), safe="")
-            address = f"{self._provider.base_url}/models/{name}:streamGenerateContent?alt=sse"
-            asked = self._client.build_request("POST", address, content=body(request))
-            response = await self._client.send(asked, stream=True)
-            if response.status_code != 200:
-                try:
-                    await response.aread()
-                finally:
-                    await response.aclose()
-                raise _RefusedError(response)
-            return response
+            path = f"/models/{name}:streamGenerateContent?alt=sse"
+            return self._client.post(path, body(request))
 
         return self._exchanges.stream(send, GeminiDecoder(self._provider, model), model=model)
+
+    async def connect(self) -> None:
+        """Open a connection ahead of the first request; see `Driver`."""
+        await self._client.connect()
 
     async def aclose(self) -> None:
         """Close every connection."""

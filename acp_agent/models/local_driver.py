@@ -21,13 +21,12 @@ from acp_agent.models.base import Failed, ModelRequest, StreamEvent
 from acp_agent.models.local import served_models
 from acp_agent.models.openai_driver import OpenAIDriver
 from acp_agent.models.providers import Dialect, Provider
-from acp_agent.models.sdk import openai_client
 from acp_agent.platform import posix
 from acp_agent.platform.descriptor_limit import describe_os_error
 
 
 class LocalDriver:
-    """A `Driver`. Making one imports the SDK, which takes tenths of a second: use a thread."""
+    """A `Driver`, over the one of the server's API."""
 
     def __init__(self, provider: Provider) -> None:
         """Start nothing yet.
@@ -41,7 +40,6 @@ class LocalDriver:
                 f"{local.REF} is not installed: run `{local.INSTALL}` "
                 "(127 MB), or choose another model."
             )
-        openai_client()
         self._path = path
         self._provider = provider
         self._process: LocalProcess | None = None
@@ -63,6 +61,9 @@ class LocalDriver:
         finally:
             if isinstance(stream, AsyncGenerator):
                 await stream.aclose()
+
+    async def connect(self) -> None:
+        """Do nothing: the server starts with the first request."""
 
     async def aclose(self) -> None:
         """End the server."""

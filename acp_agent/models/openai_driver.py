@@ -1,23 +1,26 @@
 """The driver for OpenAI's two APIs, chat completions and Responses, whoever serves them.
 
-The streams are read by our own decoders, ten times as fast as the `openai` package's typed streams
-(docs/decisions/sdk-import.md). Nothing is stored at the provider: each request of the Responses API
-has the whole conversation, with the model's reasoning as the encrypted items that it gave.
+Nothing is stored at the provider: each request of the Responses API has the whole conversation,
+with the model's reasoning as the encrypted items that it gave.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from acp_agent.models.base import ModelRequest, StreamEvent
-from acp_agent.models.exchange import RAW_RESPONSE, Decoder, Exchanges
-from acp_agent.models.providers import Provider, spelled
-from acp_agent.models.sdk import NO_KEY, http_client, openai_client
+from acp_agent.models.exchange import Decoder, Exchanges
+from acp_agent.models.http.client import Body
+from acp_agent.models.http.factory import make_client
+from acp_agent.models.providers import Provider
 
-if TYPE_CHECKING:
-    from httpx2 import Response
-    from openai import AsyncOpenAI, Omit
+# What OpenAI's own clients take from the environment, for OpenAI only.
+_VARIABLES = {
+    "OPENAI_ORG_ID": "openai-organization",
+    "OPENAI_PROJECT_ID": "openai-project",
+}
 
 
 class _Api(NamedTuple):
@@ -29,27 +32,34 @@ class _Api(NamedTuple):
 
 
 class OpenAIDriver:
-    """A `Driver`. Creating one imports the SDK, which takes tenths of a second: use a thread."""
+    """A `Driver`. Creating one reads certificates: use a thread."""
 
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
         self._api = _responses() if provider.api == "openai_responses" else _chat_completions()
         self._exchanges = Exchanges(provider)
-        self._connection = _Connection(provider)
+        base_url, headers = provider.base_url, _headers(provider)
+        if provider.platform == "azure":
+            base_url, headers = _azure(provider)
+        self._client = make_client(base_url, {**headers, **_lower(provider.headers)})
 
     def stream(self, request: ModelRequest) -> AsyncIterator[Sequence[StreamEvent]]:
         """Ask the model. Closing the iterator closes the HTTP response at once."""
         model = request.model.id
 
-        def send() -> Awaitable[Response]:
-            return self._connection.post(self._api.path, self._api.body(self._provider, request))
+        def send() -> Awaitable[Body]:
+            return self._client.post(self._api.path, self._api.body(self._provider, request))
 
         return self._exchanges.stream(send, self._api.decoder(self._provider, model), model=model)
+
+    async def connect(self) -> None:
+        """Open a connection ahead of the first request; see `Driver`."""
+        await self._client.connect()
 
     async def aclose(self) -> None:
         """Close every connection."""
         await self._exchanges.aclose()
-        await self._connection.aclose()
+        await self._client.aclose()
 
 
 def _chat_completions() -> _Api:
@@ -68,53 +78,30 @@ def _responses() -> _Api:
     return _Api("/responses", body, OpenAIResponsesDecoder)
 
 
-class _Connection:
-    """A connection to OpenAI, Azure or a compatible service."""
+def _lower(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
 
-    def __init__(self, provider: Provider) -> None:
-        import httpx2  # noqa: PLC0415 - not before a model is used
 
-        self._response = httpx2.Response
-        # The other time limits are those of `retries`.
-        timeout = httpx2.Timeout(None, connect=15.0, pool=15.0)
-        if provider.platform == "azure":
-            from acp_agent.models.clouds import azure_client  # noqa: PLC0415 - for it only
+def _headers(provider: Provider) -> dict[str, str]:
+    if provider.key is None:
+        return {}
+    headers = {"authorization": f"Bearer {provider.key}"}
+    if provider.id == "openai":
+        for variable, name in _VARIABLES.items():
+            if value := os.environ.get(variable):
+                headers[name] = value
+    return headers
 
-            self._client: AsyncOpenAI = azure_client(provider, timeout)
-        else:
-            self._client = openai_client()(
-                api_key=provider.key or NO_KEY,
-                base_url=provider.base_url,
-                max_retries=0,  # `retries` does it, where the user can see it
-                timeout=timeout,
-                http_client=http_client("openai", provider.base_url, timeout),
-                default_headers=spelled(provider.headers),
-            )
-        if provider.id != "openai" or provider.key is None:
-            # The package reads these from variables that are for OpenAI only.
-            self._client.organization = None
-            self._client.project = None
-        self._headers: dict[str, str | Omit] = {**RAW_RESPONSE}
-        # A client that sets an endpoint sets its credentials too, or it needs none.
-        keyless = provider.set_by_client and provider.key is None
-        if keyless and "authorization" not in map(str.lower, provider.headers):
-            from openai import Omit  # noqa: PLC0415 - loaded with the client, never before
 
-            self._headers["Authorization"] = Omit()
+def _azure(provider: Provider) -> tuple[str, dict[str, str]]:
+    """The address and the credentials of Azure OpenAI.
 
-    async def post(self, path: str, body: bytes) -> Response:
-        """Send a request; the answer's body is not read yet.
-
-        Raises:
-            Exception: the package's own, where there is no answer or its status is an error's.
-        """
-        return await self._client.post(
-            path,
-            content=body,
-            cast_to=self._response,
-            options={"headers": self._headers, "follow_redirects": False},
-        )
-
-    async def aclose(self) -> None:
-        """Close every connection."""
-        await self._client.close()
+    Without a version it speaks the API that has none (`/openai/v1`), which takes the name of a
+    deployment as the model. A key that is a JSON Web Token is taken as one of Entra ID's.
+    """
+    endpoint = provider.base_url.removesuffix("/v1").removesuffix("/openai")
+    version = provider.api_version or "v1"
+    path = "/openai/v1" if version == "v1" else "/openai"
+    key = provider.key or ""
+    credentials = {"authorization": f"Bearer {key}"} if key.startswith("eyJ") else {"api-key": key}
+    return f"{endpoint}{path}?api-version={version}", credentials

@@ -105,6 +105,9 @@ class ReplayDriver(Driver):
             await asyncio.Event().wait()  # until the turn is cancelled
         yield [_end(answer)]
 
+    async def connect(self) -> None:
+        """Do nothing: there is no network."""
+
     async def aclose(self) -> None:
         """Nothing is open."""
 

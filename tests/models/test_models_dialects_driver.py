@@ -225,6 +225,9 @@ async def test_closing_closes_the_stream_below_before_it_returns(server: ModelSe
             made.append(stream)
             return stream
 
+        async def connect(self) -> None:
+            pass
+
         async def aclose(self) -> None:
             await below.aclose()
 

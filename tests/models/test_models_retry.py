@@ -261,6 +261,9 @@ async def test_closing_closes_the_drivers_stream_before_it_returns(
             made.append(stream)
             return made[-1]
 
+        async def connect(self) -> None:
+            pass
+
         async def aclose(self) -> None:
             pass
 
@@ -275,6 +278,9 @@ async def test_a_driver_that_ends_without_a_last_event_is_a_failure() -> None:
     class Silent(Driver):
         async def stream(self, request: ModelRequest) -> AsyncIterator[list[TextDelta]]:
             yield [TextDelta("Half")]
+
+        async def connect(self) -> None:
+            pass
 
         async def aclose(self) -> None:
             pass

@@ -17,7 +17,8 @@ from acp_agent.models.base import (
     StreamEvent,
     TextDelta,
 )
-from acp_agent.models.exchange import Exchanges, _Body
+from acp_agent.models.exchange import Exchanges
+from acp_agent.models.http.proxied import HttpxBody
 from acp_agent.models.providers import Provider
 from tests.support.model_asking import KEY, ask, driver_for, gather
 from tests.support.model_server import (
@@ -330,6 +331,8 @@ async def test_no_more_is_read_ahead_than_a_slow_reader_can_be_held_to() -> None
     given = 0
 
     class Endless:
+        headers: Mapping[str, str] = {}
+
         async def aiter_bytes(self) -> AsyncIterator[bytes]:
             nonlocal given
             while True:
@@ -339,7 +342,7 @@ async def test_no_more_is_read_ahead_than_a_slow_reader_can_be_held_to() -> None
         async def aclose(self) -> None:
             pass
 
-    body = _Body(Endless())  # type: ignore[arg-type] # as much of a response as is used
+    body = HttpxBody(Endless())  # type: ignore[arg-type] # as much of a response as is used
     await body.read()
     for _ in range(50):
         await asyncio.sleep(0)
@@ -351,6 +354,8 @@ async def test_who_is_cancelled_while_an_answer_is_closed_is_cancelled() -> None
     reading, ending, let_go, closed = (asyncio.Event() for _ in range(4))
 
     class SlowToEnd:
+        headers: Mapping[str, str] = {}
+
         async def aiter_bytes(self) -> AsyncIterator[bytes]:
             reading.set()
             try:
@@ -363,7 +368,7 @@ async def test_who_is_cancelled_while_an_answer_is_closed_is_cancelled() -> None
         async def aclose(self) -> None:
             closed.set()
 
-    body = _Body(SlowToEnd())  # type: ignore[arg-type] # as much of a response as is used
+    body = HttpxBody(SlowToEnd())  # type: ignore[arg-type] # as much of a response as is used
     await reading.wait()
     closing = asyncio.create_task(body.close())
     await ending.wait()
@@ -396,8 +401,8 @@ async def test_what_comes_behind_an_answer_is_given_up_when_its_driver_is_closed
         def end(self) -> list[StreamEvent]:
             return [Finished(stop="end_turn")]
 
-    async def send() -> Lingering:
-        return Lingering()
+    async def send() -> HttpxBody:
+        return HttpxBody(Lingering())  # type: ignore[arg-type] # as much of a response as is used
 
     exchanges = Exchanges(Provider(id="any", name="Any", api="openai", base_url=""))
     async for _ in exchanges.stream(send, OneEvent(), model="any"):  # type: ignore[arg-type] # likewise

@@ -55,6 +55,9 @@ class Wanderer:
         self._draw = draw
         self.heard = ""
 
+    async def connect(self) -> None:
+        pass
+
     async def stream(self, request: ModelRequest) -> AsyncIterator[Sequence[StreamEvent]]:
         self.heard += "\n".join(_said(request))
         await self._while()

@@ -239,7 +239,6 @@ class _Server:
 def _import_everything() -> None:
     import acp_agent
     import protocol
-    from acp_agent.models.sdk import anthropic_client, openai_client
     from acp_agent.workspace.scrub import scrub
 
     for package in (acp_agent, protocol):
@@ -249,8 +248,6 @@ def _import_everything() -> None:
                     importlib.import_module(module.name)
     for name in _LATE:
         importlib.import_module(name)
-    openai_client()
-    anthropic_client()
     scrub("")  # reads its patterns
     gc.collect()
     gc.freeze()  # so that no collection in a child copies these pages

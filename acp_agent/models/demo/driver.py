@@ -48,6 +48,9 @@ class DemoDriver(Driver):
         usage = _usage(request, step)
         yield [Finished(stop="tool_calls" if step.calls else "end_turn", usage=usage)]
 
+    async def connect(self) -> None:
+        """Do nothing: there is no network."""
+
     async def aclose(self) -> None:
         """Nothing is open."""
 

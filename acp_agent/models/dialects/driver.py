@@ -83,6 +83,10 @@ class DialectDriver:
             if isinstance(stream, AsyncGenerator):
                 await stream.aclose()
 
+    async def connect(self) -> None:
+        """Open a connection ahead of the first request; see `Driver`."""
+        await self._driver.connect()
+
     async def aclose(self) -> None:
         """Close every connection."""
         await self._driver.aclose()

@@ -221,7 +221,8 @@ class SessionResources:
                 self.environment.start()
             await self._core.state.catch_up_in_steps()
             await self._tools.get()
-            await self.driver(self._core.settings.model)
+            driver = await self.driver(self._core.settings.model)
+            await driver.connect()
         finally:
             start_up.is_over()
 

@@ -1,0 +1,1 @@
+"""HTTP requests to model providers (docs/decisions/provider-http.md)."""

@@ -1,0 +1,81 @@
+"""Our own HTTP client, against a server that answers with exact bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+
+from acp_agent.models.http.client import StatusError
+from acp_agent.models.http.direct import DirectClient
+from acp_agent.models.http.factory import make_client
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"
+REFUSED = b"HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\nno"
+STRAY = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n"
+
+
+def compressed(size: int) -> bytes:
+    body = gzip.compress(bytes(size))
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(body)}\r\n\r\n"
+    return head.encode() + body
+
+
+@asynccontextmanager
+async def serve(answers: Sequence[Sequence[bytes]]) -> AsyncIterator[str]:
+    """Serve a list of answers to each connection in turn; a list that is over closes it."""
+    left = iter(answers)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for given in next(left):
+            await reader.readuntil(b"{}")
+            writer.write(given)
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1")
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+async def ask(client: DirectClient) -> list[bytes]:
+    try:
+        body = await client.post("/", b"{}")
+    except StatusError as refused:
+        return [refused.body]
+    pieces = []
+    while (piece := await body.read()) is not None:
+        pieces.append(piece)
+    return pieces
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        ([[CHUNKED, REFUSED, CHUNKED]], [b"ok", b"no", b"ok"]),  # one connection for all
+        ([[CHUNKED], [CHUNKED]], [b"ok", b"ok"]),  # closed while idle: asked again
+        ([[STRAY, b""], [CHUNKED]], [b"ok", b"ok"]),  # not taken for the next answer
+    ],
+    ids=["reused", "closed", "stray"],
+)
+async def test_a_connection_answers_the_next_request_where_it_can(
+    answers: Sequence[Sequence[bytes]], expected: Sequence[bytes]
+) -> None:
+    async with serve(answers) as url, asyncio.timeout(5):
+        client = make_client(url, {})
+        assert isinstance(client, DirectClient)
+        assert [b"".join(await ask(client)) for _ in expected] == list(expected)
+        await client.aclose()
+
+
+async def test_a_compressed_answer_is_never_held_whole() -> None:
+    size = 20_000_000
+    async with serve([[compressed(size)]]) as url, asyncio.timeout(5):
+        client = make_client(url, {})
+        assert isinstance(client, DirectClient)
+        pieces = await ask(client)
+        assert sum(map(len, pieces)) == size
+        assert max(map(len, pieces)) < 1_000_000
+        await client.aclose()
