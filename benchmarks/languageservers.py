@@ -79,7 +79,8 @@ def _edits(programs: tuple[str, ...] | None) -> Iterator[Callable[[], float]]:
     """A function that makes an edit and its opposite; it returns the milliseconds of each.
 
     Args:
-        programs: the language servers that are found; None: none is to be used.
+        programs: the language servers that are found; None: none is used, and a file is edited
+            whose syntax is not checked either.
     """
     with (
         model_server_in_thread() as server,
@@ -90,22 +91,24 @@ def _edits(programs: tuple[str, ...] | None) -> Iterator[Callable[[], float]]:
         for name in programs or ():
             Path(found, name).symlink_to(_program(name) or "")
         make_project(Path(cwd))
+        path = "shop/m0.py" if programs else "shop/m0.txt"
+        Path(cwd, path).write_text(Path(cwd, "shop/m0.py").read_text())
         off = "use_language_servers = false\n" if programs is None else ""
         (Path(home) / "config.toml").write_text(f'{off}mode = "full"\ntitles = "prompt"\n')
-        path = os.pathsep.join([found, "/usr/bin", "/bin"])
-        extra = {**server.environ("openai"), "PATH": path}
+        folders = os.pathsep.join([found, "/usr/bin", "/bin"])
+        extra = {**server.environ("openai"), "PATH": folders}
         with Agent("--model", "openai/gpt-5", home=home, extra=extra) as agent:
             agent.initialize()
             session = agent.new_session(cwd)
-            server.add(answer(Call("read", {"path": "shop/m0.py"})), answer("Read."))
+            server.add(answer(Call("read", {"path": path})), answer("Read."))
             agent.answer(agent.prompt(session, "read"))
             if programs:
                 time.sleep(WARM)
 
             def edit() -> float:
                 taken = [
-                    _edit(server, agent, session, FIRST, SECOND),
-                    _edit(server, agent, session, SECOND, FIRST),
+                    _edit(server, agent, session, path, FIRST, SECOND),
+                    _edit(server, agent, session, path, SECOND, FIRST),
                 ]
                 if programs:
                     bodies = [request.body for request in server.requests[-4:]]
@@ -116,10 +119,8 @@ def _edits(programs: tuple[str, ...] | None) -> Iterator[Callable[[], float]]:
             yield edit
 
 
-def _edit(server: ModelServer, agent: Agent, session: str, old: str, new: str) -> float:
-    server.add(
-        answer(Call("edit", {"path": "shop/m0.py", "old": old, "new": new})), answer("Done.")
-    )
+def _edit(server: ModelServer, agent: Agent, session: str, path: str, old: str, new: str) -> float:
+    server.add(answer(Call("edit", {"path": path, "old": old, "new": new})), answer("Done."))
     began = time.perf_counter()
     agent.answer(agent.prompt(session, "edit"))
     return (time.perf_counter() - began) * 1e3
