@@ -74,6 +74,10 @@ class SandboxConfig(Table, frozen=True, kw_only=True):
     fail_if_unavailable: Annotated[
         bool, Meta(description="Run no command at all where the system cannot confine it.")
     ] = False
+    auto_allow: Annotated[
+        bool,
+        Meta(description="Run confined commands without a question where they can be undone."),
+    ] = False
     excluded_commands: Annotated[
         list[Annotated[str, Meta(min_length=1, examples=["docker", "git push:*"])]],
         Meta(description="Commands that run outside the sandbox, as in `Bash(…)` of a rule."),

@@ -35,6 +35,8 @@ class CommandAccess(Struct, frozen=True):
     Without `roots` only the working folder counts as the project's. `only_reads` is set once the
     gate has let it run for that. `confined` where it runs in the sandbox; `hosts` are those that it
     wants to reach from there. `outside` where it is to run outside of the sandbox that there is.
+    `reversible` where it is confined and checkpoints can undo what it does; `unasked` where the
+    configuration lets such commands run without a question.
     """
 
     command: str
@@ -44,6 +46,8 @@ class CommandAccess(Struct, frozen=True):
     confined: bool = False
     outside: bool = False
     hosts: tuple[str, ...] = ()
+    reversible: bool = False
+    unasked: bool = False
 
 
 class FetchAccess(Struct, frozen=True):
@@ -85,12 +89,13 @@ class Grant(Struct, frozen=True, kw_only=True):
 
     `kind` says what `pattern` is: a command's name with what is bound to it
     (`command_grants.toml`), all words of a command, a folder below which files may be edited, a
-    host that may be fetched from, or a tool of an MCP server (`mcp_grants.py`). `allow` is false
-    for "never"; then `pattern` is the leading words of the commands that are refused.
+    host that may be fetched from, or a tool of an MCP server (`mcp_grants.py`). For "confined" it
+    is empty: the grant covers the commands in the sandbox that checkpoints can undo. `allow` is
+    false for "never"; then `pattern` is the leading words of the commands that are refused.
     """
 
     project: str
-    kind: Literal["command", "exact_command", "edit", "fetch", "mcp"]
+    kind: Literal["command", "exact_command", "edit", "fetch", "mcp", "confined"]
     pattern: str
     allow: bool = True
 
@@ -114,6 +119,8 @@ class Grant(Struct, frozen=True, kw_only=True):
                 return f"Edit(/{self.pattern.rstrip('/')}/**)"
             case "fetch":
                 return f"WebFetch(domain:{self.pattern})"
+            case "confined":
+                return "Bash in the sandbox"
             case "mcp":
                 return "mcp__" + "__".join(self.pattern.split(" ")[:2])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -29,6 +30,7 @@ class Texts(Struct, frozen=True, forbid_unknown_fields=True):
     commands: str
     exact_commands: str
     mixed_commands: str
+    confined: str
     never_commands: str
     edits: str
     never_edits: str
@@ -106,8 +108,18 @@ def _list(texts: Texts, patterns: Sequence[str]) -> str:
     return texts.last_separator.join([texts.separator.join(names[:-1]), names[-1]])
 
 
-def edit_choices(texts: Texts, project: str, folder: str) -> tuple[Choice, ...]:
-    """Return the buttons for changes of files below an absolute `folder`."""
+def with_confined(texts: Texts, project: str, choices: tuple[Choice, ...]) -> tuple[Choice, ...]:
+    """Return the buttons with one more, for all commands in the sandbox that can be undone."""
+    grant = Grant(project=project, kind="confined", pattern="")
+    every = Choice(id="allow_confined", label=texts.confined, kind="allow_always", grants=(grant,))
+    place = next(i for i, one in enumerate(choices) if one.kind.startswith("reject"))
+    return (*choices[:place], every, *choices[place:])
+
+
+def edit_choices(texts: Texts, project: str, paths: Sequence[str]) -> tuple[Choice, ...]:
+    """Return the buttons for changes of files, by their absolute paths: for their folder."""
+    folders = [str(Path(path).parent) for path in paths]
+    folder = os.path.commonpath(folders) if folders else project
     path = Path(folder)
     grant = Grant(project=project, kind="edit", pattern=folder)
     if path == Path(project):

@@ -185,9 +185,7 @@ class PolicyGate(Gate):
             why = "edits below this folder are always allowed"
             first = next(g for g in allowed if is_below(access.paths[0], [g.pattern]))
             return Allow(by="grant", why=why, rule=first.label)
-        return Ask(
-            choices=edit_choices(self._texts, project, _common_folder(access.paths, project))
-        )
+        return Ask(choices=edit_choices(self._texts, project, access.paths))
 
     def _runs_by_itself(self, paths: Sequence[str], project: str) -> str:
         """Return a warning about the first of the files that runs automatically."""
@@ -215,6 +213,9 @@ class PolicyGate(Gate):
         classified = classify(access.command, context)
         more = rules.beyond_sandbox(access)
         verdict = self._line(classified, context, mode, rules, more)
+        undone = access.reversible and classified.tier == "standard" and not more
+        if undone and isinstance(verdict, Ask) and not verdict.rule:
+            verdict = rules.confined(access, verdict, self._grants.of(project))
         return replace(verdict, tier=classified.tier)
 
     def _line(
@@ -387,11 +388,6 @@ class PolicyGate(Gate):
         if any(grant.allow for grant in grants):
             warning = self._texts.changed_tool.format(tool=access.tool, server=access.server)
         return Ask(choices=mcp_choices(self._texts, project, access), warning=warning)
-
-
-def _common_folder(paths: Sequence[str], project: str) -> str:
-    folders = [str(Path(path).parent) for path in paths]
-    return os.path.commonpath(folders) if folders else project
 
 
 def _never(what: str, grant: Grant) -> Refuse:

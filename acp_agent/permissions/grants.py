@@ -22,8 +22,9 @@ from acp_agent.permissions.access import Grant
 from acp_agent.platform.first_use import first_use
 from acp_agent.platform.posix import make_private_folder, try_lock, write_private
 
-# Version 2 added grants for tools of MCP servers, version 3 those for exact commands.
-_VERSION = 3
+# Version 2 added grants for tools of MCP servers, version 3 those for exact commands,
+# version 4 those for confined commands.
+_VERSION = 4
 _LOCK_SECONDS = 5.0
 _LOCK_STEP = 0.01  # seconds between two attempts
 _log = logging.getLogger(__name__)

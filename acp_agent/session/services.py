@@ -21,6 +21,7 @@ from acp_agent.extensions.mcp.config import MARK
 from acp_agent.ids import SessionId
 from acp_agent.models.registry import Models
 from acp_agent.permissions.access import Gate
+from acp_agent.platform.programs import outside_folders
 from acp_agent.platform.watchdog import Watchdog
 from acp_agent.session.account import Account
 from acp_agent.session.store.store import Store
@@ -236,7 +237,8 @@ class SharedSandboxes:
 
         with self._lock:
             if self._backend is None:
-                self._backend = find_backend(search_path)
+                folders = search_path if search_path is not None else os.defpath
+                self._backend = find_backend(outside_folders(folders, policy.roots))
         if isinstance(self._backend, Unavailable):
             return self._backend
         return Sandbox(self._backend, policy)

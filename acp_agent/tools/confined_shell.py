@@ -56,10 +56,24 @@ class ConfinedShellTool(ShellTool):
     params: ClassVar[type[ShellParams]] = ConfinedShellParams
 
     def __init__(
-        self, workspace: Workspace, sandbox: Sandbox, *, default_timeout: float = 60.0
+        self,
+        workspace: Workspace,
+        sandbox: Sandbox,
+        *,
+        default_timeout: float = 60.0,
+        reversible: bool = False,
     ) -> None:
-        """Make the tool; `sandbox` is the workspace's, the rest is as in `ShellTool`."""
+        """Make the tool.
+
+        Args:
+            workspace: where commands run.
+            sandbox: the workspace's.
+            default_timeout: as in `ShellTool`.
+            reversible: whether checkpoints can undo what commands do.
+        """
         super().__init__(workspace, default_timeout=default_timeout)
+        self.reversible = reversible
+        self.unasked = reversible and sandbox.policy.config.auto_allow
         self._sandbox = sandbox
 
     def description(self) -> str:

@@ -81,6 +81,8 @@ class ShellTool(Tool[ShellParams]):
     kind: ClassVar[ToolKind] = "execute"
     effect: ClassVar[Literal["reads", "writes"]] = "writes"
     params: ClassVar[type[ShellParams]] = ShellParams
+    reversible = False  # whether checkpoints can undo what confined commands do
+    unasked = False  # whether such commands run without a question
 
     def __init__(
         self,
@@ -142,6 +144,8 @@ class ShellTool(Tool[ShellParams]):
                 confined=reach.confined,
                 outside=reach.outside,
                 hosts=reach.hosts,
+                reversible=reach.confined and self.reversible,
+                unasked=reach.confined and self.unasked,
             ),
             content=(text_part(code_block(params.command, "sh")),),
         )

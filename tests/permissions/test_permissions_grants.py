@@ -140,7 +140,7 @@ def test_a_damaged_file_grants_nothing_and_is_kept_aside(
 
 def test_a_file_of_a_newer_version_is_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "grants.json"
-    content = json.dumps({"version": 4, "rules": ["x"]})
+    content = json.dumps({"version": 5, "rules": ["x"]})
     path.write_text(content)
     store = GrantStore(path)
     assert store.all() == ()

@@ -8,7 +8,7 @@ import os
 import subprocess
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -215,6 +215,28 @@ async def test_a_command_that_runs_unasked_since_it_only_reads_can_change_nothin
     await running.prompt(session, "look")
     assert "exit code 0" in results(model_server)[0]
     del workspace_repo
+
+
+async def test_commands_that_can_be_undone_run_unasked_once_the_user_chose_that(
+    opened: OpenSession, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    commands = ["touch a.txt", "touch b.txt", "rm -rf .git/refs", "touch ~/outside"]
+    model_server.add(*(answer(Call("shell", {"command": one})) for one in commands), answer("ok"))
+    pressed: list[str] = []
+
+    async def press(params: dict[str, Any]) -> dict[str, Any]:
+        ids = [one["optionId"] for one in params["options"]]
+        pressed.append("allow_confined" if "allow_confined" in ids else "reject_once")
+        return {"outcome": "selected", "optionId": pressed[-1]}
+
+    running, session = await opened(
+        editor=Editor(permission=press), environ=FULL | {"ACP_AGENT_MODE": "ask"}
+    )
+    await running.prompt(session, "go")
+    assert pressed == ["allow_confined", "reject_once", "reject_once"]
+    assert (workspace_repo / "a.txt").exists()
+    assert (workspace_repo / "b.txt").exists()
+    assert (workspace_repo / ".git" / "refs").exists()
 
 
 async def test_ending_a_command_gives_it_a_moment_and_leaves_nothing(

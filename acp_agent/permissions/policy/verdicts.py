@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from acp_agent.permissions.access import Allow, Ask, CommandAccess, Refuse
-from acp_agent.permissions.choices import Texts, once_choices
+from acp_agent.permissions.access import Allow, Ask, CommandAccess, Grant, Refuse
+from acp_agent.permissions.choices import Texts, once_choices, with_confined
 from acp_agent.permissions.classify import Classified
 from acp_agent.permissions.paths import CommandContext
 from acp_agent.permissions.policy.commands import LineMatch
@@ -85,6 +86,17 @@ class RulesHere(Struct, frozen=True):
             hosts = self.texts.separator.join(map(self.texts.quote.format, access.hosts))
             return self.texts.hosts_warning.format(hosts=hosts)
         return ""
+
+    def confined(self, access: CommandAccess, asked: Ask, grants: Sequence[Grant]) -> Allow | Ask:
+        """Allow a confined command that can be undone if the user wants that; else offer it."""
+        if access.unasked:
+            return Allow(by="rule", why="commands in the sandbox are allowed")
+        grant = next((one for one in grants if one.kind == "confined"), None)
+        if grant is not None:
+            why = "commands in the sandbox are always allowed in this project"
+            return Allow(by="grant", why=why, rule=grant.label)
+        project = self.situation.folders.project
+        return replace(asked, choices=with_confined(self.texts, project, asked.choices))
 
     def ask_more(self, more: str, asked: Ask | None, reason: str | Literal[False]) -> Ask:
         """Return the question about a command that wants more; its answer is not remembered.

@@ -131,7 +131,9 @@ def _shell_tool(
 ) -> ShellTool:
     timeout = config.limits.command_timeout
     if isinstance(sandbox, Sandbox):
-        return ConfinedShellTool(workspace, sandbox, default_timeout=timeout)
+        return ConfinedShellTool(
+            workspace, sandbox, default_timeout=timeout, reversible=config.checkpoints.enabled
+        )
     refused = _no_commands(sandbox, config)
     return ShellTool(workspace, default_timeout=timeout, notice=notice, refused=refused)
 
