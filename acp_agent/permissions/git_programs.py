@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -48,6 +48,7 @@ class WatchedGitPrograms:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._closed = False
         self._known: tuple[str, tuple[object, ...], GitPrograms | None] | None = None
 
     def of(self, folder: Path) -> GitPrograms | None:
@@ -56,9 +57,15 @@ class WatchedGitPrograms:
             known = self._known
             if known is not None and known[:2] == (str(folder), _stamps(folder, known[2])):
                 return known[2]
-            found = git_programs(folder)
+            found = git_programs(folder, lambda: self._closed)
             self._known = str(folder), _stamps(folder, found), found
             return found
+
+    def close(self) -> None:
+        """End git if it runs, and wait until it is gone. Blocks for a moment."""
+        self._closed = True
+        with self._lock:
+            pass
 
 
 def _stamps(folder: Path, found: GitPrograms | None) -> tuple[object, ...]:
@@ -75,16 +82,16 @@ def _stamp(file: str) -> object:
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_mode
 
 
-def git_programs(folder: Path) -> GitPrograms | None:
+def git_programs(folder: Path, stopped: Callable[[], bool] = lambda: False) -> GitPrograms | None:
     """Return the programs of the repositories that git uses in a folder; None if there are none.
 
-    Submodules count. If git does not answer in time, the item is one that is never trusted. Starts
-    git: call it in a thread.
+    Submodules count. If git does not answer in time, the item is one that is never trusted; nor
+    once `stopped` says that nobody waits. Starts git: call it in a thread.
     """
     cwd = os.path.realpath(folder)
     if not _in_repository(Path(cwd)):
         return None
-    used = GitRepositories().used_in(cwd)
+    used = GitRepositories(stopped).used_in(cwd)
     top = folder_name(folder) if not used else folder_name(Path(used[0].work_tree))
     if used is None:
         item = Item(kind="git", folder=top, path=".git", digest="")

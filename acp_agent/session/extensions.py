@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -50,15 +49,18 @@ class Extensions:
         self._core = core
         self._ending = BackgroundTasks(f"the end of session {core.id}")
         self.mcp: McpServers | None = None
+        self._trust: FolderTrust | None = None
         self.on_trusted: Callable[[], None] = lambda: None
         self.definitions = Definitions(core, self.announce_commands)
 
-    @cached_property
+    @property
     def trust(self) -> FolderTrust:
         """Asks whether to trust what the session's folder brings along."""
-        from acp_agent.session.trust.question import FolderTrust  # noqa: PLC0415 - not at start
+        if self._trust is None:
+            from acp_agent.session.trust.question import FolderTrust  # noqa: PLC0415 - not at start
 
-        return FolderTrust(self._core, self._trusted)
+            self._trust = FolderTrust(self._core, self._trusted)
+        return self._trust
 
     async def _trusted(self) -> None:
         self.on_trusted()
@@ -108,6 +110,8 @@ class Extensions:
     async def aclose(self) -> None:
         """End all connections and programs."""
         self.use_servers(())
+        if self._trust is not None:
+            await self._trust.aclose()
         await self._ending.wait()
 
 

@@ -29,6 +29,12 @@ def marker(tmp_path: Path, ran: Path) -> Path:
     return program
 
 
+@pytest.fixture(autouse=True)
+def _trusted(home: Path, workspace_repo: Path) -> None:
+    """The user trusts the repository; what it runs unasked is another matter."""
+    config_file(home, f'trusted_folders = ["{workspace_repo}"]\n')
+
+
 @pytest.fixture
 def hooked(workspace_repo: Path, marker: Path) -> Path:
     """The repository with a hook for all that changes its index, and with a changed file."""
@@ -76,7 +82,8 @@ async def test_what_runs_unasked_runs_no_hook_and_a_commit_that_was_allowed_runs
     ran: Path,
     terminals: bool,
 ) -> None:
-    config_file(home, f"[editor]\nterminals = {str(terminals).lower()}\n")
+    terminal = f"[editor]\nterminals = {str(terminals).lower()}\n"
+    config_file(home, f'trusted_folders = ["{hooked}"]\n{terminal}')
     (hooked / "vendor").mkdir()
     subprocess.run(["git", "init", "-q", "--bare", "vendor"], cwd=hooked, check=True)
     editor = Editor(offers=frozenset(["terminal"] if terminals else []))

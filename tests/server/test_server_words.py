@@ -49,7 +49,13 @@ async def test_the_options_are_in_the_users_language(opened: OpenSession) -> Non
     options = running.updates(session, "config_option_update")[-1]["configOptions"]
     mode = next(option for option in options if option["id"] == "mode")
     assert mode["name"] == "模式"
-    assert [value["name"] for value in mode["options"]] == ["询问", "接受编辑", "计划", "完全访问"]
+    assert [value["name"] for value in mode["options"]] == [
+        "询问",
+        "接受编辑",
+        "计划",
+        "草稿",
+        "完全访问",
+    ]
 
 
 async def test_the_setting_counts_more_than_the_locale(opened: OpenSession) -> None:

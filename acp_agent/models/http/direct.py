@@ -61,7 +61,7 @@ class DirectClient:
         headers = [*self._headers.items(), ("content-length", str(len(body)))]
         while True:
             connection = self._take()
-            reused = connection is not None
+            reused = connection is not None and connection.served
             if connection is None:
                 connection = await _Connection.open(self._address)
             self._busy.add(connection)
@@ -117,10 +117,11 @@ class _Connection:
 
     Attributes:
         answered: whether anything was read since the last request.
+        served: whether a request was answered on it before.
     """
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.answered = False
+        self.answered = self.served = False
         self._reader = reader
         self._writer = writer
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD)
@@ -223,6 +224,7 @@ class _Connection:
         if not both_done or self._http.trailing_data[0]:  # what nobody asked for answers nothing
             return False
         self._http.start_next_cycle()
+        self.served = True
         return True
 
     async def _event(self) -> type[h11.NEED_DATA | h11.PAUSED] | h11.Event:

@@ -49,7 +49,12 @@ class FolderTrust:
         self._asked: set[tuple[str, ...]] = set()
         self._noticed = False
         self._asking = asyncio.Lock()
+        self._form_is_open = False
         self._git = WatchedGitPrograms()
+
+    async def aclose(self) -> None:
+        """End git, if it runs."""
+        await asyncio.to_thread(self._git.close)
 
     def environ(self) -> Mapping[str, str]:
         """Return the environment in which commands run no programs that the user does not trust.
@@ -90,14 +95,18 @@ class FolderTrust:
             return
         async with self._asking:
             changes = self._new(await self.find_changes())
-            if not changes:
-                return
+            self._form_is_open = bool(changes)
+        if not changes:
+            return
+        try:
             response = await client.ask_form(self._core.id, self._form(changes))
-            if response is None:  # the client failed; the next turn asks
-                return
-            self._mark(changes)
-            chosen = (response.content or {}).get("trust")
-            await self._take(changes, chosen if response.action == "accept" else None)
+        finally:
+            self._form_is_open = False
+        if response is None:  # the client failed; the next turn asks
+            return
+        self._mark(changes)
+        chosen = (response.content or {}).get("trust")
+        await self._take(changes, chosen if response.action == "accept" else None)
 
     async def ask_in_turn(self, *, again: bool = False) -> list[Change]:
         """Ask with a permission request, if there is something to ask; a turn must be running.
@@ -108,10 +117,10 @@ class FolderTrust:
         Returns:
             What is still not trusted.
         """
-        if self._asking.locked():  # a form is shown
-            await self._notice()
-            return []
         async with self._asking:
+            if self._form_is_open:
+                await self._notice()
+                return []
             every = await self.find_changes(all_of_it=again)
             changes = every if again else self._new(every)
             if changes:
