@@ -62,7 +62,9 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
     search_path: str
     config: SandboxConfig
 
-    def mounts(self, *, only_reads: bool) -> list[tuple[str, MountKind]]:
+    def mounts(
+        self, *, only_reads: bool, secret: Sequence[str] | None = None
+    ) -> list[tuple[str, MountKind]]:
         """Return paths, resolved, with what becomes of them; a folder before what is below it.
 
         Everything that is not listed can be read and not changed. Looks at many files: call it in
@@ -70,10 +72,12 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
 
         Args:
             only_reads: nothing may be changed but the temporary folder.
+            secret: what `secret_paths` returned a moment ago.
         """
         given = self.config.filesystem
         roots = list(_existing(self.roots))
-        hidden = [path for path in self._hidden() if path not in roots]
+        secret = self.secret_paths() if secret is None else secret
+        hidden = [path for path in secret if path not in roots]
         mounts: dict[str, MountKind] = dict.fromkeys(hidden, "hide")
         readable = [*self._readable(roots), *_existing(self._absolute(given.allow_read))]
         mounts |= dict.fromkeys(readable, "read")
@@ -129,7 +133,11 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
                 if not own or any(is_below(found, root) for root in roots):
                     yield found
 
-    def _hidden(self) -> Iterator[str]:
+    def secret_paths(self) -> list[str]:
+        """Return what there is of credentials and of this program's own files."""
+        return list(self._secret_paths())
+
+    def _secret_paths(self) -> Iterator[str]:
         table = _hidden()
         others = glob.glob("/home/*")[:_HOMES]  # noqa: PTH207 - strings
         homes = dict.fromkeys([*_existing([self.home, "/root"]), *others])
@@ -193,7 +201,10 @@ def _found(patterns: Iterable[str]) -> Iterator[str]:
 
 def _folders_of(path: str) -> list[str]:
     """Return the folders that a path is in, without the root."""
-    return [str(parent) for parent in Path(path).parents if str(parent) != "/"]
+    found: list[str] = []
+    while (path := path.rpartition("/")[0]) != "":
+        found.append(path)
+    return found
 
 
 def is_below(path: str, folder: str) -> bool:

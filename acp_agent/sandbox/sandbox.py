@@ -8,6 +8,7 @@ import platform
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -23,6 +24,7 @@ from acp_agent.sandbox.launch import CommandNetwork, Launch
 from acp_agent.sandbox.policy import MountKind, SandboxPolicy
 from acp_agent.sandbox.seccomp import system_call_filter
 
+_FRESH = 20.0  # seconds for which a look for secrets counts
 _PROBE_LIMIT = 10.0  # seconds
 _ERROR_LENGTH = 200  # characters of what a program said that are quoted
 _USER_NAMESPACES = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
@@ -131,6 +133,7 @@ class Sandbox:
         self._backend = backend
         self._policy = policy
         self._mounts: dict[bool, list[tuple[str, MountKind]]] = {}
+        self._secret: tuple[float, list[str]] = (0.0, [])  # when it was looked for, and found
         self._networks = 0
 
     @property
@@ -176,7 +179,12 @@ class Sandbox:
         def prepare() -> Launch:
             os.makedirs(self._policy.temporary, mode=0o700, exist_ok=True)  # noqa: PTH103 - in a thread
             if alone or only_reads not in self._mounts:
-                self._mounts[only_reads] = self._policy.mounts(only_reads=only_reads)
+                # No confined program can make any of it, and the user seldom does.
+                if not self._secret[0] or time.monotonic() > self._secret[0] + _FRESH:
+                    self._secret = time.monotonic(), self._policy.secret_paths()
+                self._mounts[only_reads] = self._policy.mounts(
+                    only_reads=only_reads, secret=self._secret[1]
+                )
             return self._backend.launch(
                 argv,
                 mounts=self._mounts[only_reads],

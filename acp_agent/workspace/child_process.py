@@ -160,6 +160,9 @@ class StartedCommand:
 
     async def end_background(self) -> None:
         """After the shell has ended: end what it left running in its group."""
+        if self.confined is not None:  # its namespace of processes ends with the sandbox's first
+            posix.end_group(self.group, at_once=True)
+            return
         if await self._group_gone(LINGER):
             return
         self.background_ended = True
