@@ -95,8 +95,11 @@ async def test_each_of_several_questions_is_waited_for(
     for kind in ("allow_once", "reject_once", "allow_once"):
         (await user.next()).set_result(kind)
     assert (await client.idle(session, message))["stopReason"] == "end_turn"
-    told = ["requires_action", "running"] * 3
-    assert states(client, session) == ["running", *told, "idle: end_turn"]
+    begun, *between, ended = states(client, session)
+    assert (begun, ended) == ("running", "idle: end_turn")
+    # Once more where a call is still being looked at while another one's question is open.
+    assert len(between) >= 6
+    assert between == ["requires_action", "running"] * (len(between) // 2)
     assert [(workspace_repo / f"{name}.txt").exists() for name in "abc"] == [True, False, True]
 
 
