@@ -68,7 +68,7 @@ class ClientConnection:
         self._surface_for = surface_for
         self._max_sessions = max_sessions
         self._surfaces: dict[int, Surface] = {}
-        self._editors: list[ClientEditor] = []
+        self._operations: list[Operations] = []
         self._sent_auth_status: AuthStatus | None = None
 
     async def run(self) -> None:
@@ -84,15 +84,16 @@ class ClientConnection:
         """Leave the sessions to a client that reconnects.
 
         If the connection is lost, this must come before its requests are cancelled: a prompt that
-        is cancelled by the client that has the session cancels its turn.
+        is cancelled by the client whose turn it is cancels the turn.
         """
-        for editor in self._editors:
-            self.core.release(editor)
+        for operations in self._operations:
+            operations.release()
 
     def operations(self, editor: ClientEditor) -> Operations:
         """Return the sessions as this connection uses them through `editor`."""
-        self._editors.append(editor)
-        return Operations(self.core, editor, max_sessions=self._max_sessions)
+        operations = Operations(self.core, editor, max_sessions=self._max_sessions)
+        self._operations.append(operations)
+        return operations
 
     async def auth_status(self) -> AuthStatus:
         """Return the authentication status, which is about to be sent to the client."""
@@ -109,8 +110,8 @@ class ClientConnection:
 
     def options_changed(self, session: SessionId) -> None:
         """Send a session's options if this client has it."""
-        for editor in self._editors:
-            editor.options_changed(session)
+        for operations in self._operations:
+            operations.editor.options_changed(session)
 
     def map_error(self, error: Exception) -> RpcError | None:
         """Return the error response for one of our exceptions or a system limit; else None."""

@@ -296,6 +296,11 @@ class Operations:
         if turn is not None:
             turn.cancel()
 
+    def release(self) -> None:
+        """Leave the sessions, and the turns of this client's prompts, to who comes back."""
+        self._turns.clear()
+        self.core.release(self.editor)
+
     def joined_turn(self, session_id: str, turn: Turn) -> None:
         """Remember that a prompt of this client is part of a turn."""
         self._turns[session_id] = turn

@@ -188,6 +188,7 @@ class Connections:
         finally:
             deadline.cancel()
             self._all.pop(connection.id, None)
+            _log.info("a client disconnected; there are %d", len(self._all))
             if isinstance(transport, WebSocketTransport):
                 await transport.close_socket(*connection.closing)
             else:

@@ -72,6 +72,26 @@ async def test_a_turn_goes_on_without_its_client_and_who_comes_back_sees_all_of_
         assert len(client.updates(session, "user_message_chunk")) == 1
 
 
+async def test_a_turn_goes_on_when_the_lost_connection_of_its_client_has_ended(
+    listening: StartListening, model_server: ModelServer, project: Path, home: Path
+) -> None:
+    stall = Stall()
+    model_server.add(answer("One, ", stall, "two."))
+    agent = listening(*MODEL, environ=model_server.environ("openai"))
+    async with websocket_client(agent) as client:
+        await client.initialize()
+        session = await client.new_session(project)
+        client.post_prompt(session, "Count.")
+        await client.expect_update(session, "agent_message_chunk")
+        client.abort()
+    log = home / "acp-agent" / "logs" / "agent.log"
+    await until(lambda: "a client disconnected" in log.read_text())
+    stall.release()
+    async with websocket_client(agent, joins=True) as client:
+        await load(client, session, project)
+        await client.expect_update(session, "agent_message_chunk", lambda u: "two" in said(u))
+
+
 def said(update: dict[str, Any]) -> str:
     return str(update["content"]["text"])
 
