@@ -103,9 +103,10 @@ class Agent:
             result: Json = message["result"]
             return result
 
-    def initialize(self) -> None:
+    def initialize(self, capabilities: Json | None = None) -> None:
         """The first request."""
-        self.answer(self.post("initialize", {"protocolVersion": 1, "clientCapabilities": {}}))
+        params = {"protocolVersion": 1, "clientCapabilities": capabilities or {}}
+        self.answer(self.post("initialize", params))
 
     def new_session(self, cwd: str) -> str:
         """A session; its id."""

@@ -51,7 +51,7 @@ class Provider:
         """The variables that point an agent here."""
         return {"OPENAI_BASE_URL": f"{self.url}/v1", "OPENAI_API_KEY": "sk-benchmark"}
 
-    def raw(self) -> Timing:
+    def raw(self, body: bytes = BODY) -> Timing:
         """The same stream read from the bare socket, over a connection that is open already."""
         if self._connection is None:
             address = urlsplit(self.url)
@@ -61,7 +61,7 @@ class Provider:
         began = time.perf_counter()
         self._connection.sendall(
             b"POST /v1/chat/completions HTTP/1.1\r\nHost: provider\r\n"
-            b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(BODY) + BODY
+            b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
         )
         first = 0.0
         tail = b""

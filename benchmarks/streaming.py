@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import tempfile
 import time
 
@@ -11,17 +13,21 @@ from benchmarks.table import Row, pairs, row
 
 ROUNDS = 31
 RAW = "raw socket"
+FILES = {"fs": {"readTextFile": True, "writeTextFile": True}}
+HISTORY = (10, 100, 1_000, 3_000)  # turns
 
 
 def rows() -> list[Row]:
-    """First chunk, short turn, 2,000 pieces, cancel."""
-    return [*_short(), _long(), *_cancel()]
+    """First chunk, short turn, a turn after many, 2,000 pieces, cancel."""
+    return [*_short(), *_after_many(), _long(), *_cancel()]
 
 
 def _short() -> list[Row]:
+    """In a git repository, whose files the editor offers."""
     with Provider(deltas=5) as provider, tempfile.TemporaryDirectory() as cwd:
+        subprocess.run(["git", "init", "-q", cwd], check=True)
         with Agent("--model", "openai/gpt-5", extra=provider.environment()) as agent:
-            agent.initialize()
+            agent.initialize(FILES)
             session = agent.new_session(cwd)
             agent.answer(agent.prompt(session))  # warm
             firsts: list[float] = []
@@ -43,9 +49,41 @@ def _short() -> list[Row]:
 
             turns, raws = pairs(turn, raw, ROUNDS)
     return [
-        row("warm prompt → first chunk", "ms", firsts, RAW, raw_firsts, times=1, plus=5),
+        row("warm prompt → first chunk", "ms", firsts, RAW, raw_firsts, times=1, plus=2),
         row("warm short turn → response", "ms", turns, RAW, raws, plus=10),
     ]
+
+
+def _after_many() -> list[Row]:
+    """A turn of a session that has had so many, against a request as long."""
+    found: list[Row] = []
+    with Provider(deltas=5) as provider, tempfile.TemporaryDirectory() as cwd:
+        with Agent("--model", "openai/gpt-5", extra=provider.environment()) as agent:
+            agent.initialize()
+            session = agent.new_session(cwd)
+
+            def turn() -> float:
+                began = time.perf_counter()
+                agent.answer(agent.prompt(session))
+                return (time.perf_counter() - began) * 1e3
+
+            had = 0
+            for count in HISTORY:
+                while had < count:
+                    turn()
+                    had += 1
+                said = [{"role": role, "content": "hi"} for role in ("user", "assistant")] * count
+                body = json.dumps({"model": "any", "stream": True, "messages": said}).encode()
+
+                def raw(body: bytes = body) -> float:
+                    return provider.raw(body).end
+
+                turns, raws = pairs(turn, raw, ROUNDS)
+                had += ROUNDS
+                found.append(
+                    row(f"… after {count:,} turns", "ms", turns, RAW, raws, times=1, plus=10)
+                )
+    return found
 
 
 def _long() -> Row:

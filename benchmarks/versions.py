@@ -6,7 +6,7 @@ import tempfile
 import time
 from collections.abc import Callable
 
-from benchmarks.agent import Agent
+from benchmarks.agent import Agent, Json
 from benchmarks.provider import Provider
 from benchmarks.table import Row, pairs, row
 
@@ -21,10 +21,10 @@ CHUNK = b"agent_message_chunk"
 class AgentV2(Agent):
     """An agent that speaks version 2; what differs in it is how a turn ends."""
 
-    def initialize(self) -> None:
+    def initialize(self, capabilities: Json | None = None) -> None:
         """The first request."""
         info = {"name": "benchmark", "version": "1"}
-        params = {"protocolVersion": 2, "info": info, "capabilities": {}}
+        params = {"protocolVersion": 2, "info": info, "capabilities": capabilities or {}}
         self.answer(self.post("initialize", params))
 
     def new_session(self, cwd: str) -> str:

@@ -21,6 +21,7 @@ from acp_agent.models.exchange import Exchanges
 from acp_agent.models.http.client import Body
 from acp_agent.models.http.factory import make_client
 from acp_agent.models.providers import Provider
+from acp_agent.models.request_parts import WrittenMessages
 
 # The version whose events are read, as the `anthropic` package sends it;
 # https://platform.claude.com/docs/en/api/versioning
@@ -34,6 +35,7 @@ class AnthropicDriver:
         self._provider = provider
         self._exchanges = Exchanges(provider)
         self._limits: dict[str, int] = {}  # of answers; see `within_limit`
+        self._written = WrittenMessages()
         self._client = make_client(provider.base_url.removesuffix("/v1"), _headers(provider))
 
     def stream(self, request: ModelRequest) -> AsyncIterator[Sequence[StreamEvent]]:
@@ -44,7 +46,7 @@ class AnthropicDriver:
         model = request.model.id
 
         def send() -> Awaitable[Body]:
-            body = anthropic_request.body(self._provider, request)
+            body = anthropic_request.body(self._provider, request, self._written)
             return self._client.post("/v1/messages", body)
 
         return self._exchanges.stream(send, AnthropicDecoder(self._provider, model), model=model)
@@ -101,6 +103,7 @@ class AnthropicCloudDriver:
         self._cloud = cloud
         self._exchanges = Exchanges(provider)
         self._limits: dict[str, int] = {}  # of answers; see `within_limit`
+        self._written = WrittenMessages()
         self._response = httpx2.Response
         self._client = cloud.client(provider, timeouts())
 
@@ -112,9 +115,10 @@ class AnthropicCloudDriver:
         model = request.model.id
 
         async def send() -> Body:
+            written = anthropic_request.written(self._provider, request, self._written)
             response = await self._client.post(
                 self._cloud.path(self._provider, model),
-                content=self._cloud.body(anthropic_request.written(self._provider, request)),
+                content=self._cloud.body(written),
                 cast_to=self._response,
                 options={
                     "headers": {**_RAW_RESPONSE, "Content-Type": "application/json"},

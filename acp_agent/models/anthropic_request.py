@@ -37,7 +37,7 @@ from acp_agent.models.base import (
 )
 from acp_agent.models.openai_request import chosen_level
 from acp_agent.models.providers import Provider
-from acp_agent.models.request_parts import as_name, as_object, image_parts
+from acp_agent.models.request_parts import WrittenMessages, as_name, as_object, image_parts
 
 _Show = Callable[[Sequence[ImageBlock]], list[JsonObject]]  # writes pictures as blocks
 
@@ -60,12 +60,16 @@ _BUDGETS: dict[ThoughtLevel, int] = {
 }  # fmt: skip
 
 
-def body(provider: Provider, request: ModelRequest) -> bytes:
+def body(
+    provider: Provider, request: ModelRequest, written_before: WrittenMessages | None = None
+) -> bytes:
     """The request as JSON."""
-    return msgspec.json.encode(written(provider, request))
+    return msgspec.json.encode(written(provider, request, written_before))
 
 
-def written(provider: Provider, request: ModelRequest) -> JsonObject:
+def written(
+    provider: Provider, request: ModelRequest, written_before: WrittenMessages | None = None
+) -> JsonObject:
     """The request; what is `msgspec.Raw` in it is JSON already."""
     # The API needs a limit. One that is too high for the model is refused, and then lowered.
     limit = request.model.output_limit or RESERVED_OUTPUT
@@ -75,7 +79,7 @@ def written(provider: Provider, request: ModelRequest) -> JsonObject:
     def show(images: Sequence[ImageBlock]) -> list[JsonObject]:
         return _images(images, vision=request.model.vision, largest=largest)
 
-    messages = _messages(request, show)
+    messages = _messages(request, show, written_before or WrittenMessages())
     body.update(_reasoning(request, limit, messages))
     if request.model.temperature is not None and body.get("thinking", _OFF) == _OFF:
         # Only this scale's own end is taken where the model thinks, and no more than it elsewhere.
@@ -93,7 +97,8 @@ def written(provider: Provider, request: ModelRequest) -> JsonObject:
     if tools:
         body["tools"] = tools
     for end in _marked(messages, own=provider.id == "anthropic"):
-        messages[end]["content"][-1]["cache_control"] = _CACHE
+        content = messages[end]["content"]
+        content[-1] = {**content[-1], "cache_control": _CACHE}
     body["messages"] = messages
     return body
 
@@ -143,17 +148,25 @@ def _began_without_thinking(messages: Sequence[JsonObject]) -> bool:
     return messages[-2]["content"][0]["type"] not in {"thinking", "redacted_thinking"}
 
 
-def _messages(request: ModelRequest, show: _Show) -> list[JsonObject]:
+def _messages(request: ModelRequest, show: _Show, kept: WrittenMessages) -> list[JsonObject]:
     """The messages, those of one side in a row joined: the API wants the sides to alternate."""
+    model = request.model
+
+    def write(message: Message) -> list[JsonObject]:
+        if isinstance(message, UserSide):
+            return _user(message, show)
+        return _model(message, model.provider, model.id)
+
     written: list[JsonObject] = []
-    for message in request.messages:
-        role, blocks = _blocks(message, request, show)
+    every = kept.each(model, request.messages, write)
+    for message, blocks in zip(request.messages, every, strict=True):
         if not blocks:
             continue
+        role = "user" if isinstance(message, UserSide) else "assistant"
         if written and written[-1]["role"] == role:
             written[-1]["content"].extend(blocks)
         else:
-            written.append({"role": role, "content": blocks})
+            written.append({"role": role, "content": list(blocks)})
     _drop_half_searches(written)
     return written
 
@@ -179,12 +192,6 @@ def _drop_half_searches(messages: Sequence[JsonObject]) -> None:
                 if block["type"] not in {"server_tool_use", "web_search_tool_result"}
                 or block.get("id", block.get("tool_use_id")) in both
             ] or [{"type": "text", "text": "(a search of the web that was cut off)"}]
-
-
-def _blocks(message: Message, request: ModelRequest, show: _Show) -> tuple[str, list[JsonObject]]:
-    if isinstance(message, UserSide):
-        return "user", _user(message, show)
-    return "assistant", _model(message, request.model.provider, request.model.id)
 
 
 def _user(message: UserSide, show: _Show) -> list[JsonObject]:

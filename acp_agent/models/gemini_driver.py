@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from urllib.parse import quote
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from acp_agent.content import ImageBlock, JsonObject
 from acp_agent.ids import CallId
@@ -18,6 +18,7 @@ from acp_agent.models.base import (
     AnswerSearch,
     AnswerText,
     AnswerThought,
+    Message,
     ModelRequest,
     ModelSide,
     StreamEvent,
@@ -33,7 +34,7 @@ from acp_agent.models.http.client import Body
 from acp_agent.models.http.factory import make_client
 from acp_agent.models.openai_request import chosen_level
 from acp_agent.models.providers import Provider
-from acp_agent.models.request_parts import as_name, as_object, image_parts
+from acp_agent.models.request_parts import WrittenMessages, as_name, as_object, image_parts
 
 
 class GeminiDriver:
@@ -42,6 +43,7 @@ class GeminiDriver:
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
         self._exchanges = Exchanges(provider)
+        self._written = WrittenMessages()
         headers = {name.lower(): value for name, value in provider.headers.items()}
         if provider.key is not None:
             # Never in the address, where proxies write it to their logs.
@@ -55,7 +57,7 @@ class GeminiDriver:
         def send() -> Awaitable[Body]:
             name = quote(model.removeprefix("models/"), safe="")
             path = f"/models/{name}:streamGenerateContent?alt=sse"
-            return self._client.post(path, body(request))
+            return self._client.post(path, body(request, self._written))
 
         return self._exchanges.stream(send, GeminiDecoder(self._provider, model), model=model)
 
@@ -98,7 +100,7 @@ class _Called(Struct, frozen=True):
     id: str | None
 
 
-def body(request: ModelRequest) -> bytes:
+def body(request: ModelRequest, written_before: WrittenMessages | None = None) -> bytes:
     """The request as JSON."""
     written: JsonObject = {}
     if request.system:
@@ -122,7 +124,7 @@ def body(request: ModelRequest) -> bytes:
     if request.model.temperature is not None:
         settings["temperature"] = request.model.temperature
     written["generationConfig"] = settings | _thinking(request)
-    written["contents"] = _contents(request)
+    written["contents"] = _contents(request, written_before or WrittenMessages())
     return msgspec.json.encode(written)
 
 
@@ -140,21 +142,31 @@ def _thinking(request: ModelRequest) -> JsonObject:
     return {"thinkingConfig": config}
 
 
-def _contents(request: ModelRequest) -> list[JsonObject]:
+def _contents(request: ModelRequest, kept: WrittenMessages) -> list[JsonObject]:
     """The messages, those of one side in a row joined: the sides must alternate."""
-    written: list[JsonObject] = []
-    called: dict[CallId, _Called] = {}
-    for message in request.messages:
+    called = {
+        part.call: _called(part, request)
+        for message in request.messages
+        if isinstance(message, ModelSide)
+        for part in message.parts
+        if isinstance(part, AnswerCall)
+    }
+
+    def write(message: Message) -> list[JsonObject]:
         if isinstance(message, UserSide):
-            role, parts = "user", _user(message, called, vision=request.model.vision)
-        else:
-            role, parts = "model", _model(message, called, request)
+            return _user(message, called, vision=request.model.vision)
+        return _model(message, request)
+
+    written: list[JsonObject] = []
+    every = kept.each(request.model, request.messages, write)
+    for message, parts in zip(request.messages, every, strict=True):
         if not parts:
             continue
+        role = "user" if isinstance(message, UserSide) else "model"
         if written and written[-1]["role"] == role:
             written[-1]["parts"].extend(parts)
         else:
-            written.append({"role": role, "parts": parts})
+            written.append({"role": role, "parts": list(parts)})
     return written
 
 
@@ -196,9 +208,7 @@ def _images(images: Sequence[ImageBlock], *, vision: bool) -> list[JsonObject]:
     )
 
 
-def _model(
-    message: ModelSide, called: dict[CallId, _Called], request: ModelRequest
-) -> list[JsonObject]:
+def _model(message: ModelSide, request: ModelRequest) -> list[JsonObject]:
     written: list[JsonObject] = []
     calls = 0
     for part in message.parts:
@@ -211,7 +221,7 @@ def _model(
             case AnswerSearch():
                 written.extend(_search(part, request))
             case AnswerCall():
-                written.append(_call(part, called, request, first=calls == 0))
+                written.append(_call(part, request, first=calls == 0))
                 calls += 1
     return written if any(not one.get("thought") for one in written) else []
 
@@ -224,14 +234,16 @@ def _search(search: AnswerSearch, request: ModelRequest) -> list[JsonObject]:
     return [{"text": search.text}] if search.text else []
 
 
-def _call(
-    call: AnswerCall, called: dict[CallId, _Called], request: ModelRequest, *, first: bool
-) -> JsonObject:
+def _called(call: AnswerCall, request: ModelRequest) -> _Called:
     provider_data = call.provider_data or {}
     own = provider_data.get("gemini") == request.model.id
-    given = provider_data.get("id") if own else None
-    name = as_name(call.name)
-    called[call.call] = _Called(name, given)
+    return _Called(as_name(call.name), provider_data.get("id") if own else None)
+
+
+def _call(call: AnswerCall, request: ModelRequest, *, first: bool) -> JsonObject:
+    provider_data = call.provider_data or {}
+    own = provider_data.get("gemini") == request.model.id
+    name, given = structs.astuple(_called(call, request))
     # The arguments as the model wrote them: decoded and encoded again they could differ.
     arguments = msgspec.Raw(as_object(call.arguments).encode())
     function: JsonObject = {"name": name, "args": arguments}

@@ -15,6 +15,7 @@ from acp_agent.models.exchange import Decoder, Exchanges
 from acp_agent.models.http.client import Body
 from acp_agent.models.http.factory import make_client
 from acp_agent.models.providers import Provider
+from acp_agent.models.request_parts import WrittenMessages
 
 # What OpenAI's own clients take from the environment, for OpenAI only.
 _VARIABLES = {
@@ -27,7 +28,7 @@ class _Api(NamedTuple):
     """What differs between the two APIs."""
 
     path: str
-    body: Callable[[Provider, ModelRequest], bytes]
+    body: Callable[[Provider, ModelRequest, WrittenMessages], bytes]
     decoder: Callable[[Provider, str], Decoder]
 
 
@@ -38,6 +39,7 @@ class OpenAIDriver:
         self._provider = provider
         self._api = _responses() if provider.api == "openai_responses" else _chat_completions()
         self._exchanges = Exchanges(provider)
+        self._written = WrittenMessages()
         base_url, headers = provider.base_url, _headers(provider)
         if provider.platform == "azure":
             base_url, headers = _azure(provider)
@@ -48,7 +50,8 @@ class OpenAIDriver:
         model = request.model.id
 
         def send() -> Awaitable[Body]:
-            return self._client.post(self._api.path, self._api.body(self._provider, request))
+            body = self._api.body(self._provider, request, self._written)
+            return self._client.post(self._api.path, body)
 
         return self._exchanges.stream(send, self._api.decoder(self._provider, model), model=model)
 

@@ -8,6 +8,7 @@ the two brackets that close it, and providers find it in their caches.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import msgspec
 
@@ -17,6 +18,7 @@ from acp_agent.models.base import (
     AnswerSearch,
     AnswerText,
     AnswerThought,
+    Message,
     ModelRequest,
     ModelSide,
     ThoughtLevel,
@@ -26,10 +28,12 @@ from acp_agent.models.base import (
     UserText,
 )
 from acp_agent.models.providers import Dialect, Provider
-from acp_agent.models.request_parts import as_name, as_object, image_parts
+from acp_agent.models.request_parts import WrittenMessages, as_name, as_object, image_parts
 
 
-def body(provider: Provider, request: ModelRequest) -> bytes:
+def body(
+    provider: Provider, request: ModelRequest, written_before: WrittenMessages | None = None
+) -> bytes:
     """The request as JSON."""
     dialect = provider.dialect
     written: JsonObject = {"model": request.model.id, "stream": True}
@@ -64,11 +68,14 @@ def body(provider: Provider, request: ModelRequest) -> bytes:
     messages: list[JsonObject] = []
     if request.system:
         messages.append({"role": "system", "content": request.system})
-    for message in request.messages:
+
+    def write(message: Message) -> list[JsonObject]:
         if isinstance(message, UserSide):
-            messages.extend(_user(message, vision=request.model.vision))
-        else:
-            messages.extend(_model(message, request.model.provider, dialect))
+            return _user(message, vision=request.model.vision)
+        return _model(message, request.model.provider, dialect)
+
+    kept = written_before or WrittenMessages()
+    messages.extend(chain.from_iterable(kept.each(request.model, request.messages, write)))
     written["messages"] = messages
     return msgspec.json.encode(written)
 

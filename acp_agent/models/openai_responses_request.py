@@ -7,6 +7,7 @@ with those of the one before. https://developers.openai.com/api/docs/guides/conv
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import msgspec
 
@@ -16,6 +17,7 @@ from acp_agent.models.base import (
     AnswerSearch,
     AnswerText,
     AnswerThought,
+    Message,
     ModelRequest,
     ModelSide,
     ToolResult,
@@ -25,12 +27,14 @@ from acp_agent.models.base import (
 )
 from acp_agent.models.openai_request import chosen_level
 from acp_agent.models.providers import Provider
-from acp_agent.models.request_parts import as_name, as_object, image_parts
+from acp_agent.models.request_parts import WrittenMessages, as_name, as_object, image_parts
 
 _LEAST_ANSWER = 16  # tokens, the API's own minimum
 
 
-def body(provider: Provider, request: ModelRequest) -> bytes:
+def body(
+    provider: Provider, request: ModelRequest, written_before: WrittenMessages | None = None
+) -> bytes:
     """The request as JSON."""
     model = request.model
     written: JsonObject = {
@@ -65,13 +69,14 @@ def body(provider: Provider, request: ModelRequest) -> bytes:
         ]
     if tools:
         written["tools"] = tools
-    items: list[JsonObject] = []
-    for message in request.messages:
+
+    def write(message: Message) -> list[JsonObject]:
         if isinstance(message, UserSide):
-            items.extend(_user(message, vision=model.vision))
-        else:
-            items.extend(_model(message, model.provider, model.id))
-    written["input"] = items
+            return _user(message, vision=model.vision)
+        return _model(message, model.provider, model.id)
+
+    kept = written_before or WrittenMessages()
+    written["input"] = list(chain.from_iterable(kept.each(model, request.messages, write)))
     return msgspec.json.encode(written)
 
 

@@ -1,4 +1,4 @@
-"""Parts of a request that providers share: pictures that they accept, and a call's arguments.
+"""Parts of a request that providers share: messages kept, pictures accepted, calls' arguments.
 
 A picture that a provider refuses would be refused in every later request of the session, so what no
 provider accepts is replaced by words. The type of a picture is read from its bytes.
@@ -8,19 +8,69 @@ from __future__ import annotations
 
 import binascii
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 from msgspec import structs
 
 from acp_agent.content import ImageBlock, JsonObject, image_type
+from acp_agent.models.base import AnswerCall, Message, ModelInfo, ToolResult, UserImage
 from acp_agent.tools.calls.argument_json import read_arguments
 
+_KEPT_SIZE = 8_000_000  # characters, more than any model takes
+_LARGEST_KEPT = 100_000  # characters; to write one that is longer takes no longer than to send it
 NO_PICTURE = "[A picture stood here; this model cannot see pictures.]"
 LARGEST = 20 * 1024 * 1024  # characters of base64
 _TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _ENDS = 64  # characters at either end that are decoded
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+
+class WrittenMessages:
+    """Messages as an API takes them, kept so that a long session does not write all of them again.
+
+    A session's requests have the same objects in them, with a few new ones at the end.
+    """
+
+    def __init__(self) -> None:
+        # By the model, then by the message's address, which is its own as long as it is kept here.
+        self._kept: dict[ModelInfo, dict[int, tuple[Message, Sequence[JsonObject]]]] = {}
+        self._size = 0  # characters of their texts
+
+    def each(
+        self,
+        model: ModelInfo,
+        messages: Sequence[Message],
+        write: Callable[[Message], Sequence[JsonObject]],
+    ) -> Iterator[Sequence[JsonObject]]:
+        """Yield each message as `write` gives it for this model; it must not be changed."""
+        if self._size > _KEPT_SIZE:
+            self._kept.clear()
+            self._size = 0
+        kept = self._kept.setdefault(model, {})
+        for message in messages:
+            found = kept.get(id(message))
+            if found is None:
+                found = message, write(message)
+                size = _size(message)
+                if size <= _LARGEST_KEPT:
+                    kept[id(message)] = found
+                    self._size += size
+            yield found[1]
+
+
+def _size(message: Message) -> int:
+    """Characters of a message, roughly: more than are kept where there is a picture in it."""
+    size = 100
+    for part in message.parts:
+        match part:
+            case UserImage() | ToolResult(images=(_, *_)):
+                return _LARGEST_KEPT + 1
+            case AnswerCall():
+                size += 100 + len(part.arguments)
+            case _:
+                size += 100 + len(part.text)
+    return size
 
 
 def image_parts(

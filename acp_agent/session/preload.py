@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
@@ -19,7 +18,7 @@ _SHORT_INTERVAL = 0.0005  # seconds
 _USUAL_INTERVAL = sys.getswitchinterval()
 
 
-class Preload(MetaPathFinder):
+class Preload:
     """Imports modules in a thread, which waits before each of them while requests are answered.
 
     Python's threads compute in turns of 5 ms (`sys.setswitchinterval`), and to answer a request

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from acp_agent.content import ImageBlock
 from acp_agent.ids import CallId
@@ -31,6 +32,7 @@ from acp_agent.models.base import (
     UserText,
 )
 from acp_agent.models.providers import Api, Dialect, Platform, Provider, presets
+from acp_agent.models.request_parts import WrittenMessages
 from tests.support.model_asking import ask
 
 PICTURE = ImageBlock(data="aGk=", mime_type="image/png")
@@ -93,6 +95,27 @@ def test_every_request_begins_with_the_one_before_it(api: Api) -> None:
         # All but the brackets that close the last message, the messages and the body.
         assert later.startswith(earlier.rstrip(b"]}"))
         assert len(later) > len(earlier)
+
+
+@pytest.mark.parametrize("api", ["openai", "openai_responses", "anthropic", "zai", "gemini"])
+def test_messages_that_are_kept_are_sent_as_if_they_were_written_anew(api: str) -> None:
+    def write(request: ModelRequest, kept: WrittenMessages) -> bytes:
+        match api:
+            case "openai":
+                return openai_request.body(provider("openai"), request, kept)
+            case "openai_responses":
+                return openai_responses_request.body(provider("openai"), request, kept)
+            case "gemini":
+                return gemini_driver.body(request, kept)
+            case _:  # one that the marks of the cache move in, and one that they do not
+                place = structs.replace(provider("anthropic"), id=api)
+                return anthropic_request.body(place, request, kept)
+
+    kept, history = WrittenMessages(), [*HISTORY, *HISTORY[-1:], UserSide((UserText("Bye."),))]
+    for count in [*range(1, len(history) + 1), 3]:  # at the end as after a rewind
+        for model in ("one", "other"):
+            request = ask(*history[:count], provider=api, model_id=model, model_vision=True)
+            assert write(request, kept) == write(request, WrittenMessages())
 
 
 @pytest.mark.parametrize("api", ["openai", "anthropic"])

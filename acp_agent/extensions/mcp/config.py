@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -86,6 +85,8 @@ def identity(server: ServerConfig) -> str:
             parts = ("http", server.url)
         case ChannelServer():
             parts = ("client", server.name)
+    import hashlib  # noqa: PLC0415 - 2 ms that only a session with servers pays
+
     return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
 
 
