@@ -19,6 +19,7 @@ from acp_agent.permissions.rules import Reader, has_option, read_only_rules
 from acp_agent.permissions.shell.syntax import Assignment, Command, Redirect
 from acp_agent.permissions.shell.words import Word, decode_ansi_c
 from acp_agent.platform.first_use import first_use
+from acp_agent.sandbox.git_settings import is_git_data
 from acp_agent.workspace.git_repositories import Repository
 
 _COMPARISONS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
@@ -213,7 +214,6 @@ class _Rules(Struct, frozen=True, forbid_unknown_fields=True):
     inside_work_tree: frozenset[str]
     refused_options: tuple[str, ...]
     refused_text: str
-    values: dict[str, frozenset[str]]
 
 
 @cache
@@ -292,9 +292,7 @@ def _is_its_own(repository: Repository, context: CommandContext) -> bool:
 def is_data(name: str, value: str, repository: Repository, context: CommandContext) -> bool:
     """Whether a setting names no program, and no file outside."""
     rules = _rules()
-    if name in rules.values:
-        return value in rules.values[name]
     if name in rules.inside_git_dir | rules.inside_work_tree:
         base = repository.git_dir if name in rules.inside_git_dir else repository.work_tree
         return not value.startswith(("~", "%")) and context.holds(os.path.join(base, value))  # noqa: PTH118 - likewise
-    return any(fnmatchcase(name, pattern) for pattern in rules.harmless)
+    return is_git_data(name, value) or any(fnmatchcase(name, pattern) for pattern in rules.harmless)

@@ -4,124 +4,181 @@ from __future__ import annotations
 
 import os
 import re
+from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from acp_agent.sandbox.git_data import (
+    common_data,
+    gitlinks,
+    is_repository,
+    named_data,
+    read_small,
+    subfolders,
+    submodules,
+)
+from acp_agent.sandbox.git_settings import named_files
+
 _NESTED_DEPTH = 2  # folders below a root in which further repositories are looked for
 _MOST_FOLDERS = 2_000  # that are looked at
 _MOST_REPOSITORIES = 100
-_NO_REPOSITORIES = frozenset({"node_modules", ".venv", "venv", "target", "__pycache__"})
+_NO_REPOSITORIES = frozenset({"node_modules", ".venv", "venv", "target", "__pycache__", ".git"})
 _WORKTREE_CONFIG = re.compile(rb"^\s*worktreeconfig\b", re.IGNORECASE | re.MULTILINE)
-_WORKTREE = re.compile(r"^\s*worktree\s*=\s*\"?([^\"\n]+?)\"?\s*$", re.IGNORECASE | re.MULTILINE)
+_WORKTREE = re.compile(rb"^\s*worktree\s*=\s*\"?([^\"\n]+?)\"?\s*$", re.IGNORECASE | re.MULTILINE)
 
 
-def git_mounts(root: str) -> tuple[list[str], list[str]]:
-    """Return what git must be able to write outside of a folder, and what stays as it is.
+class GitFolders:
+    """The repositories of a folder, as they are while no confined program runs.
 
-    The latter are settings and hooks, which name programs that git runs for whoever uses it next.
-    An empty folder of hooks is made where there is none, so that none can be put there.
+    Attributes:
+        outside: what git must be able to write outside of the folder.
+        fixed: settings and hooks, which name programs that git runs for whoever uses it next. An
+            empty folder of hooks is made where there is none, so that none can be put there.
+        data: the folders of git's data whose settings are among `fixed`.
+        with_git: the folders whose `.git` leads to one of them, or to what nobody may change.
+        worktrees: the data of linked work trees that there are.
+        common: those of `data` that lead to other data.
 
     Args:
         root: the folder, resolved.
+        writable: all folders that confined programs may change, resolved.
     """
-    outside: list[str] = []
-    fixed: list[str] = []
-    if _is_repository(root):
-        fixed += _fixed_parts(root)
-    for folder in _folders_with_git(root):
-        git = f"{folder}/.git"
-        if os.path.isdir(git):  # noqa: PTH112 - many of them, and pathlib is slow
-            fixed += _fixed_parts(os.path.realpath(git))
-        elif os.path.isfile(git):  # noqa: PTH113 - so
-            fixed.append(git)
-            for data in _linked_data(folder):
-                outside.append(data)
-                fixed += _fixed_parts(data)
-    return outside, fixed
 
+    def __init__(self, root: str, writable: tuple[str, ...]) -> None:
+        self.root = root
+        self.writable = writable
+        self.outside: list[str] = []
+        self.fixed: list[str] = []
+        self.data: set[str] = set()
+        self.with_git: set[str] = set()
+        self.worktrees: set[str] = set()
+        self.common: set[str] = set()
+        self._listed: dict[str, tuple[int, frozenset[str]]] = {}
+        pending = deque(self._list([(root, 0)], _NESTED_DEPTH))
+        seen = set(pending)
+        while pending and len(seen) < _MOST_FOLDERS:
+            folder = pending.popleft()
+            self._add(folder)
+            new = [path for path in gitlinks(folder) if path not in seen]
+            seen.update(new)
+            pending += [path for path in new if os.path.lexists(f"{path}/.git")]
 
-def _folders_with_git(root: str) -> Iterator[str]:
-    """Yield the folder and those below it that have a `.git`."""
-    level, looked = [root], 0
-    for depth in range(_NESTED_DEPTH + 1):
-        below: list[str] = []
-        for folder in level:
-            if os.path.lexists(f"{folder}/.git"):
-                yield folder
+    def new_folders_with_git(self) -> Iterator[str]:
+        """Yield folders with a `.git`, and repositories, that came since.
+
+        It looks only where names came or went since the last look, and in new folders at any depth.
+        """
+        new: list[tuple[str, int]] = []
+        for folder, (changed, below) in list(self._listed.items()):
+            with suppress(OSError):
+                if os.stat(folder).st_ctime_ns != changed:  # noqa: PTH116 - many of them, and pathlib is slow
+                    found, now = self._list_one(folder)
+                    if found:
+                        yield folder
+                    new += [(f"{folder}/{name}", 0) for name in sorted(now - below)]
+        yield from self._list(new, _MOST_FOLDERS)
+
+    def _list(self, folders: list[tuple[str, int]], depth: int) -> Iterator[str]:
+        """Yield the folders among these and those below them that have a repository."""
+        pending, looked = deque(folders), 0
+        while pending and looked < _MOST_FOLDERS:
+            folder, level = pending.popleft()
             looked += 1
-            if depth == _NESTED_DEPTH or looked > _MOST_FOLDERS:
+            with suppress(OSError):
+                found, below = self._list_one(folder)
+                if found:
+                    yield folder
+                if level < depth:
+                    pending += [(f"{folder}/{name}", level + 1) for name in sorted(below)]
+
+    def _list_one(self, folder: str) -> tuple[bool, frozenset[str]]:
+        """Return whether a folder has a repository, and the folders in it."""
+        changed = os.stat(folder).st_ctime_ns  # noqa: PTH116 - as above
+        with os.scandir(folder) as listed:
+            entries = {entry.name: entry for entry in listed}
+        below = frozenset(
+            name
+            for name, entry in entries.items()
+            if name not in _NO_REPOSITORIES and entry.is_dir(follow_symlinks=False)
+        )
+        self._listed[folder] = changed, below
+        return ".git" in entries or {"HEAD", "objects", "refs"} <= entries.keys(), below
+
+    def _add(self, folder: str) -> None:
+        git = f"{folder}/.git"
+        named = named_data(folder)
+        if named is None:
+            if not os.path.lexists(git) and is_repository(folder):
+                self._fix(folder, folder)
+            return
+        if not os.path.isdir(git):  # noqa: PTH112 - as above
+            self.fixed.append(git)
+            for data in _linked_data(folder, named):
+                self.outside.append(data)
+                self._fix(data, folder)
+        common = common_data(named)
+        if any(_is_below(common, one) for one in self.writable):
+            self._fix(common, folder)
+            self.fixed += [f"{named}/commondir"] if common != named else []
+        elif common not in self.data:
+            self.with_git.add(folder)
+        if common in self.data:
+            self.with_git.add(folder)
+
+    def _fix(self, data: str, work_tree: str) -> None:
+        for folder in [data, *submodules(data)]:
+            if folder in self.data or len(self.data) > _MOST_REPOSITORIES:
                 continue
-            with suppress(OSError), os.scandir(folder) as entries:
-                below += [
-                    entry.path
-                    for entry in entries
-                    if entry.name not in _NO_REPOSITORIES
-                    and entry.name != ".git"
-                    and entry.is_dir(follow_symlinks=False)
-                ]
-        level = below
+            parts = list(self._fixed_parts(folder))
+            if parts:
+                self.data.add(folder)
+                self.fixed += parts
+                if os.path.lexists(f"{folder}/commondir"):
+                    self.common.add(folder)
+                for path in named_files(f"{folder}/config", (work_tree, folder)):
+                    if _is_below(path, self.root) and not _is_below(self.root, path):
+                        self.fixed.append(path)
 
-
-def _is_repository(folder: str) -> bool:
-    return all(os.path.exists(f"{folder}/{part}") for part in ("HEAD", "objects", "refs"))  # noqa: PTH110 - as above
-
-
-def _fixed_parts(data: str) -> Iterator[str]:
-    """Yield the settings and hooks of a repository's data, with those of its submodules."""
-    for folder in [data, *_submodules(data)]:
+    def _fixed_parts(self, folder: str) -> Iterator[str]:
+        """Yield the settings and hooks of a repository's data, and what leads to them."""
         config = f"{folder}/config"
         if not os.path.isfile(config):  # noqa: PTH113 - as above
-            continue
+            if not is_repository(folder):
+                return
+            with suppress(OSError):
+                Path(config).touch()
         yield config
         with suppress(OSError):
             os.makedirs(f"{folder}/hooks", exist_ok=True)  # noqa: PTH103 - as above
             yield f"{folder}/hooks"
-        with suppress(OSError):
-            if _WORKTREE_CONFIG.search(Path(config).read_bytes()):
-                for own in [folder, *_subfolders(f"{folder}/worktrees")]:
+        worktrees = subfolders(f"{folder}/worktrees")
+        self.worktrees.update(worktrees)
+        yield from (f"{own}/commondir" for own in worktrees)
+        if _WORKTREE_CONFIG.search(read_small(config)):
+            for own in [folder, *worktrees]:
+                with suppress(OSError):
                     Path(own, "config.worktree").touch()
                     yield f"{own}/config.worktree"
 
 
-def _submodules(data: str) -> list[str]:
-    found: list[str] = []
-    level = _subfolders(f"{data}/modules")
-    while level and len(found) < _MOST_REPOSITORIES:
-        folder = level.pop()
-        if _is_repository(folder):
-            found.append(folder)
-            level += _subfolders(f"{folder}/modules")
-        else:  # a submodule's name may have slashes
-            level += _subfolders(folder)
-    return found
+def _is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def _subfolders(folder: str) -> list[str]:
-    with suppress(OSError), os.scandir(folder) as entries:
-        return [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
-    return []
-
-
-def _linked_data(folder: str) -> Iterator[str]:
+def _linked_data(folder: str, data: str) -> Iterator[str]:
     """Yield the data that a `.git` file names, if they name the folder in turn.
 
     A file that a program wrote by itself could name any folder: what is named must be a work tree's
     or a submodule's, which only git makes there.
     """
-    with suppress(OSError, UnicodeDecodeError, ValueError):
-        named = Path(folder, ".git").read_text("utf-8")
-        if not named.startswith("gitdir:"):
-            return
-        data = Path(os.path.realpath(Path(folder, named.removeprefix("gitdir:").strip())))
-        back = data / "gitdir"
-        if back.is_file():
-            origin = os.path.realpath(Path(data, (data / "commondir").read_text("utf-8").strip()))
-            names_folder = os.path.realpath(Path(data, back.read_text("utf-8").strip()))
-            is_in_origin = str(data.parent) == f"{origin}/worktrees" and _is_repository(origin)
-            if names_folder == f"{folder}/.git" and is_in_origin:
-                yield origin
-            return
-        worktree = _WORKTREE.search((data / "config").read_text("utf-8"))
-        if worktree is not None and os.path.realpath(Path(data, worktree[1])) == folder:
-            yield str(data)
+    back = os.fsdecode(read_small(f"{data}/gitdir")).strip()
+    if back:
+        origin = common_data(data)
+        is_in_origin = os.path.dirname(data) == f"{origin}/worktrees" and is_repository(origin)  # noqa: PTH120 - as above
+        if os.path.realpath(f"{data}/{back}" if back[0] != "/" else back) == f"{folder}/.git":
+            yield from [origin] if is_in_origin else []
+        return
+    worktree = _WORKTREE.search(read_small(f"{data}/config"))
+    if worktree is not None and os.path.realpath(Path(data, os.fsdecode(worktree[1]))) == folder:
+        yield data

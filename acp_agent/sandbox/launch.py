@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from acp_agent.config.public_addresses import Resolve
 
 if TYPE_CHECKING:  # few commands reach the network
     from acp_agent.sandbox.host_rules import HostRules
+    from acp_agent.sandbox.watch import WatchedCommand
 
 PROXY_SOCKET = "/run/acp-agent-proxy"  # as the program sees it
 _PORT = 39_128  # of 127.0.0.1, in the program's own network
@@ -89,12 +91,14 @@ class Launch(Struct, frozen=True):
         environ: its environment.
         descriptors: what it inherits.
         network: the hosts that it can reach; None: it has no network, or is not confined.
+        watched: what is moved away that it makes; None: it may change nothing, or anything.
     """
 
     argv: tuple[str, ...]
     environ: dict[str, str]
     descriptors: tuple[int, ...] = ()
     network: CommandNetwork | None = None
+    watched: WatchedCommand | None = None
 
     @property
     def refused_hosts(self) -> tuple[str, ...]:
@@ -106,7 +110,13 @@ class Launch(Struct, frozen=True):
         for descriptor in self.descriptors:
             os.close(descriptor)
 
+    async def finish(self) -> None:
+        """Move away what it made that others would run by themselves, now that it has ended."""
+        if self.watched is not None:
+            await asyncio.to_thread(self.watched.finish)
+
     async def aclose(self) -> None:
         """End what served the program."""
+        await self.finish()
         if self.network is not None:
             await self.network.aclose()

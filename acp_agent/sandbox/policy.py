@@ -10,13 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from msgspec import Struct, convert
 
 from acp_agent.config.sandbox_types import SandboxConfig
 from acp_agent.platform.first_use import first_use
-from acp_agent.sandbox.git_folders import git_mounts
+
+if TYPE_CHECKING:  # needed by the first command
+    from acp_agent.sandbox.git_folders import GitFolders
 
 TEMPORARY = "/tmp"  # noqa: S108 - as confined programs see it: a folder of the session's own
 _UNSEEN = (TEMPORARY, "/var/tmp", "/run", "/dev", "/proc")  # noqa: S108 - no file is made there
@@ -63,7 +65,11 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
     config: SandboxConfig
 
     def mounts(
-        self, *, only_reads: bool, secret: Sequence[str] | None = None
+        self,
+        *,
+        only_reads: bool,
+        secret: Sequence[str] | None = None,
+        repositories: Sequence[GitFolders] | None = None,
     ) -> list[tuple[str, MountKind]]:
         """Return paths, resolved, with what becomes of them; a folder before what is below it.
 
@@ -73,6 +79,7 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
         Args:
             only_reads: nothing may be changed but the temporary folder.
             secret: what `secret_paths` returned a moment ago.
+            repositories: what `repositories` returned just now.
         """
         given = self.config.filesystem
         roots = list(_existing(self.roots))
@@ -88,7 +95,8 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
             mounts.setdefault(path, "read")
         denied = [*_existing(self._absolute(given.deny_read))]
         if not only_reads:
-            mounts |= self._writable(roots, [*hidden, *denied])
+            found = self.repositories() if repositories is None else repositories
+            mounts |= self._writable(roots, [*hidden, *denied], found)
         mounts |= dict.fromkeys(denied, "hide")
         return _needed(mounts)
 
@@ -107,14 +115,39 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
                 passed[name] = f"{TEMPORARY}/.cache/{Path(folder).name}"
         return passed
 
-    def _writable(self, roots: Sequence[str], hidden: Sequence[str]) -> dict[str, MountKind]:
+    def repositories(self) -> list[GitFolders]:
+        """Return the repositories in the folders. Looks at many files: call it in a thread."""
+        from acp_agent.sandbox.git_folders import GitFolders  # noqa: PLC0415 - when first needed
+
+        roots = list(_existing(self.roots))
+        allowed = _existing(self._absolute(self.config.filesystem.allow_write))
+        writable = (*roots, *allowed, os.path.realpath(self.temporary))
+        return [GitFolders(root, writable) for root in roots]
+
+    def protected_paths(self) -> list[str]:
+        """Return the paths of files that execute by themselves, whether they exist or not.
+
+        What the configuration names to be written, itself and not with its root, is left out.
+        """
+        roots = list(_existing(self.roots))
+        allowed = [
+            path
+            for path in map(os.path.realpath, self._absolute(self.config.filesystem.allow_write))
+            if not any(is_below(root, path) for root in roots)
+        ]
+        paths = [f"{root}/{name}" for root in roots for name in _protected()]
+        return [path for path in paths if not any(is_below(path, one) for one in allowed)]
+
+    def _writable(
+        self, roots: Sequence[str], hidden: Sequence[str], repositories: Sequence[GitFolders]
+    ) -> dict[str, MountKind]:
         given = self.config.filesystem
         writable = [*roots, *_existing(self._absolute(given.allow_write))]
         read_only = list(_existing(self._absolute(given.deny_write)))
-        for root in roots:
-            outside, fixed = git_mounts(root)
-            writable += outside
-            read_only += _existing([*fixed, *(f"{root}/{name}" for name in _protected())])
+        read_only += _existing(self.protected_paths())
+        for found in repositories:
+            writable += found.outside
+            read_only += _existing(found.fixed)
         # Links may lead anywhere, and what is not to be changed could be hidden there.
         read_only = [path for path in read_only if any(is_below(path, one) for one in writable)]
         mounts: dict[str, MountKind] = dict.fromkeys(writable, "write")

@@ -11,9 +11,10 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from acp_agent.config.public_addresses import Resolve
 from acp_agent.config.sandbox_types import SandboxConfig
@@ -23,6 +24,10 @@ from acp_agent.sandbox.host_rules import HostRules
 from acp_agent.sandbox.launch import CommandNetwork, Launch
 from acp_agent.sandbox.policy import MountKind, SandboxPolicy
 from acp_agent.sandbox.seccomp import system_call_filter
+
+if TYPE_CHECKING:  # needed by the first command
+    from acp_agent.sandbox.git_folders import GitFolders
+    from acp_agent.sandbox.watch import SandboxWatch, Surroundings, WatchedCommand
 
 _FRESH = 20.0  # seconds for which a look for secrets counts
 _PROBE_LIMIT = 10.0  # seconds
@@ -135,6 +140,7 @@ class Sandbox:
         self._mounts: dict[bool, list[tuple[str, MountKind]]] = {}
         self._secret: tuple[float, list[str]] = (0.0, [])  # when it was looked for, and found
         self._networks = 0
+        self._watch: SandboxWatch | None = None
 
     @property
     def policy(self) -> SandboxPolicy:
@@ -178,14 +184,18 @@ class Sandbox:
 
         def prepare() -> Launch:
             os.makedirs(self._policy.temporary, mode=0o700, exist_ok=True)  # noqa: PTH103 - in a thread
+            surroundings: Surroundings | None = None
             if alone or only_reads not in self._mounts:
                 # No confined program can make any of it, and the user seldom does.
                 if not self._secret[0] or time.monotonic() > self._secret[0] + _FRESH:
                     self._secret = time.monotonic(), self._policy.secret_paths()
+                repositories = [] if only_reads else self._policy.repositories()
                 self._mounts[only_reads] = self._policy.mounts(
-                    only_reads=only_reads, secret=self._secret[1]
+                    only_reads=only_reads, secret=self._secret[1], repositories=repositories
                 )
-            return self._backend.launch(
+                if not only_reads:
+                    surroundings = self._surroundings(repositories)
+            launch = self._backend.launch(
                 argv,
                 mounts=self._mounts[only_reads],
                 policy=self._policy,
@@ -193,6 +203,9 @@ class Sandbox:
                 environ=environ,
                 network=network,
             )
+            if only_reads:
+                return launch
+            return replace(launch, watched=self._watched(surroundings))
 
         try:
             return await asyncio.to_thread(prepare)
@@ -200,6 +213,30 @@ class Sandbox:
             if network is not None:
                 await network.aclose()
             raise
+
+    def allow_new_file(self, path: str) -> None:
+        """Leave a file in place that this program is about to write while commands run."""
+        if self._watch is not None:
+            self._watch.allow(path)
+
+    def _watched(self, surroundings: Surroundings | None) -> WatchedCommand:
+        from acp_agent.sandbox.watch import SandboxWatch  # noqa: PLC0415 - when first needed
+
+        if self._watch is None:
+            self._watch = SandboxWatch()
+        return self._watch.start(surroundings)
+
+    def _surroundings(self, repositories: Sequence[GitFolders]) -> Surroundings:
+        from acp_agent.sandbox.new_files import NewFiles  # noqa: PLC0415 - when first needed
+        from acp_agent.sandbox.new_repositories import NewRepositories  # noqa: PLC0415 - so
+        from acp_agent.sandbox.watch import Surroundings  # noqa: PLC0415 - so
+
+        writable = [path for path, kind in self._mounts[False] if kind == "write"]
+        return Surroundings(
+            NewFiles(self._policy.protected_paths()),
+            [NewRepositories(found) for found in repositories],
+            tuple(writable),
+        )
 
     async def aclose(self) -> None:
         """Remove the temporary files."""

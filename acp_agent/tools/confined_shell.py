@@ -22,6 +22,7 @@ from acp_agent.workspace.processes import CommandResult
 from acp_agent.workspace.workspace import Workspace
 
 _MOST_HOSTS = 20
+_MOST_NAMED = 10  # files that were moved away
 # What a command may say where the sandbox is in its way.
 _SIGNS = re.compile(
     r"Read-only file system|Operation not permitted|Permission denied|Network is unreachable|"
@@ -34,6 +35,15 @@ _ADVICE = (
     "\n[It ran in the sandbox, which may be why it failed: it reaches {hosts} and can write "
     "only in {roots} and /tmp. If it needs more, call it again with `hosts` or "
     "`outside_sandbox`; the user is asked.]"
+)
+_MOVED = (
+    "\n[The sandbox renamed what other programs would run or obey by themselves, in its folder: "
+    "{moved}. To make such a file, use a file tool, for which the user is asked, or "
+    "`outside_sandbox`.]"
+)
+_SHOWN_MOVED = (
+    "It made files that other programs run or obey by themselves. They were renamed: {moved}. "
+    "`sandbox.filesystem.allow_write` in the configuration allows them."
 )
 _REFUSED = "\n[The sandbox kept it from reaching {hosts}. If it needs that, name it in `hosts`.]"
 
@@ -105,7 +115,10 @@ class ConfinedShellTool(ShellTool):
         return Reach(hosts=tuple(hosts))
 
     def explain(self, outcome: Outcome, result: CommandResult) -> Outcome:
-        """Say to the model and the user that the sandbox may be why a command failed."""
+        """Say to the model and the user what the sandbox prevented, or may have."""
+        if result.moved:
+            moved = ", ".join(f"{one.path} is now {one.name}" for one in result.moved[:_MOST_NAMED])
+            outcome = _with(outcome, _MOVED.format(moved=moved), _SHOWN_MOVED.format(moved=moved))
         if not result.confined or not outcome.failed:
             return outcome
         if result.refused_hosts:
@@ -116,12 +129,7 @@ class ConfinedShellTool(ShellTool):
             advice = _ADVICE.format(hosts=hosts, roots=roots)
         else:
             return outcome
-        shown = text_part("It ran in the sandbox, which may be why it failed.")
-        return replace(
-            outcome,
-            text=outcome.text + advice,
-            content=None if outcome.content is None else (*outcome.content, shown),
-        )
+        return _with(outcome, advice, "It ran in the sandbox, which may be why it failed.")
 
     def _is_excluded(self, command: str) -> bool:
         """Whether the configuration names every command of a line as one to run outside."""
@@ -133,6 +141,16 @@ class ConfinedShellTool(ShellTool):
         )
         patterns = policy.config.excluded_commands
         return bool(patterns) and all_match(command, patterns, context)
+
+
+def _with(outcome: Outcome, advice: str, shown: str) -> Outcome:
+    """Return an outcome with a text for the model and one for the user."""
+    content = outcome.content
+    return replace(
+        outcome,
+        text=outcome.text + advice,
+        content=None if content is None else (*content, text_part(shown)),
+    )
 
 
 def _hosts(allowed: Sequence[str]) -> str:

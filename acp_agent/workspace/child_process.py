@@ -13,12 +13,15 @@ What a command leaves behind:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
 
 from acp_agent.platform import posix
 from acp_agent.platform.posix import end_group
 from acp_agent.sandbox.launch import Launch
+
+if TYPE_CHECKING:  # known once the first command runs
+    from acp_agent.sandbox.watch import Moved
 
 _REAP_LIMIT = 2.0  # seconds; what was killed and is not gone by then hangs in the kernel
 BUFFER_LIMIT = 1024 * 1024  # bytes read ahead
@@ -145,6 +148,31 @@ class StartedCommand:
         self.group = transport.get_pid()
         self.mark = mark
         self.background_ended = False
+
+    @property
+    def moved(self) -> tuple[Moved, ...]:
+        """The files of the command that were moved away."""
+        watched = None if self.confined is None else self.confined.watched
+        return () if watched is None else tuple(watched.moved)
+
+    def on_moved(self, note: Callable[[Moved], None] | None) -> None:
+        """Call something for each file that is moved away; end the command that insists on it."""
+        if self.confined is None or self.confined.watched is None:
+            return
+        loop, watched = asyncio.get_running_loop(), self.confined.watched
+
+        def moved(one: Moved) -> None:
+            if watched.insists:
+                posix.end_group(self.group, at_once=True)
+            if note is not None:
+                loop.call_soon_threadsafe(note, one)
+
+        watched.on_moved = moved
+
+    async def finish(self) -> None:
+        """Look for files to be moved away once more, when no process of the command is left."""
+        if self.confined is not None:
+            await self.confined.finish()
 
     async def end(self) -> None:
         """Ask the group to end, and end what is left of it after a moment."""

@@ -46,6 +46,7 @@ class WorkspaceFiles:
         buffers: the editor's view, None where the editor offers none.
         readable: further folders from which files may be read, such as that of long outputs.
         refused: returns the files that no search may show, with the reasons.
+        before_write: is told the path of each file that is about to be written.
     """
 
     def __init__(
@@ -56,8 +57,10 @@ class WorkspaceFiles:
         *,
         readable: Sequence[Path] = (),
         refused: Callable[[Sequence[str]], Mapping[str, str]] = lambda _: {},
+        before_write: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._refused = refused
+        self._before_write = before_write
         # Resolved without asking whether they exist: a missing folder is reported when it is used.
         self._given = (cwd, *directories)
         self._roots = tuple(_real(str(folder)) for folder in self._given)
@@ -188,6 +191,7 @@ class WorkspaceFiles:
                 f"the limit is {TEXT_LIMIT:,}",
                 advice="write it in parts, or make it with a command",
             )
+        self._before_write(str(path))
         if self._editor is None or not self._editor.can_write(path):
             await _uninterrupted(asyncio.to_thread(replace_file, path, data, shown=shown))
             return

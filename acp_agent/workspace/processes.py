@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
 
@@ -36,13 +36,16 @@ from acp_agent.workspace.command_output import CommandOutput, LiveOutput
 from acp_agent.workspace.environment import added_variables, command_environ
 from acp_agent.workspace.network import system_resolve
 
+if TYPE_CHECKING:  # known once the first command runs
+    from acp_agent.sandbox.watch import Moved
+
 
 class CommandResult(Struct, frozen=True, kw_only=True):
     """How a command ended. `output` holds stdout and stderr as they came, bounded.
 
     Where more came than is in `output`, `full_output` names the file that has the rest. `stopped`
     where the user ended it, `confined` where it ran in the sandbox, which kept it from
-    reaching `refused_hosts`.
+    reaching `refused_hosts`, and moved files away that others would run by themselves.
     """
 
     output: str
@@ -52,6 +55,7 @@ class CommandResult(Struct, frozen=True, kw_only=True):
     stopped: bool = False
     confined: bool = False
     refused_hosts: tuple[str, ...] = ()
+    moved: tuple[Moved, ...] = ()
     total_bytes: int = 0
     full_output: str | None = None
 
@@ -156,22 +160,36 @@ class LocalProcesses:
         output = CommandOutput(self._outputs, clean=self._clean, watched=watched)
         if watcher is not None:
             watcher.started()
+        late: list[str] = []  # what is to be said when nothing is read from the command any more
+
+        def note_moved(moved: Moved) -> None:
+            if pump.done():
+                late.append(str(moved))
+            else:
+                started.reader.pipe_data_received(1, str(moved).encode("utf-8", "replace"))
+
+        started.on_moved(None if watcher is None else note_moved)
         pump = asyncio.create_task(_pump(started, output, LiveOutput(on_output), watcher))
         try:
             stopped = await _stopped(started, timeout, stop or asyncio.Event())
             if stopped is not None:
                 await started.end()
             await started.end_background()
+            await started.finish()
             # A daemon that left the group may hold the pipe for ever: what it writes is not ours.
             if not await wait_at_most(started.reader.closed.wait(), LINGER):
                 started.transport.close()
             await asyncio.wait_for(pump, REAP_LIMIT)
+            for line in late:
+                await on_output(line)
         except TimeoutError:
             raise WorkspaceError(
                 "the command ended, but its output could not be passed on"
             ) from None
         finally:
             self._let_go(started, pump, output)
+        if watcher is not None:
+            watcher.wrote("".join(late), output.path)
         text = output.for_model()
         if started.background_ended and stopped is None:
             text += "" if text.endswith("\n") or not text else "\n"
@@ -185,6 +203,7 @@ class LocalProcesses:
             stopped=stopped == "user",
             confined=started.confined is not None,
             refused_hosts=() if started.confined is None else started.confined.refused_hosts,
+            moved=started.moved,
             total_bytes=output.total_bytes,
             full_output=str(output.path) if output.path else None,
         )
@@ -318,6 +337,8 @@ class LocalProcesses:
             started = await starting
             posix.end_group(started.group, at_once=True)
             await wait_at_most(started.reader.exited.wait(), REAP_LIMIT)
+            if started.confined is not None:
+                await started.confined.aclose()
             started.transport.close()
 
     def _in_background(self, work: Awaitable[None]) -> None:

@@ -70,18 +70,24 @@ def build_tools(
         edit_checks: makes what checks the edits of files.
         refused_reads: returns the files that no search may show, with the reasons.
     """
+    confined = sandbox if isinstance(sandbox, Sandbox) else None
     key_variables = [one.api_key_env for one in config.providers.values() if one.api_key_env]
     workspace = Workspace(
         cwd=cwd,
         files=WorkspaceFiles(
-            cwd, directories, buffers, readable=[outputs, *readable], refused=refused_reads
+            cwd,
+            directories,
+            buffers,
+            readable=[outputs, *readable],
+            refused=refused_reads,
+            before_write=(lambda _: None) if confined is None else confined.allow_new_file,
         ),
         processes=LocalProcesses(
             outputs,
             environ=environ,
             hide=key_variables,
             clean=lambda text: scrub(text, secrets()),
-            sandbox=sandbox if isinstance(sandbox, Sandbox) else None,
+            sandbox=confined,
             roots=(cwd, *directories),
         ),
         network=GuardedNetwork(),

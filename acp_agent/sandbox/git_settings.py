@@ -1,0 +1,115 @@
+"""Which settings of a repository are data to git, and which may name programs that it runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import subprocess
+import tomllib
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib.resources import files
+
+from msgspec import Struct, convert
+
+from acp_agent.platform.first_use import first_use
+from acp_agent.platform.programs import find_git
+from acp_agent.sandbox.git_data import read_small
+
+_LARGEST = 200_000  # bytes of a file of settings
+_SECONDS = 5.0  # for git to read one
+_HEADER = re.compile(r'\s*\[\s*([\w.-]+)\s*(?:"((?:[^"\\]|\\.)*)"\s*)?\]')
+
+
+class _Settings(Struct, frozen=True, forbid_unknown_fields=True):
+    harmless: tuple[str, ...]
+    values: dict[str, frozenset[str]]
+
+
+def is_git_data(name: str, value: str) -> bool:
+    """Return whether a setting names no program and no file outside.
+
+    Args:
+        name: the setting, with section and name in lower case, as git prints it.
+        value: what it is set to.
+    """
+    settings = _settings()
+    if name in settings.values:
+        return value in settings.values[name]
+    return any(fnmatchcase(name, pattern) for pattern in settings.harmless)
+
+
+def settings_are_data(path: str, writable: tuple[str, ...]) -> bool:
+    """Return whether a file of settings, or none, names no program.
+
+    Git is asked what it says, since only git reads it exactly as it does; so call this in a thread.
+
+    Args:
+        path: the file, in the folder of a repository's data. A link counts as naming programs.
+        writable: the folders in which a work tree may lie, resolved.
+    """
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return True
+    if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
+        return False
+    git = find_git(*writable)
+    if git is None:
+        return False
+    try:
+        ran = subprocess.run(
+            [git, "config", "--file", path, "--no-includes", "--list", "-z"],
+            cwd="/",
+            env={"PATH": os.defpath, "LC_ALL": "C"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    if ran.returncode:
+        return False
+    for setting in ran.stdout.decode("utf-8", "surrogateescape").split("\0"):
+        name, _, value = setting.partition("\n")
+        if name == "core.worktree":
+            tree = os.path.realpath(os.path.join(os.path.dirname(path), value))  # noqa: PTH118, PTH120 - as above
+            if not any(tree == root or tree.startswith(f"{root}/") for root in writable):
+                return False
+        elif name and not is_git_data(name, value):
+            return False
+    return True
+
+
+def named_files(config: str, folders: tuple[str, ...]) -> list[str]:
+    """Return the files and folders of a project that settings name as programs, as hooks, or else.
+
+    Args:
+        config: the file of settings; what it includes is not read.
+        folders: those that names may begin in.
+    """
+    found: list[str] = []
+    section = ""
+    for line in os.fsdecode(read_small(config)).splitlines():
+        if header := _HEADER.match(line):
+            section = f"{header[1].lower()}." + (f"{header[2]}." if header[2] else "")
+            continue
+        key, _, value = line.partition("=")
+        name, value = section + key.strip().lower(), value.strip().strip('"')
+        if name.endswith(".worktree") or not value or is_git_data(name, value):
+            continue
+        for folder in folders:
+            for word in {value, value.split()[0]}:
+                path = os.path.realpath(f"{folder}/{word}" if word[0] != "/" else word)
+                if os.path.exists(path):  # noqa: PTH110 - as below
+                    found.append(path)
+    return found
+
+
+@cache
+def _settings() -> _Settings:
+    text = (files(__package__) / "git_settings.toml").read_text("utf-8")
+    with first_use:
+        return convert(tomllib.loads(text), _Settings)

@@ -1,0 +1,77 @@
+"""Finds files that execute by themselves and that came while commands ran."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+from msgspec import Struct
+
+
+class _State(Struct, frozen=True):
+    """What a name leads to."""
+
+    link: str | None  # what the link says
+    target: str  # with all links resolved
+    exists: bool
+
+
+class NewFiles:
+    """Names of files that execute by themselves, as they were while no confined program ran.
+
+    Args:
+        paths: the names, absolute.
+    """
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._paths = tuple(paths)
+        self._before = {path: _state(path) for path in self._paths if os.path.lexists(path)}
+        # Names come and go in these; the time of that cannot be set by a program.
+        self._folders = tuple({os.path.dirname(path) for path in self._paths})  # noqa: PTH120 - many, and pathlib is slow
+        self._times: tuple[object, ...] = ()
+
+    def find(self) -> Iterator[str]:
+        """Yield the paths that are to be moved away: they came since, or lead elsewhere."""
+        times = tuple(_time(folder) for folder in self._folders)
+        if times == self._times and not any(state.link for state in self._before.values()):
+            return
+        self._times = times
+        for path in self._paths:
+            if os.path.lexists(path):
+                before, now = self._before.get(path), _state(path)
+                if before is not None and now == before:
+                    continue
+                if before is not None and before.link is not None and now.link == before.link:
+                    yield now.target  # the link is the project's, and what it leads to is new
+                else:
+                    yield path
+
+    def restore(self, path: str) -> None:
+        """Make a link again that was replaced; what came in its place was moved away."""
+        before = self._before.get(path)
+        if before is not None and before.link is not None:
+            with suppress(OSError):
+                os.symlink(before.link, path)  # noqa: PTH211 - as above
+
+    def allow(self, path: str) -> None:
+        """Leave the names in place that have a path or lie below it, or that it lies below."""
+        for name in self._paths:
+            if f"{path}/".startswith(f"{name}/") or f"{name}/".startswith(f"{path}/"):
+                self._before.pop(name, None)
+                self._paths = tuple(kept for kept in self._paths if kept != name)
+
+
+def _state(path: str) -> _State:
+    link = None
+    with suppress(OSError):
+        link = os.readlink(path)  # noqa: PTH115 - as above
+    target = os.path.realpath(path)
+    return _State(link, target, os.path.exists(target))  # noqa: PTH110 - as above
+
+
+def _time(folder: str) -> tuple[int, int, int] | None:
+    with suppress(OSError):
+        found = os.stat(folder)  # noqa: PTH116 - as above
+        return found.st_dev, found.st_ino, found.st_ctime_ns
+    return None

@@ -1,0 +1,96 @@
+"""Finds repositories that name programs for git to run, and that came while commands ran."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from acp_agent.sandbox.git_data import (
+    common_data,
+    gitlinks,
+    is_repository,
+    named_data,
+    subfolders,
+    submodules,
+)
+from acp_agent.sandbox.git_folders import GitFolders
+from acp_agent.sandbox.git_settings import settings_are_data
+
+
+class NewRepositories:
+    """The repositories of a folder that came since it was looked at.
+
+    What a command makes with `git init`, `git clone` or `git worktree add` stays; its settings are
+    data to git. Otherwise the name by which git finds the repository is to be moved away.
+
+    Args:
+        before: the repositories as they were.
+    """
+
+    def __init__(self, before: GitFolders) -> None:
+        self._before = before
+        self._suspects: set[str] = set()
+        self._seen: dict[str, tuple[object, bool]] = {}  # of files of settings
+
+    def find(self) -> Iterator[str]:
+        """Yield the paths that are to be moved away. Call it in a thread."""
+        before = self._before
+        for known in before.data:
+            yield from self._find_in(known)
+        self._suspects.update(before.new_folders_with_git())
+        pending = [*before.with_git, *self._suspects]
+        while pending:
+            for folder in gitlinks(pending.pop()):
+                if folder not in before.with_git | self._suspects:
+                    self._suspects.add(folder)
+                    pending.append(folder)
+        for folder in self._suspects:
+            data = None if folder in before.with_git else named_data(folder)
+            if data is not None and self._names_program(data):
+                yield f"{folder}/.git"
+            is_new = folder not in before.data and is_repository(folder)
+            if is_new and self._names_program(folder):
+                yield f"{folder}/HEAD"
+
+    def _find_in(self, data: str) -> Iterator[str]:
+        """Yield what came into the data of a repository that there was."""
+        if data not in self._before.common and os.path.lexists(f"{data}/commondir"):
+            yield f"{data}/commondir"
+        for own in subfolders(f"{data}/worktrees"):
+            if own not in self._before.worktrees:
+                if common_data(own) != data:
+                    yield from (f"{own}/{name}" for name in ("commondir", "HEAD"))
+                elif not self._are_data(f"{own}/config.worktree"):
+                    yield f"{own}/config.worktree"
+        for folder in submodules(data):
+            if folder not in self._before.data and self._names_program(folder):
+                yield f"{folder}/HEAD"
+
+    def _names_program(self, data: str) -> bool:
+        common = common_data(data)
+        if common != data and self._names_program_itself(data):
+            return True
+        return common not in self._before.data and self._names_program_itself(common)
+
+    def _names_program_itself(self, data: str) -> bool:
+        if not all(self._are_data(f"{data}/{name}") for name in ("config", "config.worktree")):
+            return True
+        hooks = f"{data}/hooks"
+        try:
+            names = os.listdir(hooks)  # noqa: PTH208 - pathlib is slow
+        except FileNotFoundError:
+            names = []
+        except OSError:
+            return True
+        return os.path.islink(hooks) or any(not name.endswith(".sample") for name in names)  # noqa: PTH114 - so
+
+    def _are_data(self, path: str) -> bool:
+        try:
+            found = os.lstat(path)
+        except OSError:
+            return True
+        state = found.st_ino, found.st_size, found.st_ctime_ns
+        known = self._seen.get(path)
+        if known is None or known[0] != state:
+            known = self._seen[path] = state, settings_are_data(path, self._before.writable)
+        return known[1]

@@ -1,0 +1,106 @@
+"""What commands make that other programs would run by themselves is moved away."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+from msgspec import Struct, convert, field
+
+from acp_agent.config.sandbox_types import SandboxConfig, SandboxFilesystemConfig
+from acp_agent.sandbox.policy import SandboxPolicy
+from acp_agent.sandbox.sandbox import Backend, Sandbox, Unavailable, find_backend
+from acp_agent.workspace.processes import LocalProcesses
+
+
+class Case(Struct, forbid_unknown_fields=True):
+    """A case of `new_files.toml`, which describes the fields."""
+
+    run: str
+    before: str = ""
+    moved: list[str] = field(default_factory=list)
+    stays: dict[str, str] = field(default_factory=dict)
+    allowed: list[str] = field(default_factory=list)
+    signal: str | None = None
+
+
+CASES = convert(
+    tomllib.loads(Path(__file__).with_name("new_files.toml").read_text("utf-8")), dict[str, Case]
+)
+IDENTITY = {
+    f"GIT_{who}_{what}": "x@example.org"
+    for who in ("AUTHOR", "COMMITTER")
+    for what in ("NAME", "EMAIL")
+}
+
+
+@pytest.fixture(scope="module")
+def backend() -> Backend:
+    found = find_backend(os.environ.get("PATH"))
+    if isinstance(found, Unavailable):
+        pytest.skip(f"no sandbox: {found.reason}")
+    return found
+
+
+def processes_in(
+    project: Path, backend: Backend, allowed: list[str]
+) -> tuple[LocalProcesses, Sandbox]:
+    policy = SandboxPolicy(
+        roots=(str(project),),
+        home=str(project.parent / "home"),
+        own=(),
+        readable=(),
+        temporary=str(project.parent / "temporary"),
+        search_path=os.environ["PATH"],
+        config=SandboxConfig(filesystem=SandboxFilesystemConfig(allow_write=allowed)),
+    )
+    sandbox = Sandbox(backend, policy)
+    environ = os.environ | IDENTITY | {"HOME": policy.home}
+    outputs = project.parent / "outputs"
+    return LocalProcesses(outputs, environ=environ, sandbox=sandbox), sandbox
+
+
+@pytest.mark.parametrize("name", CASES)
+async def test_what_others_would_run_by_themselves_is_moved_away(
+    name: str, backend: Backend, tmp_path: Path
+) -> None:
+    case, project = CASES[name], Path(os.path.realpath(tmp_path), "project")
+    project.mkdir()
+    subprocess.run(["sh", "-c", case.before], cwd=project, env=os.environ | IDENTITY, check=True)
+    processes, _ = processes_in(project, backend, case.allowed)
+    result = await processes.run(case.run, project, timeout=20, on_output=_ignore)
+    await processes.aclose()
+    assert {one.path for one in result.moved} == {str(project / path) for path in case.moved}
+    for moved in result.moved:
+        assert Path(moved.path).with_name(moved.name).exists()
+    assert result.signal == case.signal
+    for path in case.moved:
+        assert path in case.stays or not os.path.lexists(project / path)
+    for path, text in case.stays.items():
+        assert (project / path).exists()
+        if not path.endswith("/"):
+            assert (project / path).read_text().startswith(text)
+
+
+async def test_a_file_that_a_tool_writes_meanwhile_stays(backend: Backend, tmp_path: Path) -> None:
+    project = Path(os.path.realpath(tmp_path), "project")
+    project.mkdir()
+    processes, sandbox = processes_in(project, backend, [])
+    line = "echo > ready; until [ -e .gdbinit ]; do sleep 0.01; done; echo x > .envrc"
+    running = asyncio.create_task(processes.run(line, project, timeout=20, on_output=_ignore))
+    while not (project / "ready").exists():
+        await asyncio.sleep(0.01)
+    sandbox.allow_new_file(str(project / ".gdbinit"))
+    (project / ".gdbinit").write_text("the user allowed it")
+    result = await running
+    await processes.aclose()
+    assert (project / ".gdbinit").exists()
+    assert [one.path for one in result.moved] == [str(project / ".envrc")]
+
+
+async def _ignore(_text: str) -> None:
+    pass
