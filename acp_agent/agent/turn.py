@@ -29,10 +29,13 @@ from acp_agent.ids import new_call_id, new_message_id
 from acp_agent.workspace.scrub import scrub
 
 
-async def run_user_call(turn: TurnResources, name: str, arguments: str) -> None:
+async def run_user_call(turn: TurnResources, name: str, arguments: str) -> bool:
     """Run a call that the user asked for as if the model had made it.
 
     The model sees the call and its result in the conversation.
+
+    Returns:
+        Whether the turn ends here: the user is to reply first.
 
     Raises:
         StoreError: the journal could not be written.
@@ -52,8 +55,9 @@ async def run_user_call(turn: TurnResources, name: str, arguments: str) -> None:
         await turn.journal.emit(*cancelled_ends([call]))  # it is shown but will not run
         raise
     proposed = ProposedCall(call=call, name=name, arguments=arguments, shown=arguments)
-    await CallRunner(turn).run([proposed])
+    waits_for_user = await CallRunner(turn).run([proposed])
     await turn.journal.settled()
+    return waits_for_user and not turn.journal.context.has_unanswered_message
 
 
 async def run_turn(turn: TurnResources) -> StopReason:

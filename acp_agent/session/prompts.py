@@ -206,7 +206,8 @@ class PromptHandler:
         # Where the turn that runs ends before the message is part of it, no call is made: the
         # message has the text with it.
         call = None if self._turns.is_steerable else command.call
-        attached = await self._attached(content, command.ask if call is None else None)
+        asks = call is None or command.asks_with_call
+        attached = await self._attached(content, command.ask if asks else None)
         told = await self._instructions(content)
         return replace(message, attached=attached, instructions=told), TurnPlan(
             repetition=command.repetition, options=command.options, call=call

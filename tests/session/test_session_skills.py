@@ -9,6 +9,7 @@ import pytest
 from acp_agent.content import ImageBlock
 from acp_agent.errors import InvalidInputError
 from acp_agent.events import AgentText, ChildWorked, ToolCalled, ToolEnded
+from acp_agent.tools.base import Answer
 from tests.session.agent_and_skill import USE, make_the_users, write_skill
 from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.open_session import Desk, open_desk
@@ -257,3 +258,62 @@ async def test_the_files_of_the_users_own_skills_can_be_read(
     model_server.add(answer(Call("read", {"path": str(script)})), answer("Done."))
     await desk.say("/skill:review")
     assert "wc -l" in desk.editor.of(ToolEnded)[0].result
+
+
+def write_compare(folder: Path) -> None:
+    path = folder / ".agents" / "skills" / "compare.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        "name: compare\ndescription: Compares.\nmodel: inherit\nsystem_prompt: Compare them.\n"
+        "tools: [file_read]\ninput:\n  args:\n"
+        "    - {name: old, type: file, required: true}\n"
+        "    - {name: depth, type: integer, required: true}\n"
+    )
+
+
+async def test_an_input_that_a_skill_needs_is_asked_for_before_the_model_is(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_compare(desk.folder)
+    desk.editor.answer = Answer(text="3")
+    model_server.add(answer("Compared."))
+    (desk.folder / "a.md").touch()
+    await desk.say("/skill:compare a.md")
+    (question,) = desk.editor.questions
+    assert (question.text, question.kind) == ("The skill compare needs depth (integer).", "integer")
+    assert [entry["role"] for entry in model_server.requests[0].json["messages"]][-1] == "tool"
+    assert "The user answered: 3" in str(model_server.requests[0].json["messages"][-1])
+    assert "- old: a.md" in desk.words()[-1]
+
+
+async def test_an_input_is_asked_for_in_text_where_the_editor_has_no_forms(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_compare(desk.folder)
+    assert await desk.say("/skill:compare") == "end_turn"
+    said = "".join(event.text for event in desk.editor.of(AgentText))
+    assert "The skill compare needs old (file)." in said
+    assert model_server.requests == []
+
+
+async def test_an_input_of_the_wrong_type_is_told_and_nothing_is_sent(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_compare(desk.folder)
+    await desk.say("/skill:compare none.md")
+    said = "".join(event.text for event in desk.editor.of(AgentText))
+    assert "old: there is no file none.md. Its inputs are: old depth" in said
+    assert model_server.requests == []
+
+
+async def test_a_command_of_another_program_works_under_its_own_name(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    path = desk.folder / ".claude" / "commands" / "deploy.md"
+    path.parent.mkdir(parents=True)
+    path.write_text("Deploy to $0: $ARGUMENTS!")
+    model_server.add(answer("Hello."), answer("Done."))
+    await desk.say("Hi")
+    await desk.say("/deploy staging now")
+    assert "Deploy to staging: staging now!" in desk.words()[-1]
+    assert "Use it for this" not in desk.words()[-1]

@@ -16,15 +16,13 @@ from acp_agent.errors import ConfigError
 from acp_agent.extensions.definitions.fields import (
     LONGEST_HINT,
     AgentFields,
-    Argument,
-    Input,
     RunFields,
     SkillFields,
     normalize_tools,
     restricted_tool,
 )
 from acp_agent.extensions.definitions.locations import Source
-from acp_agent.extensions.definitions.types import SMALL, AgentSpec, RunSettings, Skill
+from acp_agent.extensions.definitions.types import SMALL, AgentSpec, Argument, RunSettings, Skill
 
 INHERIT = "inherit"  # stands for the session's model
 
@@ -59,12 +57,13 @@ def build_skill(file: DefinitionFile[SkillFields], config: DefinitionConfig) -> 
         text="\n\n".join([file.text, *_given_and_made(fields)]),
         path=file.path,
         source=file.source,
-        hint=printable_line(hint or _hint(fields.input))[:LONGEST_HINT].rstrip() or None,
+        hint=printable_line(hint or _hint(fields))[:LONGEST_HINT].rstrip() or None,
         uses=_uses(fields, config),
         by_model=not fields.disable_model_invocation,
         by_user=fields.user_invocable is not False,
         apart=fields.context == "fork",
         agent=fields.agent.strip().lower() or None if fields.agent else None,
+        inputs=_inputs(fields),
     )
 
 
@@ -84,12 +83,19 @@ def build_agent(file: DefinitionFile[AgentFields], config: DefinitionConfig) -> 
     )
 
 
-def _hint(given: Input | None) -> str:
+def _hint(fields: SkillFields) -> str:
     """What a skill is given, as its command's hint."""
-    if given is None:
-        return ""
-    names = (one.name if one.required else f"[{one.name}]" for one in given.args)
-    return " ".join(names) or given.description
+    names = (one.name if one.required else f"[{one.name}]" for one in _inputs(fields))
+    return " ".join(names) or ("" if fields.input is None else fields.input.description)
+
+
+def _inputs(fields: SkillFields) -> tuple[Argument, ...]:
+    """What a skill is given, each by a name of its own."""
+    named = fields.arguments or []
+    words = named.split() if isinstance(named, str) else named
+    every = [*(fields.input.args if fields.input else ()), *map(Argument, words)]
+    # A number would be mistaken for a place.
+    return tuple({one.name: one for one in every if one.name.isidentifier()}.values())
 
 
 def _given_and_made(fields: SkillFields) -> Iterator[str]:

@@ -29,6 +29,14 @@ from acp_agent.extensions.definitions.fields import (
 )
 from acp_agent.extensions.definitions.front_matter import read_front_matter
 from acp_agent.extensions.definitions.locations import DefinitionFolders, Source, project_folder
+from acp_agent.extensions.definitions.skill_files import (
+    FILE_NAME,
+    is_single_file,
+    is_visible,
+    plain_name,
+    read_skill,
+    skill_files,
+)
 from acp_agent.extensions.definitions.types import AgentSpec, Skill
 from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.trusted_files import (
@@ -68,8 +76,9 @@ class Found(Struct, frozen=True, kw_only=True):
 
 
 def find_definitions(places: DefinitionFolders, config: Config, trusts: Trusts) -> Found:
-    """Find the skills and agents of a session; the most specific of a name wins, the user's first.
+    """Find the skills and agents of a session; the most specific of a name wins.
 
+    An agent of the user's wins over one of the project.
     The configuration overrides a file. A broken file is left out and hides nothing, and one of the
     project that is not trusted is not parsed. Blocks: reads every file.
 
@@ -108,9 +117,6 @@ def _find_skills(
         project = _project(places, place, source, trusts)
         for file in _read(place, project, "skills", SkillFields, problems):
             name = file.fields.name
-            if source == "project" and name in found and found[name][1].source == "user":
-                problems.append(_problem(file.path, _name_taken_error(found[name][1].path)))
-                continue
             try:
                 found[name] = build_skill(file, config.get(name, _DEFAULT)), file
             except ConfigError as error:
@@ -182,14 +188,19 @@ def _read(
             raw = read_file(path, project)
             if project is not None and not project.trusts(_item(kind, path, raw, project.top)):
                 continue
-            front_matter, text = read_front_matter(decode(raw))
+            text = decode(raw)
+            if kind == "skills":
+                front_matter, text = read_skill(place, path, text)
+            else:
+                front_matter, text = read_front_matter(text)
             checked = parse_fields(front_matter, fields)
         except ConfigError as error:
             problems.append(_problem(path, error))
         else:
             if names := unused_fields(front_matter, fields):
                 problems.append(_problem(path, _unused(names), left_out=False))
-            if kind == "skills" and checked.name != path.parent.name:
+            folder = path.parent.name
+            if path.name == FILE_NAME and checked.name not in {folder, plain_name(folder)}:
                 problems.append(_problem(path, _other_name(checked.name, path), left_out=False))
             found.append(DefinitionFile(path=path, source=source, fields=checked, text=text))
     return found
@@ -232,7 +243,6 @@ def _is_enabled(
     return own.enabled
 
 
-FILE_NAME = "SKILL.md"
 LARGEST = 100_000  # bytes of a file
 MOST = 500  # files of one place
 
@@ -263,6 +273,8 @@ def _item(kind: Kind, path: Path, raw: bytes, top: str) -> Item:
     wants = [f"{name}: {printable_line(value.strip())[:80]}" for name, value in wanted.items()]
     if kind == "agents":
         return text_item("agent", top, path, raw, "; ".join(wants))
+    if is_single_file(path):
+        return text_item("skill", top, path, raw, "; ".join(wants))
     digest, programs = folder_digest(Path(os.path.realpath(path.parent)))
     if programs:
         wants.append(f"programs: {printable_line(', '.join(programs[:_NAMED]))[:80]}")
@@ -279,17 +291,17 @@ def files_in(place: Path, kind: Kind) -> list[Path]:
     """
     try:
         with os.scandir(place) as entries:
-            names = sorted(entry.name for entry in entries if _is_visible(entry.name))
+            names = sorted(entry.name for entry in entries if is_visible(entry.name))
+        if kind == "skills":
+            found = skill_files(place, names)
+        else:
+            found = [place / name for name in names if name.endswith(".md") and name != "README.md"]
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
         raise ConfigError(
             f"cannot be read ({describe_os_error(error)}); check who may read it"
         ) from None
-    if kind == "skills":
-        found = [path for name in names if _exists(path := place / name / FILE_NAME)]
-    else:
-        found = [place / name for name in names if name.endswith(".md") and name != "README.md"]
     if len(found) > MOST:
         raise ConfigError(f"there are more than {MOST} files of its kind; take some out")
     return found
@@ -333,19 +345,3 @@ def decode(raw: bytes) -> str:
     except UnicodeDecodeError as error:
         lines = raw[: error.start].split(b"\n")
         raise ConfigError(f"line {len(lines)} is not UTF-8 text; save the file as UTF-8") from None
-
-
-def _is_visible(name: str) -> bool:
-    """Whether a name is a text that may be shown, and not hidden."""
-    return name.isprintable() and not name.startswith(".")
-
-
-def _exists(path: Path) -> bool:
-    """Whether a path exists; a broken link counts, and is reported when it is read."""
-    try:
-        path.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError:
-        return True
-    return True

@@ -15,6 +15,7 @@ from msgspec import Meta, Struct
 
 from acp_agent.config.types import ThoughtLevel
 from acp_agent.errors import ConfigError
+from acp_agent.extensions.definitions.types import Argument
 from acp_agent.platform.first_use import first_use
 
 # (?!\n), since Python's $ also matches before a line break at the end.
@@ -88,15 +89,6 @@ class RunFields(Struct, frozen=True, kw_only=True, rename="kebab"):
     ] = None
 
 
-class Argument(Struct, frozen=True):
-    """One thing that a skill is given."""
-
-    name: str
-    type: str = ""
-    required: bool = False
-    description: str = ""
-
-
 class Input(Struct, frozen=True):
     """What a skill is given."""
 
@@ -156,6 +148,17 @@ class SkillFields(RunFields, frozen=True, kw_only=True, rename="kebab"):
     agent: Annotated[str | None, Meta(description="The agent that runs it then.", extra=_TEXT)] = (
         None
     )
+    arguments: Annotated[
+        str | list[str] | None,
+        Meta(
+            description="Names for what follows its command, in order: `$NAME` in the text stands "
+            "for the word.",
+            extra={"wants": "a list of names, or names with blanks between"},
+        ),
+    ] = None
+    version: Annotated[
+        str | int | float | None, Meta(description="Its version, for people.", extra=_TEXT)
+    ] = None
     input: Annotated[
         Input | None,
         Meta(
@@ -294,6 +297,10 @@ TOOL_ALIASES: Mapping[str, str] = {
     "WebFetch": "web_fetch",
     "WebSearch": "web_search",
     "Write": "write",
+    "file_list": "list",
+    "file_read": "read",
+    "file_write": "write",
+    "ocr": "read",
 }
 _COMMA = re.compile(r",(?![^(]*\))")  # not between brackets: Bash(git add, git commit)
 

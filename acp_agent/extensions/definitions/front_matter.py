@@ -41,24 +41,33 @@ def read_front_matter(text: str) -> tuple[Mapping[str, object], str]:
     front_matter = "\n".join(lines[1:end])
     if len(front_matter) > LARGEST:
         raise ConfigError("the front matter is longer than 16,384 characters; shorten it")
-    return _parsed(front_matter), "\n".join(lines[end + 1 :]).strip()
+    return parse_yaml(front_matter, first=2), "\n".join(lines[end + 1 :]).strip()
 
 
 @lru_cache(_KEPT)
-def _parsed(front_matter: str) -> Mapping[str, object]:
-    """The fields; prose with a colon in it counts as quoted where the YAML is broken without."""
+def parse_yaml(front_matter: str, *, first: int) -> Mapping[str, object]:
+    """Return the fields; prose with a colon in it counts as quoted where it is not YAML without.
+
+    Args:
+        front_matter: the YAML.
+        first: the number of its first line in the file, for errors.
+
+    Raises:
+        ConfigError: it is no YAML that has fields.
+    """
     try:
         try:
-            found = _loaded(front_matter)
+            found = _loaded(front_matter, first)
         except yaml.MarkedYAMLError:
             quoted = _PROSE.sub(lambda one: f"{one[1]} {json.dumps(one[2])}", front_matter)
             try:
-                found = _loaded(quoted)
+                found = _loaded(quoted, first)
             except yaml.MarkedYAMLError:
-                found = _loaded(front_matter)  # for its own words on what is wrong
+                found = _loaded(front_matter, first)  # for its own words on what is wrong
     except yaml.MarkedYAMLError as error:
+        line = _line(error.problem_mark, first)
         raise ConfigError(
-            f"line {_line(error.problem_mark)} is not YAML ({error.problem}); texts with : # [ or "
+            f"line {line} is not YAML ({error.problem}); texts with : # [ or "
             "{ in them go in quotes"
         ) from None
     except (yaml.YAMLError, ValueError):  # a character that may not be there, a number too long
@@ -68,8 +77,9 @@ def _parsed(front_matter: str) -> Mapping[str, object]:
     return {name: value for name, value in found.items() if isinstance(name, str)}
 
 
-def _loaded(front_matter: str) -> object:
+def _loaded(front_matter: str, first: int) -> object:
     loader = _Loader(front_matter)
+    loader.first = first
     try:
         return cast("object", loader.get_single_data())
     finally:
@@ -89,14 +99,15 @@ class _Loader(yaml.SafeLoader):
     """
 
     yaml_implicit_resolvers = {}  # noqa: RUF012 - as its parent's
+    first = 2  # the number of the first line in the file
     _depth = 0  # of the node that is being read
 
     def compose_node(self, parent: Node | None, index: int) -> Node | None:
         event = self.peek_event()  # type: ignore[no-untyped-call]  # as its stubs have it
         if isinstance(event, yaml.AliasEvent):
-            raise _not_read("aliases", event.start_mark)
+            raise _not_read("aliases", event.start_mark, self.first)
         if getattr(event, "tag", None) is not None:
-            raise _not_read("tags", event.start_mark)
+            raise _not_read("tags", event.start_mark, self.first)
         self._depth += 1
         if self._depth > DEEPEST:
             raise _too_deep()
@@ -106,9 +117,8 @@ class _Loader(yaml.SafeLoader):
             names: set[str] = set()
             for key, _ in node.value:
                 if isinstance(key, ScalarNode) and key.value in names:
-                    raise ConfigError(
-                        f"line {_line(key.start_mark)} has {key.value} once more; take one out"
-                    )
+                    line = _line(key.start_mark, self.first)
+                    raise ConfigError(f"line {line} has {key.value} once more; take one out")
                 names.add(str(key.value))
         return node
 
@@ -121,7 +131,7 @@ class _Loader(yaml.SafeLoader):
     def construct_scalar(self, node: ScalarNode | MappingNode) -> Any:  # as its parent's
         value = super().construct_scalar(node)
         if any("\ud800" <= one <= "\udfff" for one in str(value)):
-            raise _not_read("halves of characters", node.start_mark)
+            raise _not_read("halves of characters", node.start_mark, self.first)
         return value
 
 
@@ -129,13 +139,14 @@ def _too_deep() -> ConfigError:
     return ConfigError("the front matter is nested too deeply; make it flat")
 
 
-def _not_read(what: str, mark: _Mark | None) -> ConfigError:
-    return ConfigError(f"line {_line(mark)} has {what}, which are not read; write what is meant")
+def _not_read(what: str, mark: _Mark | None, first: int) -> ConfigError:
+    line = _line(mark, first)
+    return ConfigError(f"line {line} has {what}, which are not read; write what is meant")
 
 
-def _line(mark: _Mark | None) -> int:
-    """The line of the file; a mark counts from 0, and from below the first `---`."""
-    return 2 + (0 if mark is None else mark.line)
+def _line(mark: _Mark | None, first: int) -> int:
+    """The line of the file; a mark counts from 0, and `first` is the YAML's first line."""
+    return first + (0 if mark is None else mark.line)
 
 
 for _kind, _pattern, _first in (

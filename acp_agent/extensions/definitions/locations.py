@@ -19,7 +19,8 @@ class DefinitionFolders(Struct, frozen=True):
     """Folders and whose they are, from the most general to the most specific: later ones win.
 
     Attributes:
-        skills: each has folders with a SKILL.md.
+        skills: each has folders with a SKILL.md, and YAML files; one named `commands` has Markdown
+            files instead.
         agents: each has Markdown files.
         top: the top of the project: of its repository, or the session's folder.
     """
@@ -41,7 +42,28 @@ def find_folders(cwd: Path, *, user: Path, home: Path) -> DefinitionFolders:
     projects = [cwd] if root is None or root == cwd else [root, cwd]
     hidden = [folder / name for folder in projects for name in (".agents", ".acp-agent")]
     return DefinitionFolders(
-        _of("skills", user, home, hidden), _of("agents", user, home, hidden), root or cwd
+        _skill_folders(user, home, projects), _of("agents", user, home, hidden), root or cwd
+    )
+
+
+def _skill_folders(user: Path, home: Path, projects: list[Path]) -> tuple[tuple[Path, Source], ...]:
+    """Return the folders of skills; those of other programs come before ours, which win."""
+    theirs = ("commands", "skills")  # a command and a skill are the same there; the skill wins
+    own = [*(home / ".claude" / name for name in theirs), home / ".agents" / "skills"]
+    own.append(user / "skills")
+    folders = [
+        place
+        for folder in projects
+        for place in (
+            *(folder / ".claude" / name for name in theirs),
+            folder / ".agents" / "skills",
+            folder / ".acp-agent" / "skills",
+        )
+    ]
+    # Where a session is opened in the home folder, its places stay the user's own.
+    return (
+        *((folder, "user") for folder in own),
+        *((folder, "project") for folder in folders if folder not in own),
     )
 
 

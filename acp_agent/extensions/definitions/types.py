@@ -60,6 +60,16 @@ class RunSettings(Struct, frozen=True, kw_only=True):
         )
 
 
+class Argument(Struct, frozen=True):
+    """One thing that a skill is given; `default` is what it is given where nothing is said."""
+
+    name: str
+    type: str = ""
+    required: bool = False
+    description: str = ""
+    default: str | int | float | bool | None = None
+
+
 class Skill(Struct, frozen=True, kw_only=True):
     """A skill of the Agent Skills standard (https://agentskills.io/specification).
 
@@ -75,6 +85,7 @@ class Skill(Struct, frozen=True, kw_only=True):
         by_user: whether it is a command of the user's.
         apart: whether a subagent runs it, and not the conversation itself.
         agent: which agent runs it then; None leaves that to the program.
+        inputs: what it is given: words in this order, or `name=value`.
     """
 
     name: str
@@ -88,6 +99,7 @@ class Skill(Struct, frozen=True, kw_only=True):
     by_user: bool = True
     apart: bool = False
     agent: str | None = None
+    inputs: tuple[Argument, ...] = ()
 
 
 class AgentSpec(Struct, frozen=True, kw_only=True):

@@ -36,6 +36,7 @@ class FoundCommand(Struct, frozen=True, kw_only=True):
         options: what a turn that begins with it is run with.
         call: a call that such a turn makes first, as if the model had made it: the tool's name, and
             its arguments as JSON. Where a turn runs already the model is asked instead.
+        asks_with_call: whether `ask` is sent with the call, and not in its place alone.
     """
 
     answer: Callable[[], Awaitable[str]] | None = None
@@ -46,6 +47,7 @@ class FoundCommand(Struct, frozen=True, kw_only=True):
     repetition: Repetition | None = None
     options: RunOptions | None = None
     call: tuple[str, str] | None = None
+    asks_with_call: bool = False
 
     @classmethod
     def answering(cls, text: str) -> FoundCommand:

@@ -67,7 +67,7 @@ async def find_command(
         return await loop_command(
             core.translate, rest, lambda repeated: find_command(context, repeated, cancelled)
         )
-    return _builtin(context, name, rest)
+    return await _builtin(context, name, rest, content)
 
 
 async def _fetched(
@@ -94,7 +94,9 @@ async def _fetched(
     )
 
 
-def _builtin(context: CommandContext, name: str, rest: str) -> FoundCommand | None:
+async def _builtin(
+    context: CommandContext, name: str, rest: str, content: Sequence[ContentBlock]
+) -> FoundCommand | None:
     core, resources = context.core, context.resources
     match name:
         case "help":
@@ -123,7 +125,20 @@ def _builtin(context: CommandContext, name: str, rest: str) -> FoundCommand | No
             ask = (files(__package__) / "init.md").read_text("utf-8").strip()
             return FoundCommand(ask=f"{ask}\n\nThe user adds: {rest}" if rest else ask)
         case _:
-            return None
+            return await _unprefixed(context, name, rest, content)
+
+
+async def _unprefixed(
+    context: CommandContext, name: str, rest: str, content: Sequence[ContentBlock]
+) -> FoundCommand | None:
+    """Return the skill that a command names without `skill:`, as other programs have it."""
+    definitions = context.extensions.definitions
+    skill = definitions.skill(name)
+    if skill is None or not skill.by_user:
+        return None
+    from acp_agent.session.commands.prompting import skill_command  # noqa: PLC0415 - where one is named
+
+    return await skill_command(context.core, definitions, name, rest, content)
 
 
 async def _help(extensions: Extensions) -> str:

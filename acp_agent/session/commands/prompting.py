@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from acp_agent.agent.pending_messages import user_part
 from acp_agent.config.localization import Translator
 from acp_agent.content import ContentBlock, TextBlock
 from acp_agent.errors import InvalidInputError
+from acp_agent.extensions.definitions.inputs import FILES, Given, fill_in, read_inputs
 from acp_agent.extensions.definitions.types import RunSettings
 from acp_agent.models.base import UserText
 from acp_agent.session.commands.command import COMMANDS, FoundCommand, command_line, is_command
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from acp_agent.extensions.definitions.types import Skill
 
 MAX_ROUNDS = 100
+ASK_TOOL = "ask_user"  # `acp_agent.tools.ask_user`, likewise
+_ASKED = 4  # questions that one call of it may have
+_COMMAND_MARK = "!`"  # programs that run what follows it do so before the model reads the text
 SKILL_TOOL = "skill"  # `acp_agent.tools.skill`, which brings pydantic
 FINISH_TOOL = "finish_loop"  # `acp_agent.tools.finish_loop`, likewise
 
@@ -57,12 +62,26 @@ async def skill_command(
         if definitions.has_untrusted:
             text += " " + translate("Some of this folder are not trusted: see /trust.")
         return FoundCommand.answering(core.clean(text))
+    try:
+        given = await asyncio.to_thread(read_inputs, skill.inputs, rest, core.cwd)
+    except InvalidInputError as error:
+        text = translate(
+            "The skill {name} cannot use that: {why}. Its inputs are: {inputs}",
+            name=name,
+            why=translate.rendered(str(error)),
+            inputs=skill.hint or "",
+        )
+        return FoundCommand.answering(core.clean(text))
     if skill.apart:
         request = core.clean("\n\n".join([*filter(None, [rest]), *_attached(content)]))
         arguments = msgspec.json.encode({"skill": skill.name, "request": request}).decode()
-        return FoundCommand(ask=skill_text(skill, rest), call=(SKILL_TOOL, arguments))
+        return FoundCommand(ask=skill_text(skill, rest, given), call=(SKILL_TOOL, arguments))
+    call = _question(core, skill, given, content)
+    asked = FoundCommand(
+        ask=skill_text(skill, rest, given), call=call, asks_with_call=call is not None
+    )
     if skill.uses == RunSettings():
-        return FoundCommand(ask=skill_text(skill, rest))
+        return asked
     settings, services = core.settings, core.services
     try:
         options = run_options(
@@ -76,19 +95,62 @@ async def skill_command(
         why = translate.rendered(str(error))
         text = translate("The skill {name} cannot be used: {why}", name=skill.name, why=why)
         return FoundCommand.answering(core.clean(text))
-    return FoundCommand(ask=skill_text(skill, rest), options=options)
+    if call is not None:  # a skill with few tools must be able to ask, too
+        options = replace(options, always=(ASK_TOOL,))
+    return replace(asked, options=options)
 
 
-def skill_text(skill: Skill, request: str = "") -> str:
-    """Return a skill's instructions, where its files are, and what it is to be used for."""
-    lines = [
-        f"Follow the skill {skill.name}. Paths in it are relative to {skill.path.parent}.",
-        "",
-        skill.text.strip(),
-    ]
-    if request.strip():
-        lines += ["", f"Use it for this: {request.strip()}"]
+def skill_text(skill: Skill, request: str = "", given: Given | None = None) -> str:
+    """Return a skill's instructions, where its files are, and what it is to be used for.
+
+    Args:
+        skill: the skill.
+        request: what it is to be used for.
+        given: its named inputs; None: they are not known apart from the request.
+    """
+    values = {} if given is None else given.values
+    text, has_request = fill_in(skill.text.strip(), request.strip(), values, skill.path.parent)
+    lines = [f"Follow the skill {skill.name}. Paths in it are relative to {skill.path.parent}."]
+    lines += ["", text]
+    if _COMMAND_MARK in text:
+        lines += ["", "Where it has a command as in !`command`, run that and read its output."]
+    if not has_request:
+        if values:
+            lines += ["", "The input:", *(f"- {name}: {value}" for name, value in values.items())]
+        rest = request.strip() if given is None else given.rest
+        if rest:
+            lines += ["", f"Use it for this: {rest}"]
+    if given is not None and given.missing:
+        names = ", ".join(one.name for one in given.missing)
+        lines += ["", f"Not given yet: {names}. Ask the user where you cannot tell."]
     return "\n".join(lines)
+
+
+def _question(
+    core: SessionCore, skill: Skill, given: Given, content: Sequence[ContentBlock]
+) -> tuple[str, str] | None:
+    """Return the call that asks for what a skill needs and was not given; None: it has all."""
+    attached = len(content) > 1  # as a file is
+    missing = [one for one in given.missing if not (attached and one.type.lower() in FILES)]
+    if not missing:
+        return None
+    translate = core.translate
+    kinds = {"integer": "integer", "number": "number", "boolean": "yes_no"}
+    questions = [
+        {
+            "question": translate(
+                "The skill {skill} needs {name} ({what}).",
+                skill=skill.name,
+                name=one.name,
+                what=one.description or one.type or "text",
+            ),
+            "kind": kinds.get(one.type.strip().lower(), "text"),
+        }
+        for one in missing
+    ]
+    first, *others = questions[:_ASKED]
+    further = {"further": others} if others else {}
+    return ASK_TOOL, msgspec.json.encode({**first, **further}).decode()
 
 
 def _attached(content: Sequence[ContentBlock]) -> list[str]:

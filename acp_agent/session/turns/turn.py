@@ -285,12 +285,13 @@ class Turn:
             given = core.state.given_system_prompt
             await write_system_prompt(core, core, given, self._resources.environment)
         async with turn_slot(core):
+            stop: StopReason
             if plan is not None and plan.repetition is not None:
                 stop = await plan.repetition.run(turn)
             else:
-                if plan is not None and plan.call is not None:
-                    await run_user_call(turn, *plan.call)
-                stop = await run_turn(turn)
+                stop = "end_turn"
+                if plan is None or plan.call is None or not await run_user_call(turn, *plan.call):
+                    stop = await run_turn(turn)
         await core.settled()
         if not turn.budget.exhausted:  # which was reported already
             await core.emit(*stop_notice(stop, core.context, core.translate))

@@ -87,18 +87,14 @@ def test_an_agent_that_extends_its_own_name_extends_the_one_that_it_hides(files:
 
 
 @pytest.mark.parametrize("line", ["", "extends: reviewer"])
-def test_a_project_puts_nothing_in_the_place_of_the_users_own(files: Files, line: str) -> None:
+def test_a_project_puts_no_agent_in_the_place_of_the_users_own(files: Files, line: str) -> None:
     agent = files.agent("reviewer", place=files.user, text="You are mine.")
-    skill = files.skill("deploy", place=files.user, text="As I do it.")
     theirs = files.agent("reviewer", line, text="You are theirs.")
     files.agent("other", "extends: reviewer", text="")  # which is no replacement
-    wanted = files.skill("deploy", text="As they do it.")
     found = files.find()
     assert [one.prompt for one in found.agents] == ["You are mine."] * 2
-    assert [one.text for one in found.skills] == ["As I do it."]
     assert {problem.path: problem.why for problem in found.problems} == {
         theirs: f"name: {agent}, which is yours, has the same; give it another",
-        wanted: f"name: {skill}, which is yours, has the same; give it another",
     }
     assert all(problem.left_out for problem in found.problems)
 

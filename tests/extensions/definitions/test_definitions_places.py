@@ -17,22 +17,23 @@ from tests.extensions.definitions.definition_files import Files
 
 def test_the_users_places_come_first_then_the_repositorys_then_the_folders(files: Files) -> None:
     files.cwd = files.project / "deep" / "inside"
+    names = ".claude/commands", ".claude/skills", ".agents/skills", ".acp-agent/skills"
     assert files.places.skills == (
+        *((files.home / name, "user") for name in names[:3]),
         (files.user / "skills", "user"),
-        (files.home / ".agents" / "skills", "user"),
-        (files.project / ".agents" / "skills", "project"),
-        (files.project / ".acp-agent" / "skills", "project"),
-        (files.cwd / ".agents" / "skills", "project"),
-        (files.cwd / ".acp-agent" / "skills", "project"),
+        *((files.project / name, "project") for name in names),
+        *((files.cwd / name, "project") for name in names),
     )
     assert [folder.name for folder, _ in files.places.agents] == ["agents"] * 6
     assert [source for _, source in files.places.agents] == ["user"] * 2 + ["project"] * 4
 
 
 def test_a_folder_that_is_the_repository_or_in_none_is_looked_into_once(files: Files) -> None:
-    assert len(files.places.skills) == 4
+    assert len(files.places.skills) == 8
     outside = find_folders(Path("/"), user=files.user, home=files.home)
     assert [folder for folder, source in outside.skills if source == "project"] == [
+        Path("/.claude/commands"),
+        Path("/.claude/skills"),
         Path("/.agents/skills"),
         Path("/.acp-agent/skills"),
     ]
@@ -40,10 +41,7 @@ def test_a_folder_that_is_the_repository_or_in_none_is_looked_into_once(files: F
 
 def test_in_the_home_folder_the_users_own_are_not_taken_for_a_projects(files: Files) -> None:
     here = find_folders(files.home, user=files.home / ".acp-agent", home=files.home)
-    assert here.skills == (
-        (files.home / ".acp-agent" / "skills", "user"),
-        (files.home / ".agents" / "skills", "user"),
-    )
+    assert {source for _, source in here.skills} == {"user"}
 
 
 def test_one_folder_in_one_place_is_enough_to_have_a_look(files: Files) -> None:

@@ -201,9 +201,10 @@ def test_no_tools_is_something_else_than_all(files: Files) -> None:
 def test_of_several_skills_of_a_name_the_most_specific_one_is_meant(files: Files) -> None:
     files.cwd = files.project / "part"
     folders = (files.project, files.cwd)
+    names = ".claude", ".agents", ".acp-agent"
     for source, places in (
-        ("project", [folder / name for folder in folders for name in (".agents", ".acp-agent")]),
-        ("user", [files.user, files.home / ".agents"]),
+        ("user", [files.home / ".claude", files.home / ".agents", files.user]),
+        ("project", [folder / name for folder in folders for name in names]),
     ):
         for place in places:
             path = files.skill("same", place=place)

@@ -1,0 +1,147 @@
+"""The forms of a skill's file: a SKILL.md, a command of `.claude`, and zhi's YAML.
+
+Claude (2.1.80) takes a skill's name from its folder and a command's from its path, and the
+first line of the text where there is no description. zhi (github.com/chan-kinghin/zhicli) has one
+YAML file for each skill, whose `system_prompt` is the text.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from acp_agent.errors import ConfigError
+from acp_agent.extensions.definitions.fields import LONGEST_DESCRIPTION, LONGEST_NAME
+from acp_agent.extensions.definitions.front_matter import parse_yaml, read_front_matter
+
+FILE_NAME = "SKILL.md"
+YAML_SUFFIXES = (".yaml", ".yml")
+COMMANDS = "commands"  # the name of a folder of commands
+_LEVELS = 3  # of folders within a folder of commands
+_SHOWN = 100  # characters of a first line that is the description
+_UNNAMED = re.compile(r"[^a-z0-9]+")
+# What zhi gives a skill whose file does not say.
+_ZHI_REQUESTS = 15
+_ZHI_FOLDER = "zhi-output"
+
+
+def skill_files(place: Path, names: list[str]) -> list[Path]:
+    """Return the files of skills in a folder; of two with the same name the later one is used.
+
+    Args:
+        place: the folder.
+        names: what is in it, sorted.
+
+    Raises:
+        OSError: a folder in it cannot be read.
+    """
+    if place.name == COMMANDS:
+        return sorted(_commands(place, names, _LEVELS))
+    return [
+        *(place / name for name in names if name.endswith(YAML_SUFFIXES)),
+        *(path for name in names if _exists(path := place / name / FILE_NAME)),
+    ]
+
+
+def _commands(folder: Path, names: list[str], levels: int) -> Iterator[Path]:
+    for name in names:
+        path = folder / name
+        if name.endswith(".md"):
+            yield path
+        elif levels > 1 and path.is_dir() and not path.is_symlink():
+            with os.scandir(path) as entries:
+                inner = [entry.name for entry in entries if is_visible(entry.name)]
+            yield from _commands(path, inner, levels - 1)
+
+
+def is_single_file(path: Path) -> bool:
+    """Whether a skill is this file alone, without others beside it."""
+    return path.name != FILE_NAME
+
+
+def read_skill(place: Path, path: Path, text: str) -> tuple[Mapping[str, object], str]:
+    """Return the front matter of a skill, as a SKILL.md would have it, and the text.
+
+    Args:
+        place: the folder of skills or commands that the file is in.
+        path: of the file.
+        text: of the file.
+
+    Raises:
+        ConfigError: it is no front matter, or no YAML.
+    """
+    if path.suffix in YAML_SUFFIXES:
+        return _zhi(text)
+    if place.name == COMMANDS:
+        fields, text = ({}, text.strip()) if not text.startswith("---") else read_front_matter(text)
+        name = "-".join(path.relative_to(place).with_suffix("").parts)
+        return {**_described(fields, text), "name": plain_name(name), **_BY_USER}, text
+    fields, text = read_front_matter(text)
+    if place.parent.name != ".claude":
+        return fields, text
+    return {**_described(fields, text), "name": plain_name(path.parent.name)}, text
+
+
+_BY_USER = {"disable-model-invocation": True}
+
+
+def plain_name(name: str) -> str:
+    """Return a name of another program as one of ours: `My_Skill` becomes `my-skill`."""
+    plain = unicodedata.normalize("NFKC", name).lower()
+    return _UNNAMED.sub("-", plain)[:LONGEST_NAME].strip("-") or name
+
+
+def _described(fields: Mapping[str, object], text: str) -> dict[str, object]:
+    """Return the fields with the description that Claude would take."""
+    known = dict(fields)
+    description = known.get("description") or _first_line(text)
+    # It shows both where the model chooses.
+    when = known.pop("when_to_use", None)
+    if isinstance(description, str) and isinstance(when, str):
+        description = f"{description.strip()} {when.strip()}"
+    if isinstance(description, str):
+        description = description[:LONGEST_DESCRIPTION]
+    return {**known, "description": description}
+
+
+def _first_line(text: str) -> str:
+    lines = (line.strip().lstrip("#").strip() for line in text.splitlines())
+    first = next(filter(None, lines), "")
+    return first if len(first) <= _SHOWN else f"{first[: _SHOWN - 1]}…"
+
+
+def _zhi(text: str) -> tuple[Mapping[str, object], str]:
+    fields = dict(parse_yaml(text.replace("\r\n", "\n"), first=1))
+    prompt = fields.pop("system_prompt", None)
+    if not isinstance(prompt, str) or not prompt.strip():
+        raise ConfigError("system_prompt: it is missing; add what the model is to do")
+    if isinstance(name := fields.get("name"), str):
+        fields["name"] = plain_name(name)
+    # There it means that the model does the work itself, and not a nested agent.
+    fields.pop("disable-model-invocation", None)
+    if not {"max_turns", "max-requests"} & set(fields):
+        fields["max_turns"] = _ZHI_REQUESTS
+    fields.setdefault("model", "small")  # its second, cheaper model
+    output = fields.get("output") or {}
+    if isinstance(output, dict):
+        fields["output"] = {"directory": _ZHI_FOLDER, **output}
+    return fields, prompt.strip()
+
+
+def is_visible(name: str) -> bool:
+    """Whether a name is a text that may be shown, and not hidden."""
+    return name.isprintable() and not name.startswith(".")
+
+
+def _exists(path: Path) -> bool:
+    """Whether a path exists; a broken link counts, and is reported when it is read."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
