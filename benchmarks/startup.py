@@ -58,6 +58,6 @@ def rows() -> list[Row]:
         chunk = pairs(to_first_chunk, bare_interpreter, 7)
     return [
         row("spawn → initialize", "ms", initialize[0], BARE, initialize[1], times=2.5),
-        row("spawn → session/new", "ms", session[0], BARE, session[1], times=10),
+        row("spawn → session/new", "ms", session[0], BARE, session[1], times=8),
         row("spawn → first chunk", "ms", chunk[0], BARE, chunk[1], times=40),
     ]

@@ -20,12 +20,8 @@ from acp_agent.models.clouds import Bedrock, Vertex
 from acp_agent.models.exchange import Exchanges
 from acp_agent.models.http.client import Body
 from acp_agent.models.http.factory import make_client
-from acp_agent.models.providers import Provider
+from acp_agent.models.providers import ANTHROPIC_VERSION, Provider
 from acp_agent.models.request_parts import WrittenMessages
-
-# The version whose events are read, as the `anthropic` package sends it;
-# https://platform.claude.com/docs/en/api/versioning
-_VERSION = "2026-10-21"
 
 
 class AnthropicDriver:
@@ -62,7 +58,7 @@ class AnthropicDriver:
 
 
 def _headers(provider: Provider) -> dict[str, str]:
-    headers = {"anthropic-version": _VERSION}
+    headers = {"anthropic-version": ANTHROPIC_VERSION}
     if provider.key is not None:
         headers["authorization"] = f"Bearer {provider.key}"
         if provider.id != "anthropic":

@@ -11,7 +11,7 @@ import binascii
 import importlib.util
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -182,7 +182,7 @@ class Bedrock:
         Raises:
             ConfigError: the package that signs is not installed.
         """
-        _need("anthropic" if provider.key else "boto3", provider, "bedrock")
+        _need(("anthropic",) if provider.key else ("anthropic", "boto3"), provider, "bedrock")
         from anthropic.lib.bedrock import AsyncAnthropicBedrock  # noqa: PLC0415 - heavy
 
         return AsyncAnthropicBedrock(
@@ -216,7 +216,7 @@ class Vertex:
         Raises:
             ConfigError: the package that finds them is not installed.
         """
-        _need("anthropic" if provider.key else "google.auth", provider, "vertex")
+        _need(("anthropic",) if provider.key else ("anthropic", "google.auth"), provider, "vertex")
         from anthropic.lib.vertex import AsyncAnthropicVertex  # noqa: PLC0415 - heavy
 
         return AsyncAnthropicVertex(
@@ -261,20 +261,25 @@ def _carried(written: JsonObject, version: str, *, without: set[str]) -> bytes:
     return msgspec.json.encode({"anthropic_version": version, **kept})
 
 
-def _need(package: str, provider: Provider, extra: str) -> None:
-    """See that a package is there, without importing it.
+def _need(packages: Sequence[str], provider: Provider, extra: str) -> None:
+    """See that packages are there, without importing them.
+
+    The first is needed in any case, the others only without a key.
 
     Raises:
-        ConfigError: it is not.
+        ConfigError: one is not.
     """
-    try:
-        found = importlib.util.find_spec(package)
-    except ModuleNotFoundError:  # the package above it
-        found = None
-    if found is None:
-        variable = (
-            f" or set {provider.key_env[0]}" if provider.key_env and provider.key is None else ""
-        )
+    missing = [package for package in packages if not _is_installed(package)]
+    if missing:
+        key = provider.key_env and provider.key is None and missing[0] != packages[0]
+        variable = f" or set {provider.key_env[0]}" if key else ""
         raise ConfigError(
             f"{provider.name} needs a further package: install acp-agent-server[{extra}]{variable}."
         )
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ModuleNotFoundError:  # the package above it
+        return False

@@ -23,7 +23,7 @@ class DriverPool:
         self._drivers: dict[str, Driver] = {}
 
     def get(self, provider: Provider, *, bundled: bool) -> Driver:
-        """The driver of a provider. Imports the SDK, and is not to be called by two threads.
+        """The driver of a provider. Imports its module, and is not to be called by two threads.
 
         A provider that was changed gets another driver; the old one serves its streams to their
         end.

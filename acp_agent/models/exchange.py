@@ -23,7 +23,7 @@ from acp_agent.models.providers import Provider
 from acp_agent.models.stream_events import EVENT_LIMIT, SseDecoder
 
 _LAST_EVENTS = 5.0  # seconds without a word after which an answer needs no end mark
-_STILL_THERE = 600.0  # seconds for which that alone is taken for being at work; the SDKs' own limit
+_STILL_THERE = 600.0  # seconds for which that alone is taken for being at work, as in the SDKs
 _LAST_BYTES = 1.0  # seconds that the end of a complete answer's HTTP body may take
 
 

@@ -10,11 +10,10 @@ from msgspec import DecodeError, Struct, ValidationError, json
 from acp_agent.config.certificates import tls_verification
 from acp_agent.config.loopback import no_proxy_mounts
 from acp_agent.errors import ConfigError
-from acp_agent.models.providers import Provider
+from acp_agent.models.providers import ANTHROPIC_VERSION, Provider
 from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 
 BODY_LIMIT = 8 * 1024 * 1024  # lists of models are long: some gateways offer hundreds
-ANTHROPIC_VERSION = "2023-06-01"  # https://docs.anthropic.com/en/api/versioning
 
 # Where asking for the models needs no key, another address tells whether the key is good.
 _KEY_PATHS = {"openrouter": "/key"}

@@ -20,6 +20,10 @@ from acp_agent.platform.first_use import first_use
 Api = Literal["openai", "openai_responses", "anthropic", "gemini", "demo"]
 Platform = Literal["azure", "bedrock", "vertex"]  # a cloud that carries one of these its own way
 
+# The version of Anthropic's API whose events are read, as the `anthropic` package sends it;
+# https://platform.claude.com/docs/en/api/versioning
+ANTHROPIC_VERSION: Final = "2026-10-21"
+
 
 class Dialect(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How a service's chat API differs from OpenAI's.

@@ -302,7 +302,7 @@ class Models:
         return provider.moved or provider.set_by_client or provider.id in self._config.providers
 
     def driver(self, info: ModelInfo) -> Driver:
-        """The driver for a model, one a provider. Imports the SDK: call it in a thread.
+        """The driver for a model, one a provider. Imports its module: call it in a thread.
 
         Raises:
             AuthRequiredError: its provider has no key, or a client disabled it.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import socket
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from acp_agent.models.http.client import StatusError
+from acp_agent.models.http.client import BrokenError, StatusError
 from acp_agent.models.http.direct import DirectClient
 from acp_agent.models.http.factory import make_client
 
@@ -25,7 +26,7 @@ def compressed(size: int) -> bytes:
 
 
 @asynccontextmanager
-async def serve(answers: Sequence[Sequence[bytes]]) -> AsyncIterator[str]:
+async def serve(answers: Sequence[Sequence[bytes]], host: str = "127.0.0.1") -> AsyncIterator[str]:
     """Serve a list of answers to each connection in turn; a list that is over closes it."""
     left = iter(answers)
 
@@ -35,9 +36,10 @@ async def serve(answers: Sequence[Sequence[bytes]]) -> AsyncIterator[str]:
             writer.write(given)
         writer.close()
 
-    server = await asyncio.start_server(answer, "127.0.0.1")
+    server = await asyncio.start_server(answer, host)
     async with server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        name = f"[{host}]" if ":" in host else host
+        yield f"http://{name}:{server.sockets[0].getsockname()[1]}"
 
 
 async def ask(client: DirectClient) -> list[bytes]:
@@ -67,6 +69,55 @@ async def test_a_connection_answers_the_next_request_where_it_can(
         client = make_client(url, {})
         assert isinstance(client, DirectClient)
         assert [b"".join(await ask(client)) for _ in expected] == list(expected)
+        await client.aclose()
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="this computer has no IPv6")
+async def test_an_ipv6_address_is_reached() -> None:
+    async with serve([[CHUNKED]], "::1") as url, asyncio.timeout(5):
+        client = make_client(url, {})
+        assert isinstance(client, DirectClient)
+        assert await ask(client) == [b"ok"]
+        await client.aclose()
+
+
+async def test_a_connection_opened_ahead_serves_the_first_request_and_is_asked_once() -> None:
+    # The second connection would answer where the first request went over a new one.
+    async with serve([[CHUNKED], [REFUSED]]) as url, asyncio.timeout(5):
+        client = make_client(url, {})
+        assert isinstance(client, DirectClient)
+        await client.connect()
+        await client.connect()
+        assert await ask(client) == [b"ok"]
+        await client.aclose()
+    async with serve([[b"HTTP/1.1 "], [CHUNKED]]) as url, asyncio.timeout(5):
+        client = make_client(url, {})
+        assert isinstance(client, DirectClient)
+        await client.connect()
+        with pytest.raises(BrokenError):  # the provider may have taken the request
+            await ask(client)
+        await client.aclose()
+
+
+async def test_a_cancelled_request_closes_its_connection() -> None:
+    gone = asyncio.Event()
+
+    async def never(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"{}")
+        begun.set()
+        with suppress(ConnectionError):
+            await reader.read()
+        gone.set()
+        writer.close()
+
+    begun = asyncio.Event()
+    async with await asyncio.start_server(never, "127.0.0.1") as server, asyncio.timeout(5):
+        client = make_client(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", {})
+        assert isinstance(client, DirectClient)
+        request = asyncio.create_task(ask(client))
+        await begun.wait()
+        request.cancel()
+        await gone.wait()
         await client.aclose()
 
 
