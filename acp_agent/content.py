@@ -26,9 +26,15 @@ HIDDEN = re.compile(
 )
 
 
+_CONTROLS = bytes(code for code in (*range(0x20), 0x7F) if code not in b"\t\n")
+
+
 def escaped(text: str) -> str:
     """`text` with what is hidden in it written out, such as U+202E as six ASCII characters."""
-    return text if text.isprintable() and text.isascii() else HIDDEN.sub(_written_out, text)
+    if text.isascii():  # most texts are, and some have megabytes
+        plain = text.encode().translate(None, _CONTROLS)
+        return text if len(plain) == len(text) else HIDDEN.sub(_written_out, text)
+    return HIDDEN.sub(_written_out, text)
 
 
 def escaped_values(value: Any) -> Any:  # JSON, of any kind

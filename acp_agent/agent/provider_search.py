@@ -50,7 +50,9 @@ def may_search(turn: TurnResources, model: ModelInfo) -> bool:
     if search is None or not search.beside_tools:
         return False
     verdict = turn.tools.gate.judge(
-        FetchAccess(search.address), mode=turn.user.mode, project=str(turn.tools.workspace.cwd)
+        FetchAccess(search.address, named=True),  # the user's own provider
+        mode=turn.user.mode,
+        project=str(turn.tools.workspace.cwd),
     )
     return isinstance(verdict, Allow) or (search.chosen and isinstance(verdict, Ask))
 

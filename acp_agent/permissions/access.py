@@ -51,10 +51,14 @@ class CommandAccess(Struct, frozen=True):
 
 
 class FetchAccess(Struct, frozen=True):
-    """Sends a request to an address of the network; `search` where it is a search service's."""
+    """Sends a request to an address of the network; `search` where it is a search service's.
+
+    `named` where the user named the host, or a search found this very address.
+    """
 
     url: str
     search: bool = False
+    named: bool = False
 
 
 class McpAccess(Struct, frozen=True, kw_only=True):
@@ -62,7 +66,8 @@ class McpAccess(Struct, frozen=True, kw_only=True):
 
     `server` and `tool` are what the user sees. `identity` says which server it is, whatever it is
     called, and `definition` what the tool was said to do when the call was made; both are digests.
-    `read_only` is the server's own word for that the tool changes nothing.
+    `read_only` is the server's own word for that the tool changes nothing. `unnamed` are the
+    addresses among its arguments whose host the user did not name, and that no search found.
     """
 
     server: str
@@ -70,6 +75,7 @@ class McpAccess(Struct, frozen=True, kw_only=True):
     identity: str
     definition: str
     read_only: bool = False
+    unnamed: tuple[str, ...] = ()
 
 
 class NoAccess(Struct, frozen=True):

@@ -47,8 +47,13 @@ from acp_agent.permissions.command_grants import (
 )
 from acp_agent.permissions.command_scope import Scope
 from acp_agent.permissions.grants import GrantStore
-from acp_agent.permissions.guarded_files import auto_run_reason, is_own_file, own_paths
-from acp_agent.permissions.hosts import host_of
+from acp_agent.permissions.guarded_files import (
+    auto_run_reason,
+    is_own_file,
+    is_protected,
+    own_paths,
+)
+from acp_agent.permissions.hosts import host_of, is_documentation
 from acp_agent.permissions.mode_refusals import READ_ONLY, edit_refusal
 from acp_agent.permissions.paths import CommandContext, is_below
 from acp_agent.permissions.policy.commands import LineMatch
@@ -168,9 +173,9 @@ class PolicyGate(Gate):
                 return _never(f"edits below {grant.pattern}", grant)
         if strict is not None:
             return strict
-        if mode == "full":
-            return Allow(by="mode")
         asked = [os.path.join(project, name) for name in access.asked]  # noqa: PTH118 - as it is called
+        if mode == "full" and not any(is_protected(p, project) for p in (*access.paths, *asked)):
+            return Allow(by="mode")
         warning = self._runs_by_itself([*access.paths, *asked], project)
         if warning:
             return Ask(choices=once_choices(self._texts), warning=warning)
@@ -343,16 +348,16 @@ class PolicyGate(Gate):
             return _never(f"requests to {host}", never)
         if strict is not None:
             return strict
-        if mode == "full":
+        if mode == "full" and (access.named or access.search or is_documentation(access.url)):
             return Allow(by="mode")
         if rule is not None:
             return rules.allow(rule)
         if host and grants:
-            why = f"requests to {host} are always allowed"
-            return Allow(by="grant", why=why, rule=grants[0].label)
-        texts = self._texts
+            always = f"requests to {host} are always allowed"
+            return Allow(by="grant", why=always, rule=grants[0].label)
+        texts, warning = self._texts, rules.unnamed([access.url]) if mode == "full" else ""
         choices = fetch_choices(texts, project, host) if host else once_choices(texts)
-        return Ask(choices=choices)
+        return Ask(choices=choices, warning=warning)
 
     # -- tools of MCP servers
 
@@ -377,15 +382,16 @@ class PolicyGate(Gate):
             return READ_ONLY[mode]
         if strict is not None:
             return strict
-        if mode == "full":
+        unnamed = [url for url in access.unnamed if not is_documentation(url)]
+        if mode == "full" and not unnamed:
             return Allow(by="mode")
         if rule is not None:
             return rules.allow(rule)
         if granted is not None:
             why = "the user always allows this tool as it is"
             return Allow(by="grant", why=why, rule=granted.label)
-        warning = ""
-        if any(grant.allow for grant in grants):
+        warning = rules.unnamed(unnamed) if mode == "full" else ""
+        if not warning and any(grant.allow for grant in grants):
             warning = self._texts.changed_tool.format(tool=access.tool, server=access.server)
         return Ask(choices=mcp_choices(self._texts, project, access), warning=warning)
 

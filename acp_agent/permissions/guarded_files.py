@@ -15,6 +15,7 @@ from msgspec import Struct, convert
 
 from acp_agent.permissions.paths import is_below
 from acp_agent.platform.first_use import first_use
+from acp_agent.sandbox.policy import protected_names
 
 
 class _Kind(Struct, frozen=True, forbid_unknown_fields=True):
@@ -45,6 +46,17 @@ def auto_run_reason(path: str) -> str:
     patterns = _patterns()
     rest = patterns.work_tree.sub("", plain(path))
     return next((why for pattern, why in patterns.kinds if pattern.search(rest)), "")
+
+
+def is_protected(path: str, project: str) -> bool:
+    """Whether a file is one that commands in the sandbox cannot change; see protected_paths.toml.
+
+    Args:
+        path: absolute.
+        project: the session's folder. Only what is below it counts, in subfolders as well.
+    """
+    inside = plain(path).removeprefix(plain(project))
+    return _protected().search(inside) is not None
 
 
 def is_own_file(path: str, own: Sequence[str], project: str) -> bool:
@@ -90,6 +102,12 @@ def _patterns() -> _Patterns:
         re.compile(f"^.*/(?:{trees})(?=/)"),
         tuple((re.compile(kind.pattern()), kind.why) for kind in table.kinds),
     )
+
+
+@cache
+def _protected() -> re.Pattern[str]:
+    anywhere = "|".join(map(_expression, (".git", *protected_names())))
+    return re.compile(f"/(?:{anywhere})(?:/|$)")
 
 
 def _expression(pattern: str) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
+from functools import cache
+from importlib.resources import files
 from urllib.parse import urlsplit
 
 
@@ -22,3 +25,18 @@ def host_of(url: str) -> str:
     default = {"http": 80, "https": 443}.get(parts.scheme)
     shown = f"[{host}]" if ":" in host else host
     return shown if port in {None, default} else f"{shown}:{port}"
+
+
+def is_documentation(url: str) -> bool:
+    """Whether an address is of a host that is known for documentation.
+
+    A page of such a host can be read in full mode without a question: what the address says reaches
+    the publisher alone. The hosts are in `documentation_hosts.toml`.
+    """
+    return host_of(url) in _documentation_hosts()
+
+
+@cache
+def _documentation_hosts() -> frozenset[str]:
+    text = (files(__package__) / "documentation_hosts.toml").read_text("utf-8")
+    return frozenset(tomllib.loads(text)["hosts"])

@@ -135,7 +135,7 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
             for path in map(os.path.realpath, self._absolute(self.config.filesystem.allow_write))
             if not any(is_below(root, path) for root in roots)
         ]
-        paths = [f"{root}/{name}" for root in roots for name in _protected()]
+        paths = [f"{root}/{name}" for root in roots for name in protected_names()]
         return [path for path in paths if not any(is_below(path, one) for one in allowed)]
 
     def _writable(
@@ -258,7 +258,8 @@ def _hidden() -> _Hidden:
 
 
 @cache
-def _protected() -> tuple[str, ...]:
+def protected_names() -> tuple[str, ...]:
+    """Return what a confined program cannot change, relative to a folder that it may change."""
     return _read("protected_paths.toml", _Protected).paths
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from acp_agent.content import escaped, escaped_values
 from acp_agent.events import Usage
 
 # Levels of nesting in arguments. JSON parsers stop at some depth, serde_json at 128.
@@ -15,16 +16,18 @@ MAX_DEPTH = 64
 def raw_input(arguments: str) -> Any:
     """Return a call's arguments as JSON values, or as text if they are not JSON.
 
+    Characters that are not seen are written out: clients show arguments in questions.
+
     Arguments that nest deeper than `MAX_DEPTH` stay text: a client that cannot parse one line stops
     working.
     """
     try:
         decoded = msgspec.json.decode(arguments)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return {"arguments": arguments}
+        return {"arguments": escaped(arguments)}
     brackets = arguments.count("{") + arguments.count("[")  # so many levels at most
     deep = brackets > MAX_DEPTH and _nests(decoded, MAX_DEPTH)
-    return {"arguments": arguments} if deep else decoded
+    return {"arguments": escaped(arguments)} if deep else escaped_values(decoded)
 
 
 def _nests(value: object, levels: int) -> bool:

@@ -62,7 +62,11 @@ MODES = (
         name="Draft",
         description="Write new files in one folder without asking, and change nothing else",
     ),
-    Value(id="full", name="Full", description="Ask nothing; only what is never allowed is refused"),
+    Value(
+        id="full",
+        name="Full",
+        description="Ask only about pages nobody named and files that run by themselves",
+    ),
 )
 MODE_IDS = frozenset(mode.id for mode in MODES)
 

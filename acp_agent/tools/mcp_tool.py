@@ -8,7 +8,8 @@ import binascii
 import functools
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Sequence
+import re
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, ClassVar, Literal, TypeVar
 
 import mcp_types as types
@@ -57,6 +58,7 @@ TEXT_LIMIT = 2_000_000
 _RAW_LIMIT = 20_000  # bytes of structured content that the call carries
 _IMAGES = 8  # of one result
 _NAME = 200  # characters of a name or an address
+_ADDRESS = re.compile(r"\s*https?://\S+\s*", re.IGNORECASE)
 Resource = types.TextResourceContents | types.BlobResourceContents
 
 
@@ -111,11 +113,17 @@ class McpTool(SchemaTool):
                 identity=identity(self.server.config),
                 definition=definition(self.remote),
                 read_only=self.effect == "reads",
+                unnamed=await self._unnamed(params.values),
             ),
             content=(text_part(code_block(shorten(shown, _SHOWN_ARGUMENTS), "json")),)
             if params.values
             else (),
         )
+
+    async def _unnamed(self, arguments: JsonObject) -> tuple[str, ...]:
+        """Return the addresses among the arguments that neither the user nor a search named."""
+        network = self.workspace.network
+        return tuple([url for url in _addresses(arguments) if not await network.is_named(url)])
 
     async def _run(self, arguments: JsonObject, progress: Progress) -> Outcome:
         show = _Shown(progress, self.title(arguments))
@@ -157,6 +165,21 @@ def mcp_tool(
         "seconds": seconds,
     }
     return type("McpTool", (McpTool,), namespace)
+
+
+def _addresses(value: object) -> Iterator[str]:
+    """Yield the values that are addresses of the web as a whole."""
+    match value:
+        case str() if _ADDRESS.fullmatch(value):
+            yield value.strip()
+        case list():
+            for one in value:
+                yield from _addresses(one)
+        case dict():
+            for one in value.values():
+                yield from _addresses(one)
+        case _:
+            pass
 
 
 def _kind(hints: types.ToolAnnotations) -> ToolKind:

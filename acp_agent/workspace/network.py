@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import socket
 import ssl
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from acp_agent.config.certificates import certificate_problem, empty_tls_context
@@ -39,6 +39,7 @@ class GuardedNetwork:
         resolve: Resolve = system_resolve,
         allow: Collection[tuple[str, int]] = (),
         tls: ssl.SSLContext | None = None,
+        is_named: Callable[[str], Awaitable[bool]] | None = None,
     ) -> None:
         """Opens nothing yet.
 
@@ -46,7 +47,9 @@ class GuardedNetwork:
             resolve: gives a host's addresses.
             allow: addresses with their port that may be reached although they are not public.
             tls: how servers are verified; None takes the system's certificates.
+            is_named: see the method; None: nothing is.
         """
+        self._is_named = is_named
         self._resolve = resolve
         self._allow = frozenset(allow)
         self._tls = tls
@@ -67,6 +70,10 @@ class GuardedNetwork:
         if self._problem is not None and url.lower().startswith("https:"):
             raise WorkspaceError(self._problem)
         return await reader.fetch(url, limit=limit, timeout=timeout)
+
+    async def is_named(self, url: str) -> bool:
+        """Return whether the user named the host of an address, or a search found the address."""
+        return self._is_named is not None and await self._is_named(url)
 
     async def check(self, url: str) -> None:
         """Refuse an address that `fetch` would refuse without looking its name up.

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from acp_agent.permissions.access import Allow, Ask, CommandAccess, Grant, Refuse
 from acp_agent.permissions.choices import Texts, once_choices, with_confined
 from acp_agent.permissions.classify import Classified
+from acp_agent.permissions.hosts import host_of
 from acp_agent.permissions.paths import CommandContext
 from acp_agent.permissions.policy.commands import LineMatch
 from acp_agent.permissions.policy.policy import Policy, Situation
@@ -86,6 +87,12 @@ class RulesHere(Struct, frozen=True):
             hosts = self.texts.separator.join(map(self.texts.quote.format, access.hosts))
             return self.texts.hosts_warning.format(hosts=hosts)
         return ""
+
+    def unnamed(self, urls: Sequence[str]) -> str:
+        """Return a warning about addresses whose hosts the user did not name."""
+        hosts = dict.fromkeys(host_of(url) or url for url in urls)
+        shown = self.texts.separator.join(map(self.texts.quote.format, hosts))
+        return self.texts.unnamed_warning.format(hosts=shown)
 
     def confined(self, access: CommandAccess, asked: Ask, grants: Sequence[Grant]) -> Allow | Ask:
         """Allow a confined command that can be undone if the user wants that; else offer it."""

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import UNSET
 
 from acp_agent.config.localization import ENGLISH, Translator, join_sentences
-from acp_agent.content import CallContent, Location, TerminalPart, text_part
+from acp_agent.content import CallContent, Location, TerminalPart, escaped, text_part
 from acp_agent.events import (
     AgentText,
     AgentThought,
@@ -271,6 +271,7 @@ def _title(event: TitleChanged) -> Sequence[acp.SessionUpdate]:
 
 
 def _console(text: str) -> str:
+    text = escaped(text)
     fence = "```"
     while fence in text:
         fence += "`"

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from acp_agent.config.localization import ENGLISH, Translator
-from acp_agent.content import CallContent, Location, text_part
+from acp_agent.content import CallContent, Location, escaped, text_part
 from acp_agent.events import (
     BackgroundCommandChanged,
     ToolCalled,
@@ -87,7 +87,7 @@ class Calls:
         call = self._open.get(event.call)
         if call is None or call.terminal is not None:
             return [terminal_output(event)]
-        return self._shows(event.call, call, (*call.content, text_part(event.text)))
+        return self._shows(event.call, call, (*call.content, text_part(escaped(event.text))))
 
     def shown(self, event: ToolShown) -> Sequence[acp.SessionUpdate]:
         """Show new content of a call: append what was added, replace what changed."""

@@ -79,6 +79,7 @@ class LazyTools:
     def _build(self, trust: FolderTrust) -> WorkspaceTools:
         from acp_agent.extensions.definitions.locations import readable_skill_folders  # noqa: PLC0415 - in a thread
         from acp_agent.session.turns.edit_checks import SessionEditChecks  # noqa: PLC0415 - so
+        from acp_agent.session.turns.named_addresses import NamedAddresses  # noqa: PLC0415 - so
         from acp_agent.session.turns.toolset import build_tools, session_sandbox  # noqa: PLC0415 - brings pydantic
         from acp_agent.workspace.background_commands import BackgroundCommands  # noqa: PLC0415 - so
 
@@ -109,6 +110,7 @@ class LazyTools:
             refused_reads=lambda paths: gate.refused_reads(
                 paths, mode=core.settings.mode, project=str(cwd)
             ),
+            is_named=NamedAddresses(core),
         )
         return replace(built, toolset=services.adapt_tools(built.toolset))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -51,6 +51,7 @@ def build_tools(
     sandbox_notice: Callable[[], str],
     edit_checks: Callable[[WorkspaceFiles], SessionEditChecks],
     refused_reads: Callable[[Sequence[str]], Mapping[str, str]],
+    is_named: Callable[[str], Awaitable[bool]],
 ) -> WorkspaceTools:
     """Build a session's workspace and the tools over it.
 
@@ -69,6 +70,7 @@ def build_tools(
         sandbox_notice: returns what the first command says where nothing confines it.
         edit_checks: makes what checks the edits of files.
         refused_reads: returns the files that no search may show, with the reasons.
+        is_named: whether the user named the host of an address, or a search found the address.
     """
     confined = sandbox if isinstance(sandbox, Sandbox) else None
     key_variables = [one.api_key_env for one in config.providers.values() if one.api_key_env]
@@ -90,7 +92,7 @@ def build_tools(
             sandbox=confined,
             roots=(cwd, *directories),
         ),
-        network=GuardedNetwork(),
+        network=GuardedNetwork(is_named=is_named),
         outputs=outputs,
         terminals=terminals,
         background=background,

@@ -1,0 +1,77 @@
+"""Which addresses of the web the user named, or a search found; full mode reads only those unasked.
+
+What files, pages, commands and servers say names nothing: whoever wrote them would choose where
+data goes that the address carries.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from urllib.parse import urldefrag, urlsplit
+
+from acp_agent.config.loopback import is_loopback
+from acp_agent.content import TextBlock
+from acp_agent.errors import AcpAgentError
+from acp_agent.events import AnyEvent, ToolCalled, ToolEnded, UserMessage, of_a_child
+from acp_agent.ids import CallId
+from acp_agent.sandbox.host_rules import HostRules
+from acp_agent.session.core import SessionCore
+
+
+class NamedAddresses:
+    """The addresses that were named in a session, those of its child sessions among them."""
+
+    def __init__(self, core: SessionCore) -> None:
+        self._core = core
+
+    async def __call__(self, url: str) -> bool:
+        """Return whether the user named the host of an address, or a search found the address.
+
+        The hosts that the configuration lets commands reach are named, and so is this computer.
+        """
+        try:
+            parts = urlsplit(url.strip())
+            host, port = (parts.hostname or "").lower(), parts.port
+        except ValueError:
+            return False
+        if not host:
+            return False
+        if is_loopback(host) or self._is_allowed(host, port or (80, 443)[parts.scheme == "https"]):
+            return True
+        plain = host.removeprefix("www.")
+        mention = re.compile(rf"(?<![\w.-])(?:www\.)?{re.escape(plain)}(?!\.?[\w-])", re.IGNORECASE)
+        events = await self._core.history()
+        return any(map(mention.search, _texts_of_user(events))) or _plain(url) in _found(events)
+
+    def _is_allowed(self, host: str, port: int) -> bool:
+        network = self._core.services.config.sandbox.network
+        with suppress(AcpAgentError):
+            HostRules(network.allowed_domains, network.denied_domains).check_host(host, port)
+            return True
+        return False
+
+
+def _texts_of_user(events: Sequence[AnyEvent]) -> Iterator[str]:
+    """Yield what the user wrote: not what is attached, and not what a child session was given."""
+    for event in events:
+        if isinstance(event, UserMessage):
+            yield from (block.text for block in event.content if isinstance(block, TextBlock))
+
+
+def _found(events: Sequence[AnyEvent]) -> set[str]:
+    """Return the addresses that searches of the web found."""
+    searches: set[CallId] = set()
+    found: set[str] = set()
+    for event in map(of_a_child, events):
+        if isinstance(event, ToolCalled) and event.kind == "search":  # no MCP server's tool is
+            searches.add(event.call)
+        elif isinstance(event, ToolEnded) and event.call in searches and event.raw_output:
+            sources = event.raw_output.get("sources", ())
+            found.update(_plain(source["url"]) for source in sources)
+    return found
+
+
+def _plain(url: str) -> str:
+    return urldefrag(url.strip()).url.rstrip("/")
