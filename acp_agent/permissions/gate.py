@@ -47,12 +47,7 @@ from acp_agent.permissions.command_grants import (
 )
 from acp_agent.permissions.command_scope import Scope
 from acp_agent.permissions.grants import GrantStore
-from acp_agent.permissions.guarded_files import (
-    auto_run_reason,
-    is_own_file,
-    is_protected,
-    own_paths,
-)
+from acp_agent.permissions.guarded_files import auto_run_reason, is_guarded, is_own_file, own_paths
 from acp_agent.permissions.hosts import host_of, is_documentation
 from acp_agent.permissions.mode_refusals import READ_ONLY, edit_refusal
 from acp_agent.permissions.paths import CommandContext, is_below
@@ -174,7 +169,7 @@ class PolicyGate(Gate):
         if strict is not None:
             return strict
         asked = [os.path.join(project, name) for name in access.asked]  # noqa: PTH118 - as it is called
-        if mode == "full" and not any(is_protected(p, project) for p in (*access.paths, *asked)):
+        if mode == "full" and not any(is_guarded(p, project) for p in (*access.paths, *asked)):
             return Allow(by="mode")
         warning = self._runs_by_itself([*access.paths, *asked], project)
         if warning:
@@ -353,11 +348,10 @@ class PolicyGate(Gate):
         if rule is not None:
             return rules.allow(rule)
         if host and grants:
-            always = f"requests to {host} are always allowed"
-            return Allow(by="grant", why=always, rule=grants[0].label)
-        texts, warning = self._texts, rules.unnamed([access.url]) if mode == "full" else ""
-        choices = fetch_choices(texts, project, host) if host else once_choices(texts)
-        return Ask(choices=choices, warning=warning)
+            why = f"requests to {host} are always allowed"
+            return Allow(by="grant", why=why, rule=grants[0].label)
+        choices = fetch_choices(self._texts, project, host) if host else once_choices(self._texts)
+        return Ask(choices=choices, warning=rules.unnamed([access.url]) if mode == "full" else "")
 
     # -- tools of MCP servers
 

@@ -48,7 +48,7 @@ def auto_run_reason(path: str) -> str:
     return next((why for pattern, why in patterns.kinds if pattern.search(rest)), "")
 
 
-def is_protected(path: str, project: str) -> bool:
+def is_guarded(path: str, project: str) -> bool:
     """Whether a file is one that commands in the sandbox cannot change; see protected_paths.toml.
 
     Args:

@@ -23,7 +23,7 @@ from acp_agent.permissions.access import (
 )
 from acp_agent.permissions.classify import classify
 from acp_agent.permissions.gate import PolicyGate
-from acp_agent.permissions.guarded_files import is_protected
+from acp_agent.permissions.guarded_files import is_guarded
 from acp_agent.permissions.paths import CommandContext
 from tests.permissions.gate_room import ALL_FOUR, MODES, ONCE, Room, kinds
 
@@ -109,7 +109,7 @@ def test_a_file_that_runs_by_itself_is_asked_about_with_the_reason(path: str, ro
             assert kinds(verdict) == ONCE, location
             assert isinstance(verdict, Ask)
             assert verdict.warning.startswith(f"`{location}` ")
-    assert isinstance(room.write(path, mode="full"), Ask if is_protected(f"/{path}", "") else Allow)
+    assert isinstance(room.write(path, mode="full"), Ask if is_guarded(f"/{path}", "") else Allow)
 
 
 def test_full_mode_asks_about_what_commands_in_the_sandbox_cannot_change(room: Room) -> None:
