@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from acp_agent.config.mcp_types import McpServerConfig
 from acp_agent.config.types import BOOLEANS, VARIABLES, Config
 from acp_agent.errors import ConfigError
 from acp_agent.platform import descriptor_limit
@@ -34,7 +35,7 @@ def load_config(path: Path, environ: Mapping[str, str]) -> Config:
     except msgspec.ValidationError:
         rename_keys(table)  # it may be a configuration of an earlier version
     try:
-        return _convert(table, environ)
+        return _convert(_without_broken_servers(table), environ)
     except msgspec.ValidationError as error:
         raise ConfigError(_describe(path, text, table, environ) or f"{path}: {error}") from None
 
@@ -137,6 +138,25 @@ def parse(path: Path, text: str) -> dict[str, Any]:
         line, reason = explain_syntax_error(text, error)
         where = str(path) if line is None else f"{path}:{line}"
         raise ConfigError(f"{where}: not TOML: {reason}; fix the line") from None
+
+
+def _without_broken_servers(table: dict[str, Any]) -> dict[str, Any]:
+    """Return the document with an empty table for each MCP server that has a mistake.
+
+    A session reports it and opens without the server.
+    """
+    servers = table.get("mcp_servers")
+    if not isinstance(servers, dict):
+        return table
+
+    def usable(server: object) -> object:
+        try:
+            msgspec.convert(server, McpServerConfig, strict=True)
+        except msgspec.ValidationError:
+            return {}
+        return server
+
+    return table | {"mcp_servers": {name: usable(server) for name, server in servers.items()}}
 
 
 def rename_keys(table: dict[str, Any]) -> None:

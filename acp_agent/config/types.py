@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, field
 
 from acp_agent.config.checkpoint_types import CheckpointsConfig
+from acp_agent.config.mcp_types import McpServerConfig
 from acp_agent.config.policy_types import (
     DraftFolder,
     ModeName,
@@ -377,5 +378,8 @@ class Config(Table, frozen=True, kw_only=True):
     language_servers: Annotated[
         dict[str, LanguageServerConfig], Meta(description="Keyed by name.")
     ] = field(default_factory=dict)
+    mcp_servers: Annotated[dict[str, McpServerConfig], Meta(description="Keyed by name.")] = field(
+        default_factory=dict
+    )
     web_search: WebSearchConfig = WebSearchConfig()
     log: LogConfig = LogConfig()

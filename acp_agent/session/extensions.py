@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -13,9 +14,9 @@ from acp_agent.config.localization import Translator
 from acp_agent.config.types import Config
 from acp_agent.errors import AcpAgentError, ConfigError
 from acp_agent.events import NoticeShown
-from acp_agent.extensions.definitions.locations import any_folder_exists
+from acp_agent.extensions.definitions.locations import any_folder_exists, mcp_files
 from acp_agent.session.commands.command import Command, commands_in
-from acp_agent.session.core import BackgroundTasks, SessionCore
+from acp_agent.session.core import SessionCore
 
 if TYPE_CHECKING:  # for sessions that have any
     from acp_agent.extensions.definitions.discovery import Found, Problem
@@ -24,6 +25,7 @@ if TYPE_CHECKING:  # for sessions that have any
     from acp_agent.extensions.mcp.config import ServerConfig
     from acp_agent.models.base import ModelInfo
     from acp_agent.models.registry import Models
+    from acp_agent.session.mcp.selection import ServerSelection
     from acp_agent.session.mcp.servers import McpServers
     from acp_agent.session.trust.question import FolderTrust
 
@@ -40,15 +42,18 @@ class Extensions:
         core: the session.
 
     Attributes:
-        mcp: the MCP servers that the client named; None where it named none.
+        mcp: the MCP servers that it is connected to; None where there never were any.
+        selection: which servers there are; None where only the client named any.
         definitions: the skills and agents.
         on_trusted: called when the user trusts more of the session's folder.
     """
 
     def __init__(self, core: SessionCore) -> None:
         self._core = core
-        self._ending = BackgroundTasks(f"the end of session {core.id}")
         self.mcp: McpServers | None = None
+        self.selection: ServerSelection | None = None
+        self._named: Sequence[ServerConfig] = ()
+        self._selection_lock = asyncio.Lock()
         self._trust: FolderTrust | None = None
         self.on_trusted: Callable[[], None] = lambda: None
         self.definitions = Definitions(core, self.announce_commands)
@@ -65,6 +70,8 @@ class Extensions:
     async def _trusted(self) -> None:
         self.on_trusted()
         await self.definitions.load()
+        if self._any_configured():
+            await self.select_servers()
 
     @property
     def commands(self) -> Sequence[Command]:
@@ -78,41 +85,85 @@ class Extensions:
         self._core.client.offer_commands(self._core.id, self.commands)
 
     def use_servers(self, servers: Sequence[ServerConfig]) -> None:
-        """Connect to these MCP servers, and disconnect from others."""
-        if tuple(servers) == (() if self.mcp is None else self.mcp.configs):
+        """Connect to these MCP servers and to those that are configured; disconnect from others."""
+        if self._core.closing:
             return
-        core = self._core
-        if self.mcp is not None:
-            self._ending.spawn(self.mcp.aclose())
-            self.mcp, core.server_secrets = None, ()
-        if not servers or core.closing:
+        if self.selection is None and not self._any_configured():
+            if servers or self.mcp is not None:
+                self._connect(servers)
+            self._named = servers
             return
-        from acp_agent.session.mcp.servers import McpServers  # noqa: PLC0415 - where there are any
+        self._named = servers
+        self._core.background.spawn(self.select_servers())
 
-        self.mcp = McpServers(
-            servers,
-            session=core.id,
-            cwd=core.cwd,
-            services=core.services,
-            client=core.client,
-            # Not journaled: it is about this opening, not part of the conversation.
-            notify=core.notify,
-            on_commands=self.announce_commands,
+    async def select_servers(self) -> None:
+        """Read which servers there are, and connect to those that are to be used."""
+        from acp_agent.session.mcp.selection import ServerSelection  # noqa: PLC0415 - where there are any
+
+        async with self._selection_lock:
+            selection = self.selection = self.selection or ServerSelection(self._core)
+            selection.named = tuple(self._named)
+            await selection.load()
+            self.apply_selection()
+
+    def apply_selection(self) -> None:
+        """Connect to the servers that are to be used, and disconnect from others."""
+        if self.selection is not None and not self._core.closing:
+            self._connect(self.selection.used)
+
+    def _any_configured(self) -> bool:
+        """Whether there may be servers that the client did not name; looks at the disk."""
+        core = self._core
+        return bool(core.services.config.mcp_servers) or any(
+            os.path.lexists(file) for file in mcp_files(core.cwd)
         )
+
+    def _connect(self, servers: Sequence[ServerConfig]) -> None:
+        core = self._core
+        if self.mcp is None:
+            if not servers:
+                return
+            from acp_agent.session.mcp.servers import McpServers  # noqa: PLC0415 - where there are any
+
+            self.mcp = McpServers(
+                session=core.id,
+                cwd=core.cwd,
+                services=core.services,
+                client=core.client,
+                # Not journaled: it is about this opening, not part of the conversation.
+                notify=core.notify,
+                on_commands=self.announce_commands,
+            )
+        self.mcp.use(servers)
         core.server_secrets = self.mcp.secrets
 
     async def ready(self) -> None:
         """Wait until it is known what a turn can use, for a few seconds at most."""
         await self.definitions.load()
+        async with self._selection_lock:
+            pass  # the servers are being chosen
+        await self._follow_files()
         if self.mcp is not None:
             await self.mcp.ready()
 
+    async def _follow_files(self) -> None:
+        """Read the project's list of servers again if it is another one than the last time."""
+        if self.selection is None:
+            if self._any_configured():
+                await self.select_servers()
+            return
+        from acp_agent.session.mcp.selection import file_stamps  # noqa: PLC0415 - imported by now
+
+        if file_stamps(self._core.cwd) != self.selection.stamps:
+            await self.select_servers()
+
     async def aclose(self) -> None:
         """End all connections and programs."""
-        self.use_servers(())
+        if self.mcp is not None:
+            mcp, self.mcp, self._core.server_secrets = self.mcp, None, ()
+            await mcp.aclose()
         if self._trust is not None:
             await self._trust.aclose()
-        await self._ending.wait()
 
 
 class Definitions:

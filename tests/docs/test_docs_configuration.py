@@ -26,6 +26,7 @@ ENTRY = {
     "skills": "NAME",
     "agents": "NAME",
     "language_servers": "NAME",
+    "mcp_servers": "NAME",
 }
 
 

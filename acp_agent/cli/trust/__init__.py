@@ -31,8 +31,8 @@ def run(argv: list[str]) -> int:
     parser = Parser(
         prog="acp-agent trust",
         description="Trust what a folder brings along that can run programs or steer the agent: "
-        "skills, agents, permission rules, instructions of folders above, git settings and "
-        "hooks, language servers. What changes later is asked about again.",
+        "skills, agents, MCP servers, permission rules, instructions of folders above, git "
+        "settings and hooks, language servers. What changes later is asked about again.",
     )
     parser.add_argument(
         "path", nargs="?", type=Path, default=Path(), metavar="DIR", help="the folder"

@@ -113,6 +113,12 @@ def _of(kind: str, user: Path, home: Path, hidden: list[Path]) -> tuple[tuple[Pa
     )
 
 
+def mcp_files(cwd: Path) -> tuple[Path, ...]:
+    """The files in which a project names MCP servers, the most general first."""
+    top = find_repository(cwd) or cwd
+    return tuple(folder / ".mcp.json" for folder in dict.fromkeys((top, cwd)))
+
+
 def find_repository(cwd: Path) -> Path | None:
     """The top of the repository that a folder is in."""
     for folder in (cwd, *cwd.parents):

@@ -209,7 +209,7 @@ class McpClient:
                     return stdio_transport(
                         self._config,
                         label=label,
-                        cwd=cwd,
+                        cwd=cwd / self._config.cwd,  # which may be ""
                         environ=environ,
                         watch=watch,
                         clean=clean,

@@ -1,9 +1,9 @@
-"""Configuration of an MCP server as the editor sends it, its secrets, and its environment."""
+"""Configuration of an MCP server as the session uses it, its secrets, and its environment."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Literal, Protocol
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -42,13 +42,44 @@ class Channel(Protocol):
         ...
 
 
+class ServerOptions(Struct, frozen=True, kw_only=True):
+    """How a server is used.
+
+    Attributes:
+        source: who named it.
+        enabled: whether it is started unless the user says so during the session.
+        allowed: the only tools that are offered; None: all.
+        denied: tools that are not offered.
+        start_timeout: seconds until it must be connected; None: as the limits say.
+        call_timeout: seconds that a call may take; None: as the limits say.
+        secrets: values that came from the environment and must not be shown.
+    """
+
+    source: Literal["editor", "user", "project"] = "editor"
+    enabled: bool = True
+    allowed: tuple[str, ...] | None = None
+    denied: tuple[str, ...] = ()
+    start_timeout: float | None = None
+    call_timeout: float | None = None
+    secrets: tuple[str, ...] = ()
+
+    def offers(self, tool: str) -> bool:
+        """Whether a tool of this name is offered to the model."""
+        return tool not in self.denied and (self.allowed is None or tool in self.allowed)
+
+
+_FROM_EDITOR = ServerOptions()
+
+
 class ProgramServer(Struct, frozen=True, kw_only=True):
-    """A program that speaks over its stdin and stdout."""
+    """A program that speaks over its stdin and stdout. `cwd` is "" for the session's folder."""
 
     name: str
     command: str
     args: tuple[str, ...] = ()
     env: tuple[tuple[str, str], ...] = ()
+    cwd: str = ""
+    options: ServerOptions = _FROM_EDITOR
 
 
 class HttpServer(Struct, frozen=True, kw_only=True):
@@ -58,6 +89,7 @@ class HttpServer(Struct, frozen=True, kw_only=True):
     url: str
     headers: tuple[tuple[str, str], ...] = ()
     sse: bool = False
+    options: ServerOptions = _FROM_EDITOR
 
 
 class ChannelServer(Struct, frozen=True, kw_only=True):
@@ -66,6 +98,7 @@ class ChannelServer(Struct, frozen=True, kw_only=True):
     name: str
     server_id: str
     channel: Channel
+    options: ServerOptions = _FROM_EDITOR
 
 
 ServerConfig = ProgramServer | HttpServer | ChannelServer
@@ -81,6 +114,8 @@ def identity(server: ServerConfig) -> str:
     match server:
         case ProgramServer():
             parts = ("program", server.command, *server.args)
+            if server.cwd:
+                parts = (*parts, f"in {server.cwd}")
         case HttpServer():
             parts = ("http", server.url)
         case ChannelServer():
@@ -94,9 +129,11 @@ def all_values(server: ServerConfig) -> tuple[str, ...]:
     """Return everything that may be a secret: messages about the server must not contain it."""
     match server:
         case ProgramServer():
-            return tuple(value for _, value in server.env)
+            return (*(value for _, value in server.env), *server.options.secrets)
         case HttpServer():
-            return (*_with_words([value for _, value in server.headers]), *_in_address(server.url))
+            headers = [value for _, value in server.headers]
+            address = _in_address(server.url)
+            return (*_with_words(headers), *address, *server.options.secrets)
         case ChannelServer():
             return ()
 
@@ -109,10 +146,11 @@ def credentials(server: ServerConfig) -> tuple[str, ...]:
     """
     match server:
         case ProgramServer():
-            return tuple(value for name, value in server.env if is_secret_name(name))
+            named = [value for name, value in server.env if is_secret_name(name)]
+            return (*named, *server.options.secrets)
         case HttpServer():
             values = [value for name, value in server.headers if name.lower() not in _PLAIN_HEADERS]
-            return (*_with_words(values), *_in_address(server.url))
+            return (*_with_words(values), *_in_address(server.url), *server.options.secrets)
         case ChannelServer():
             return ()
 

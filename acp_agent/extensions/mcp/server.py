@@ -80,7 +80,7 @@ class McpServer:
         asker: Asker,
     ) -> None:
         self.config = config
-        self.label = label
+        self.label = label  # may change while it runs, when another server has the same
         self.offer: ServerCatalog | None = None
         self._setting = setting
         self._owner = owner

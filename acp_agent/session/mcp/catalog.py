@@ -63,13 +63,17 @@ class McpCatalog:
     def _with_resources(self) -> list[McpServer]:
         return [server for server in self._servers if has_resources(server)]
 
+    def _limit(self, server: McpServer) -> float:
+        return server.config.options.call_timeout or self._seconds
+
     def _make_tools(self) -> list[type[McpTool]]:
         found = []
         problems: dict[str, list[str]] = {}
         for server in self._servers:
             assert server.offer is not None
             # Of two tools with one name the first is meant: the server could not tell them apart.
-            own = {remote.name: remote for remote in reversed(server.offer.tools)}
+            offers = server.config.options.offers
+            own = {one.name: one for one in reversed(server.offer.tools) if offers(one.name)}
             found += [(server, own[name]) for name in sorted(own)]
             self.left_out += [
                 (f"The MCP server {server.config.name!r} has more {name} than are taken in.", "")
@@ -85,7 +89,7 @@ class McpCatalog:
             why = ""
             try:
                 if len(made) < TOOLS:
-                    tool = mcp_tool(remote, name, server=server, seconds=self._seconds)
+                    tool = mcp_tool(remote, name, server=server, seconds=self._limit(server))
                     size += len(tool.server_description()) + len(
                         msgspec.json.encode(tool.schema.for_model)
                     )
@@ -115,7 +119,7 @@ class McpCatalog:
         found = found[:_PROMPTS]
         names = command_names([(server.label, prompt.name) for server, prompt in found])
         return [
-            ServerPrompt(name, prompt, server, seconds=self._seconds)
+            ServerPrompt(name, prompt, server, seconds=self._limit(server))
             for (server, prompt), name in zip(found, names, strict=True)
         ]
 

@@ -24,6 +24,7 @@ from acp_agent.extensions.mcp.server import McpServer, ServerSettings
 from acp_agent.ids import SessionId
 from acp_agent.session.client import Client
 from acp_agent.session.commands.command import Command
+from acp_agent.session.core import BackgroundTasks
 from acp_agent.session.services import Services
 
 if TYPE_CHECKING:
@@ -42,10 +43,9 @@ Notify = Callable[[NoticeShown], Awaitable[None]]
 
 
 class McpServers:
-    """The servers that the editor named when it opened the session.
+    """The servers that a session is connected to.
 
     Args:
-        configs: which servers.
         session: whose they are.
         cwd: the session's folder, in which programs are started.
         services: limits, environment, and the secrets that are known.
@@ -56,7 +56,6 @@ class McpServers:
 
     def __init__(
         self,
-        configs: Sequence[ServerConfig],
         *,
         session: SessionId,
         cwd: Path,
@@ -65,9 +64,9 @@ class McpServers:
         notify: Notify,
         on_commands: Callable[[], None],
     ) -> None:
-        self.configs = tuple(configs)
         self._services = services
         self._session = session
+        self._cwd = cwd
         self._client = client
         self._notify = notify
         self._on_commands = on_commands
@@ -77,33 +76,65 @@ class McpServers:
         self._reported: set[str] = set()
         self._slow: set[McpServer] = set()
         self._closed = False
+        self._ending = BackgroundTasks(f"the end of MCP servers of session {session}")
+        self._asking = asyncio.Lock()
+        self._hidden: tuple[str, ...] = ()
+        self.secrets: tuple[str, ...] = ()
+        self.servers: list[McpServer] = []
+
+    def use(self, configs: Sequence[ServerConfig]) -> None:
+        """Connect to these servers; those that are connected already stay so, others end."""
         self._hidden = tuple(value for config in configs for value in all_values(config))
         self.secrets = tuple(
             dict.fromkeys(value for config in configs for value in credentials(config))
         )
+        left = list(self.servers)
+        used: list[McpServer] = []
+        labels = server_labels([config.name for config in configs])
+        for config, label in zip(configs, labels, strict=True):
+            server = next((one for one in left if one.config == config), None)
+            if server is None:
+                server = self._start(config, label)
+            else:
+                left.remove(server)
+                server.label = label
+            used.append(server)
+        self.servers = used
+        self._end(left)
+
+    def restart(self, server: McpServer) -> None:
+        """End a server and start it again."""
+        at = self.servers.index(server)
+        self.servers[at] = self._start(server.config, server.label)
+        self._end([server])
+
+    def _start(self, config: ServerConfig, label: str) -> McpServer:
+        services, options = self._services, config.options
+        limits = services.config.limits
         setting = ServerSettings(
-            cwd=cwd,
+            cwd=self._cwd,
             environ=services.environ,
             watch=services.watch,
-            connect=services.config.limits.mcp_connect_timeout,
-            rest=services.config.limits.mcp_restart_delay,
+            connect=options.start_timeout or limits.mcp_connect_timeout,
+            rest=limits.mcp_restart_delay,
             clean=self.clean,
         )
-        asking = asyncio.Lock()
-        self.servers = [
-            McpServer(
-                config,
-                label,
-                setting=setting,
-                owner=self,
-                asker=McpAsker(
-                    config.name, session, client, self.tell, asking, translate=services.translate
-                ),
-            )
-            for config, label in zip(
-                configs, server_labels([config.name for config in configs]), strict=True
-            )
-        ]
+        asker = McpAsker(
+            config.name,
+            self._session,
+            self._client,
+            self.tell,
+            self._asking,
+            translate=services.translate,
+        )
+        return McpServer(config, label, setting=setting, owner=self, asker=asker)
+
+    def _end(self, servers: Sequence[McpServer]) -> None:
+        for server in servers:
+            self._slow.discard(server)
+            self._ending.spawn(server.aclose())
+        if servers:
+            self.changed()
 
     def clean(self, text: str) -> str:
         """`text` without secrets: those that are known, and everything the servers were given."""
@@ -150,7 +181,7 @@ class McpServers:
         self._closed = True
         if self._rebuild_task is not None:
             self._rebuild_task.cancel()
-        await asyncio.gather(*(server.aclose() for server in self.servers))
+        await asyncio.gather(self._ending.wait(), *(server.aclose() for server in self.servers))
 
     # -- what the servers tell (`acp_agent.extensions.mcp.server.Owner`) -----------------------
 

@@ -16,6 +16,7 @@ from acp_agent.extensions.definitions.locations import (
     DefinitionFolders,
     any_folder_exists,
     find_repository,
+    mcp_files,
 )
 from acp_agent.trust.items import Item, Kind, folder_name
 from acp_agent.trust.store import TrustStore
@@ -34,6 +35,7 @@ KINDS: dict[Kind, str] = {
     "rules": "permission rules",
     "instructions": "instructions",
     "git": "git settings and hooks",
+    "mcp": "MCP servers",
     "code": "code of the project, run by language servers",
 }
 
@@ -77,6 +79,10 @@ def find_items(
         for one in project_rules(str(cwd))
         if any(rule.effect == "allow" for rule in one.rules)
     ]
+    if any(os.path.lexists(file) for file in mcp_files(cwd)):
+        from acp_agent.extensions.mcp.configured import project_items  # noqa: PLC0415 - where there are any
+
+        found += project_items(cwd)
     return [*found, *items_above(cwd)]
 
 

@@ -1,0 +1,49 @@
+"""The types of the MCP servers in the configuration file."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, field
+
+from acp_agent.config.policy_types import Table
+
+Seconds = Annotated[float, Meta(gt=0, le=86_400)]
+_Variable = Annotated[
+    str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$(?!\n)", examples=["GITHUB_TOKEN"])
+]
+
+
+class McpServerConfig(Table, frozen=True, kw_only=True):
+    """An MCP server: a program, or an address. `${VAR}` and `${VAR:-default}` are expanded."""
+
+    type: Annotated[
+        Literal["stdio", "http", "sse"] | None,
+        Meta(description="How it is reached. Without it: stdio for a command, http for a URL."),
+    ] = None
+    command: Annotated[str, Meta(description="The program.")] = ""
+    args: Annotated[list[str], Meta(description="Its arguments.")] = field(default_factory=list)
+    env: Annotated[
+        dict[str, str], Meta(description="Variables of its environment, with their values.")
+    ] = field(default_factory=dict)
+    env_vars: Annotated[
+        list[_Variable], Meta(description="Variables that it gets from your environment.")
+    ] = field(default_factory=list)
+    cwd: Annotated[
+        str, Meta(description="The folder it runs in. Without it: the session's folder.")
+    ] = ""
+    url: Annotated[str, Meta(description="Its address.")] = ""
+    headers: Annotated[dict[str, str], Meta(description="Headers of every request to it.")] = field(
+        default_factory=dict
+    )
+    enabled: Annotated[bool, Meta(description="Whether it is started.")] = True
+    allowed_tools: Annotated[
+        list[str] | None, Meta(description="The only tools of it that are offered.")
+    ] = None
+    denied_tools: Annotated[list[str], Meta(description="Tools of it that are not offered.")] = (
+        field(default_factory=list)
+    )
+    start_timeout: Annotated[Seconds | None, Meta(description="Seconds until it can be used.")] = (
+        None
+    )
+    call_timeout: Annotated[Seconds | None, Meta(description="Seconds that a call may run.")] = None

@@ -1,0 +1,63 @@
+"""Check what a client or a configuration says about an MCP server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from acp_agent.errors import InvalidInputError
+from acp_agent.extensions.mcp.config import HttpServer, ProgramServer
+
+
+def program(
+    field: str, name: str, command: str, args: Sequence[str], env: Sequence[tuple[str, str]]
+) -> ProgramServer:
+    """Return a program on stdio; errors name `field`.
+
+    Raises:
+        InvalidInputError: it cannot be a program.
+    """
+    for text in (command, *args, *(part for pair in env for part in pair)):
+        if "\0" in text:
+            raise InvalidInputError(f"{field}: it has a NUL character in it", field=field)
+    if not command.strip():
+        raise InvalidInputError(
+            f"{field}.command: it is empty; name a program", field=f"{field}.command"
+        )
+    for key, _ in env:
+        if not key or "=" in key:
+            raise InvalidInputError(
+                f"{field}.env: {key!r} is no name of a variable", field=f"{field}.env"
+            )
+    return ProgramServer(name=name, command=command, args=tuple(args), env=tuple(env))
+
+
+def web(
+    field: str, name: str, url: str, headers: Sequence[tuple[str, str]], *, sse: bool = False
+) -> HttpServer:
+    """Return a server behind HTTP; errors name `field`.
+
+    Raises:
+        InvalidInputError: the address or a header cannot be used.
+    """
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise InvalidInputError(
+            f"{field}.url: it is no http or https address", field=f"{field}.url"
+        )
+    for key, value in headers:
+        if not (key.isascii() and key.isprintable() and key and not set(key) & set(" :()<>@,;")):
+            raise InvalidInputError(
+                f"{field}.headers: a header has no usable name", field=f"{field}.headers"
+            )
+        # The value may be a secret: no message has any of it.
+        if not (value.isascii() and value.isprintable()):
+            raise InvalidInputError(
+                f"{field}.headers: the value of {key} has characters that no header can have",
+                field=f"{field}.headers",
+            )
+    return HttpServer(name=name, url=url, headers=tuple(headers), sse=sse)

@@ -1,0 +1,110 @@
+"""Which MCP servers a session uses: the client's, the user's and the project's."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from acp_agent.events import NoticeShown
+from acp_agent.extensions.definitions.locations import mcp_files
+from acp_agent.extensions.mcp.config import ServerConfig
+from acp_agent.extensions.mcp.configured import FoundServers, find_servers, first_of_each_name
+from acp_agent.session.core import SessionCore
+
+_SHOWN = 3  # problems that are reported one by one
+
+Stamps = tuple[tuple[int, int, int] | None, ...]
+
+
+class ServerSelection:
+    """The servers that a session may use, and those that the user switched on or off in it.
+
+    Of servers with one name the client's comes first, then the user's, then the project's.
+
+    Args:
+        core: the session.
+
+    Attributes:
+        named: the servers that the client named.
+        stamps: of the project's files, when they were read last.
+    """
+
+    def __init__(self, core: SessionCore) -> None:
+        self._core = core
+        self._found = FoundServers()
+        self._switched: dict[str, bool] = {}
+        self._reported: set[str] = set()
+        self.named: tuple[ServerConfig, ...] = ()
+        self.stamps: Stamps = ()
+
+    async def load(self) -> None:
+        """Read the configuration and the project's files; report once what is broken."""
+        core, services = self._core, self._core.services
+        self.stamps = file_stamps(core.cwd)
+        self._found = await asyncio.to_thread(
+            lambda: find_servers(
+                services.config,
+                services.user_folder / "config.toml",
+                core.cwd,
+                services.environ,
+                services.trust().trusts,
+            )
+        )
+        new = [one for one in self._found.problems if one not in self._reported]
+        if new:
+            self._reported |= set(new)
+            # Not journaled: it is about the files as they are now.
+            await core.notify(self._notice(new))
+
+    @property
+    def servers(self) -> Sequence[ServerConfig]:
+        """All servers, the first one of each name; also those that are not used."""
+        names = {server.name for server in self.named}
+        others = (server for server in self._found.servers if server.name not in names)
+        return (*self.named, *first_of_each_name(tuple(others)))
+
+    @property
+    def used(self) -> Sequence[ServerConfig]:
+        """The servers that the session is to be connected to."""
+        return [server for server in self.servers if self.is_on(server)]
+
+    def is_on(self, server: ServerConfig) -> bool:
+        """Whether a server is to be used."""
+        return self._switched.get(server.name, server.options.enabled)
+
+    def switch(self, name: str, *, on: bool) -> None:
+        """Use a server in this session, or do not."""
+        self._switched[name] = on
+
+    @property
+    def untrusted(self) -> Sequence[str]:
+        """The files of the project that are not used because the user does not trust them."""
+        return [item.path for item in self._found.untrusted]
+
+    def _notice(self, problems: Sequence[str]) -> NoticeShown:
+        translate = self._core.translate
+        shown = [self._core.clean(translate.rendered(one)) for one in problems[:_SHOWN]]
+        if len(problems) > _SHOWN:
+            shown.append(translate("`acp-agent mcp list` shows the others."))
+        return NoticeShown(
+            severity="warning",
+            title="An MCP server is not used as it is written."
+            if len(problems) == 1
+            else f"{len(problems)} MCP servers are not used as they are written.",
+            description="\n".join(shown),
+        )
+
+
+def file_stamps(cwd: Path) -> Stamps:
+    """Return what changes with the files in which a project names servers; a few looks at disk."""
+
+    def stamp(file: Path) -> tuple[int, int, int] | None:
+        try:
+            status = os.lstat(file)
+        except OSError:
+            return None
+        return status.st_ino, status.st_size, status.st_mtime_ns
+
+    return tuple(stamp(file) for file in mcp_files(cwd))

@@ -1,0 +1,153 @@
+"""MCP servers of the user's configuration and of a trusted project, beside those of the client."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_agent.config.load import load_config
+from acp_agent.extensions.mcp.config import HttpServer, ProgramServer, all_values, credentials
+from acp_agent.extensions.mcp.configured import FoundServers, find_servers
+from tests.extensions.mcp_session import (
+    PROGRAM,
+    OpenWithServers,
+    call,
+    echo,
+    notices,
+    offered,
+    program,
+    results,
+)
+from tests.support.editor import EVERYTHING, Editor
+from tests.support.model_server import ModelServer, answer
+
+CASES = tomllib.loads(Path(__file__).with_name("configured_servers.toml").read_text())
+ENVIRON = {"TOKEN": "s3cret-token-value", "HOST": "example.org", "EMPTY": ""}
+
+
+def find(folder: Path, *, trusted: bool = True, environ: dict[str, str] = ENVIRON) -> FoundServers:
+    file = folder / "config.toml"
+    return find_servers(load_config(file, {}), file, folder, environ, lambda item: trusted)
+
+
+def shown(server: ProgramServer | HttpServer) -> list[str]:
+    """A server as the table of cases has it."""
+    pairs = [f"{name}={value}" for name, value in server_pairs(server)]
+    if isinstance(server, HttpServer):
+        return ["sse" if server.sse else "http", server.url, *pairs]
+    return ["stdio", server.command, *server.args, *pairs, *([server.cwd] if server.cwd else [])]
+
+
+def server_pairs(server: ProgramServer | HttpServer) -> tuple[tuple[str, str], ...]:
+    return server.headers if isinstance(server, HttpServer) else server.env
+
+
+@pytest.mark.parametrize("case", CASES["case"], ids=lambda case: case["name"])
+def test_a_server_is_read_as_it_is_written_and_a_broken_one_is_reported(
+    tmp_path: Path, case: dict[str, Any]
+) -> None:
+    (tmp_path / "config.toml").write_text(case.get("config", ""))
+    if "project" in case:
+        (tmp_path / ".mcp.json").write_text(case["project"])
+    found = find(tmp_path)
+    assert {server.name: shown(server) for server in found.servers} == case.get("servers", {})
+    expected = case.get("problems", [])
+    assert len(found.problems) == len(expected), found.problems
+    for problem, (place, part) in zip(found.problems, expected, strict=True):
+        assert problem.startswith(f"{tmp_path}/{place}: "), problem
+        assert part in problem
+        assert ENVIRON["TOKEN"] not in problem
+
+
+def test_a_projects_file_is_inert_until_it_is_trusted(tmp_path: Path) -> None:
+    server = {"command": "npx", "args": ["-y", "a-server"], "env": {"KEY": "${TOKEN}"}}
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"git": server}}))
+    found = find(tmp_path, trusted=False)
+    assert found.servers == ()
+    (item,) = found.untrusted
+    assert "npx -y a-server" in item.what
+    assert "TOKEN" in item.what
+    outside = tmp_path / "outside.json"
+    (tmp_path / ".mcp.json").rename(outside)
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / ".mcp.json").symlink_to(outside)
+    found = find(project)
+    assert found.servers == ()
+    assert "leads out of the project" in found.problems[0]
+
+
+def test_what_comes_from_a_secret_variable_is_never_shown(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(
+        "[mcp_servers.one]\ncommand = 'serve'\nargs = ['--token', '${TOKEN}', '${HOST}']\n"
+        "env_vars = ['TOKEN', 'MISSING']\n"
+    )
+    (server,) = find(tmp_path).servers
+    assert ENVIRON["TOKEN"] in credentials(server)
+    assert ENVIRON["TOKEN"] in all_values(server)
+    assert ENVIRON["HOST"] not in credentials(server)
+
+
+def configured(behaviour: str, **more: str) -> str:
+    """The table of a server of `mcp_program.py`, without its header."""
+    lines = {"command": sys.executable, "args": ["-S", str(PROGRAM), behaviour]}
+    table = [f"{key} = {json.dumps(value)}" for key, value in lines.items()]
+    return "\n".join([*table, *(f"{key} = {value}" for key, value in more.items())]) + "\n"
+
+
+@pytest.mark.covers("S1")
+async def test_configured_servers_work_in_every_client_and_the_clients_win_by_name(
+    with_servers: OpenWithServers, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    in_project = {"command": sys.executable, "args": ["-S", str(PROGRAM), "echo"]}
+    servers = {"project": in_project, "users": in_project | {"args": ["-c", "exit(3)"]}}
+    (workspace_repo / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    environment = configured("echo", allowed_tools='["echo", "environment"]', env_vars='["GIVEN"]')
+    running, session = await with_servers(
+        program("echo", name="editors"),
+        editor=Editor(offers=EVERYTHING, permission="allow_once"),
+        config=f"trusted_folders = ['{workspace_repo}']\n"
+        f"[mcp_servers.users]\n{environment}"
+        f"[mcp_servers.editors]\n{configured('dies-at-start')}"
+        f"[mcp_servers.off]\n{configured('dies-at-start', enabled='false')}"
+        "[mcp_servers.broken]\ncommand = 7\n",
+        environ={"GIVEN": "a-given-value"},
+    )
+    model_server.add(
+        answer(call("environment", server="users"), echo(server="project")), answer("Done.")
+    )
+    await running.prompt(session, "go")
+    names = offered(model_server)
+    assert {"mcp__users__environment", "mcp__users__echo", "mcp__editors__echo"} <= set(names)
+    assert "mcp__users__look" not in names
+    environment, said = results(model_server)
+    assert "GIVEN=a-given-value" in environment
+    assert said == "echo: hi"
+    (notice,) = notices(running, session)
+    assert "config.toml:" in notice
+    assert "mcp_servers.broken.command" in notice
+
+
+async def test_a_trusted_projects_servers_start_and_a_changed_file_ends_them(
+    with_servers: OpenWithServers, model_server: ModelServer, workspace_repo: Path
+) -> None:
+    file = workspace_repo / ".mcp.json"
+    server = {"command": sys.executable, "args": ["-S", str(PROGRAM), "echo"]}
+    file.write_text(json.dumps({"mcpServers": {"memo": server}}))
+    running, session = await with_servers(
+        editor=Editor(offers=frozenset(), permission="allow_always"),
+    )
+    model_server.add(answer("Hello."))
+    await running.prompt(session, "hi")
+    assert "mcp__memo__echo" in offered(model_server)
+    assert ".mcp.json" in str(running.editor.asked[0])
+    running.editor.permission = "reject_once"
+    file.write_text(json.dumps({"mcpServers": {"memo": server | {"env": {"A": "b"}}}}))
+    model_server.add(answer("Hello."))
+    await running.prompt(session, "hi")
+    assert offered(model_server) == []
