@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from acp_agent.permissions.paths import CommandContext
 from acp_agent.permissions.read_only import is_data
+from acp_agent.sandbox.launch import Confine, unconfined
 from acp_agent.trust.items import Item, file_digest, folder_name
 from acp_agent.workspace.environment import INERT
 from acp_agent.workspace.git_repositories import GitRepositories, Repository
@@ -46,7 +47,9 @@ class WatchedGitPrograms:
     Safe to use from several threads.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, confine: Confine = unconfined) -> None:
+        """Args: confine: says how git is started."""
+        self._confine = confine
         self._lock = threading.Lock()
         self._closed = False
         self._known: tuple[str, tuple[object, ...], GitPrograms | None] | None = None
@@ -57,7 +60,7 @@ class WatchedGitPrograms:
             known = self._known
             if known is not None and known[:2] == (str(folder), _stamps(folder, known[2])):
                 return known[2]
-            found = git_programs(folder, lambda: self._closed)
+            found = git_programs(folder, lambda: self._closed, self._confine)
             self._known = str(folder), _stamps(folder, found), found
             return found
 
@@ -82,7 +85,9 @@ def _stamp(file: str) -> object:
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_mode
 
 
-def git_programs(folder: Path, stopped: Callable[[], bool] = lambda: False) -> GitPrograms | None:
+def git_programs(
+    folder: Path, stopped: Callable[[], bool] = lambda: False, confine: Confine = unconfined
+) -> GitPrograms | None:
     """Return the programs of the repositories that git uses in a folder; None if there are none.
 
     Submodules count. If git does not answer in time, the item is one that is never trusted; nor
@@ -91,7 +96,7 @@ def git_programs(folder: Path, stopped: Callable[[], bool] = lambda: False) -> G
     cwd = os.path.realpath(folder)
     if not _in_repository(Path(cwd)):
         return None
-    used = GitRepositories(stopped).used_in(cwd)
+    used = GitRepositories(stopped, confine).used_in(cwd)
     top = folder_name(folder) if not used else folder_name(Path(used[0].work_tree))
     if used is None:
         item = Item(kind="git", folder=top, path=".git", digest="")

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from acp_agent.config.public_addresses import Resolve
+if TYPE_CHECKING:
+    import subprocess
 
-if TYPE_CHECKING:  # few commands reach the network
+    from acp_agent.config.public_addresses import Resolve
     from acp_agent.sandbox.host_rules import HostRules
     from acp_agent.sandbox.watch import WatchedCommand
 
@@ -110,6 +112,27 @@ class Launch(Struct, frozen=True):
         for descriptor in self.descriptors:
             os.close(descriptor)
 
+    def start(self, cwd: str, **options: Any) -> subprocess.Popen[bytes]:
+        """Start the program in a session of its own; `options` are those of `Popen`.
+
+        Raises:
+            OSError: it cannot be started.
+        """
+        import subprocess  # noqa: PLC0415 - heavy, and most are started by the event loop
+
+        descriptors = (*self.descriptors, *options.pop("pass_fds", ()))
+        try:
+            return subprocess.Popen(
+                self.argv,
+                cwd=cwd,
+                env=self.environ,
+                pass_fds=descriptors,
+                start_new_session=True,
+                **options,
+            )
+        finally:
+            self.close_descriptors()
+
     async def finish(self) -> None:
         """Move away what it made that others would run by themselves, now that it has ended."""
         if self.watched is not None:
@@ -120,3 +143,13 @@ class Launch(Struct, frozen=True):
         await self.finish()
         if self.network is not None:
             await self.network.aclose()
+
+
+# Returns how a helper is started: its arguments, its environment, and the folder it starts in.
+Confine = Callable[[Sequence[str], Mapping[str, str], str], Launch]
+
+
+def unconfined(argv: Sequence[str], environ: Mapping[str, str], cwd: str) -> Launch:
+    """Return how a program is started where nothing confines it."""
+    del cwd
+    return Launch(tuple(argv), dict(environ))

@@ -73,9 +73,16 @@ class Bubblewrap:
     """
 
     def __init__(self, program: str, *, new_user: bool) -> None:
-        self._program = program
-        self._new_user = new_user
-        self._filter = _filter_file(system_call_filter() or b"")
+        self.program = program
+        self.new_user = new_user
+        self._filters: dict[bool, int] = {}
+
+    def filter_descriptor(self, *, sockets: bool) -> int:
+        """Return a new descriptor of the filter of system calls; see `system_call_filter`."""
+        if sockets not in self._filters:
+            program = system_call_filter(sockets=sockets) or b""
+            self._filters[sockets] = _filter_file(program)
+        return os.open(f"/proc/self/fd/{self._filters[sockets]}", os.O_RDONLY | os.O_CLOEXEC)
 
     def launch(
         self,
@@ -92,14 +99,14 @@ class Bubblewrap:
             mounts,
             temporary=policy.temporary,
             cwd=cwd,
-            new_user=self._new_user,
+            new_user=self.new_user,
             proxy=None if network is None else network.path,
         )
         environ = policy.environ(environ)
         if network is not None:
             argv, environ = [*network.command, *argv], environ | network.environ
-        descriptor = os.open(f"/proc/self/fd/{self._filter}", os.O_RDONLY)
-        command = [self._program, *options, "--seccomp", str(descriptor), "--"]
+        descriptor = self.filter_descriptor(sockets=True)
+        command = [self.program, *options, "--seccomp", str(descriptor), "--"]
         command += limited(argv, policy.config.limits)
         return Launch(tuple(command), environ, (descriptor,), network)
 

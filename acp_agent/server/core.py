@@ -19,7 +19,7 @@ from acp_agent.models.registry import Models
 from acp_agent.session.account import Account
 from acp_agent.session.client import Client
 from acp_agent.session.manager import PAGE_SIZE, SessionManager
-from acp_agent.session.services import ConcurrencyLimit, Services
+from acp_agent.session.services import ConcurrencyLimit, Services, SharedSandboxes
 from acp_agent.session.store.records import ArchiveFilter, SessionPage
 from acp_agent.session.store.store import Store
 
@@ -190,6 +190,8 @@ async def assemble(
     config, models = await asyncio.to_thread(_configured, paths, secrets, environ)
     store = await Store.open(paths.sessions_file)  # last, so that nothing that fails leaves it open
 
+    sandboxes = SharedSandboxes()
+
     @cache
     def trust() -> TrustStore:
         from acp_agent.trust.store import TrustStore  # noqa: PLC0415 - for prompts only
@@ -199,8 +201,12 @@ async def assemble(
     @cache
     def gate() -> Gate:
         from acp_agent.permissions.opening import open_permissions  # noqa: PLC0415 - for prompts only
+        from acp_agent.workspace.git_repositories import GitRepositories  # noqa: PLC0415 - so
 
-        return open_permissions(paths, config, environ, trust=trust()).gate
+        found = open_permissions(paths, config, environ, trust=trust()).gate
+        confine = sandboxes.confine(config.sandbox, environ.get("PATH"))
+        found.repositories = lambda stopped: GitRepositories(stopped, confine)
+        return found
 
     return Services(
         store=store,
@@ -217,6 +223,7 @@ async def assemble(
         checkpoints=paths.checkpoints_dir,
         user_folder=paths.config_file.parent,
         own_files=paths.own,
+        sandboxes=sandboxes,
         turn_limit=ConcurrencyLimit(config.limits.max_turns_all_sessions),
         call_limit=ConcurrencyLimit(config.limits.max_calls_all_sessions),
     )

@@ -27,7 +27,9 @@ from acp_agent.session.account import Account
 from acp_agent.session.store.store import Store
 
 if TYPE_CHECKING:  # not before a file is read or changed
+    from acp_agent.config.sandbox_types import SandboxConfig
     from acp_agent.language_servers.pool import ServerPool
+    from acp_agent.sandbox.launch import Confine, Launch
     from acp_agent.sandbox.policy import SandboxPolicy
     from acp_agent.sandbox.sandbox import Backend, Sandbox, Unavailable
     from acp_agent.tools.toolset import Toolset
@@ -226,6 +228,26 @@ class SharedSandboxes:
         self._said = True
         return str(self._backend) if isinstance(self._backend, Unavailable) else ""
 
+    def confine(self, config: SandboxConfig, search_path: str | None) -> Confine:
+        """Return what starts this program's own helpers, confined where that is possible.
+
+        Args:
+            config: what the user configured.
+            search_path: the PATH variable to look for programs in.
+        """
+
+        def reader(argv: Sequence[str], environ: Mapping[str, str], cwd: str) -> Launch:
+            from acp_agent.sandbox.launch import unconfined  # noqa: PLC0415 - when first needed
+            from acp_agent.sandbox.programs import launch_reader  # noqa: PLC0415 - so
+            from acp_agent.sandbox.sandbox import Unavailable  # noqa: PLC0415 - so
+
+            backend = self._find(search_path, (cwd,)) if config.enabled else None
+            if backend is None or isinstance(backend, Unavailable):
+                return unconfined(argv, environ, cwd)
+            return launch_reader(backend, argv, environ, cwd)
+
+        return reader
+
     def make(self, policy: SandboxPolicy, search_path: str | None) -> Sandbox | Unavailable:
         """Return a session's sandbox, or why there is none. Blocks: call it in a thread.
 
@@ -233,15 +255,19 @@ class SharedSandboxes:
             policy: what the session's programs may do.
             search_path: the PATH variable to look for programs in.
         """
-        from acp_agent.sandbox.sandbox import Sandbox, Unavailable, find_backend  # noqa: PLC0415 - when first needed
+        from acp_agent.sandbox.sandbox import Sandbox, Unavailable  # noqa: PLC0415 - when first needed
+
+        backend = self._find(search_path, policy.roots)
+        return backend if isinstance(backend, Unavailable) else Sandbox(backend, policy)
+
+    def _find(self, search_path: str | None, roots: Sequence[str]) -> Backend | Unavailable:
+        from acp_agent.sandbox.sandbox import find_backend  # noqa: PLC0415 - when first needed
 
         with self._lock:
             if self._backend is None:
                 folders = search_path if search_path is not None else os.defpath
-                self._backend = find_backend(outside_folders(folders, policy.roots))
-        if isinstance(self._backend, Unavailable):
+                self._backend = find_backend(outside_folders(folders, roots))
             return self._backend
-        return Sandbox(self._backend, policy)
 
 
 def _server_watch() -> Watchdog:
@@ -280,6 +306,11 @@ class Services(Struct, frozen=True, kw_only=True):
     adapt_tools: Callable[[Toolset], Toolset] = lambda tools: tools
     sandboxes: SharedSandboxes = field(default_factory=SharedSandboxes)
     own_files: tuple[Path, ...] = ()
+
+    @property
+    def confine(self) -> Confine:
+        """What starts this program's own helpers, confined where that is possible."""
+        return self.sandboxes.confine(self.config.sandbox, self.environ.get("PATH"))
 
     @property
     def home(self) -> Path:

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from acp_agent.platform.posix import end_group
 from acp_agent.platform.programs import find_git
+from acp_agent.sandbox.launch import Confine, unconfined
 from acp_agent.workspace.environment import added_variables, with_settings
 
 _SECONDS = 10.0  # for all that is read of one folder
@@ -52,10 +53,14 @@ class GitRepositories:
 
     Args:
         stopped: whether the question was cancelled; then every answer is None.
+        confine: says how git is started.
     """
 
-    def __init__(self, stopped: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self, stopped: Callable[[], bool] = lambda: False, confine: Confine = unconfined
+    ) -> None:
         self._stopped = stopped
+        self._confine = confine
         self._program = ""
         self._known: dict[str, tuple[Repository, ...] | None] = {}
 
@@ -153,14 +158,8 @@ class GitRepositories:
         self, arguments: tuple[str, ...], folder: str, environ: Mapping[str, str], deadline: float
     ) -> Iterator[bytes]:
         """What git prints, each record without the NUL at its end; it has ended after the last."""
-        process = subprocess.Popen(
-            [self._program, *arguments],
-            cwd=folder,
-            env=environ,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
+        process = self._confine([self._program, *arguments], environ, folder).start(
+            folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
         assert process.stdout is not None
         rest = b""

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from acp_agent.platform.posix import end_group
 from acp_agent.platform.programs import find_git
+from acp_agent.sandbox.launch import Confine, unconfined
 from acp_agent.workspace.environment import added_variables
 
 _ARGUMENTS = ("status", "--porcelain", "-z", "--branch", "--ignore-submodules=all", "--", ".")
@@ -30,7 +31,9 @@ class GitStatus(Struct, frozen=True, kw_only=True):
     has_commits: bool = True
 
 
-def git_status(folder: str, stopped: Callable[[], bool]) -> GitStatus | None:
+def git_status(
+    folder: str, stopped: Callable[[], bool], confine: Confine = unconfined
+) -> GitStatus | None:
     """Return the state of a folder in its repository; None where git does not tell.
 
     Starts a process: call it in a thread, and only where the repository names no program for git
@@ -39,18 +42,14 @@ def git_status(folder: str, stopped: Callable[[], bool]) -> GitStatus | None:
     Args:
         folder: the folder, resolved.
         stopped: says when to give up.
+        confine: says how git is started.
     """
     program = find_git(folder)
     if program is None:
         return None
-    process = subprocess.Popen(
-        [program, *_ARGUMENTS],
-        cwd=folder,
-        env={**os.environ, **added_variables(os.environ, only_reads=True), "LC_ALL": "C"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
+    environ = {**os.environ, **added_variables(os.environ, only_reads=True), "LC_ALL": "C"}
+    process = confine([program, *_ARGUMENTS], environ, folder).start(
+        folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
     try:
         out = _output(process, stopped)

@@ -50,7 +50,7 @@ class FolderTrust:
         self._noticed = False
         self._asking = asyncio.Lock()
         self._form_is_open = False
-        self._git = WatchedGitPrograms()
+        self._git = WatchedGitPrograms(core.services.confine)
 
     async def aclose(self) -> None:
         """End git, if it runs."""

@@ -18,6 +18,7 @@ from acp_agent.extensions.definitions.locations import find_repository
 from acp_agent.permissions.paths import CommandContext
 from acp_agent.permissions.read_only import runs_no_program
 from acp_agent.platform.posix import find_shell
+from acp_agent.sandbox.launch import Confine
 from acp_agent.session.core import SessionCore
 from acp_agent.workspace.file_io import display_name
 from acp_agent.workspace.git_repositories import GitRepositories
@@ -52,7 +53,7 @@ class EnvironmentGatherer:
         """Begin to gather, unless that was done a moment ago for the same folders."""
         folders = (self._core.cwd, *self._core.directories)
         if self._gathering is None or not self._gathering.serves(folders):
-            self._gathering = _Gathering(folders)
+            self._gathering = _Gathering(folders, self._core.services.confine)
 
     async def text(self) -> str:
         """Return the environment as the system prompt has it, without secrets.
@@ -72,8 +73,9 @@ class EnvironmentGatherer:
 class _Gathering:
     """What is gathered of folders, the working folder first; begins when it is made."""
 
-    def __init__(self, folders: Sequence[Path]) -> None:
+    def __init__(self, folders: Sequence[Path], confine: Confine) -> None:
         self._folders = tuple(folders)
+        self._confine = confine
         self._began = time.monotonic()
         self._deadline = self._began + SECONDS
         cwd = self._folders[0]
@@ -88,7 +90,9 @@ class _Gathering:
 
     def _read_git(self) -> GitStatus | None:
         try:
-            return _read_status(self._folders, lambda: time.monotonic() > self._deadline)
+            return _read_status(
+                self._folders, lambda: time.monotonic() > self._deadline, self._confine
+            )
         finally:
             self._git_read.set()
 
@@ -179,7 +183,9 @@ def _describe_git(git: GitStatus) -> list[str]:
     return [f"Git: {branch}{commits}; changed files:", *changed]
 
 
-def _read_status(folders: Sequence[Path], stopped: Callable[[], bool]) -> GitStatus | None:
+def _read_status(
+    folders: Sequence[Path], stopped: Callable[[], bool], confine: Confine
+) -> GitStatus | None:
     """The state of the working folder's repository, if reading it runs none of its programs."""
     cwd = os.path.realpath(folders[0])
     if find_repository(Path(cwd)) is None:
@@ -188,6 +194,6 @@ def _read_status(folders: Sequence[Path], stopped: Callable[[], bool]) -> GitSta
         cwd=cwd,
         roots=tuple(map(os.path.realpath, folders)),
         home=str(Path.home()),
-        repositories=GitRepositories(stopped),
+        repositories=GitRepositories(stopped, confine),
     )
-    return git_status(cwd, stopped) if runs_no_program(cwd, context) else None
+    return git_status(cwd, stopped, confine) if runs_no_program(cwd, context) else None

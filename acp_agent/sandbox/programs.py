@@ -1,0 +1,112 @@
+"""Starts this program's own helpers confined: git, ripgrep, checks of syntax, language servers.
+
+docs/sandbox.md says how another part starts a program so.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from acp_agent.sandbox.launch import Launch
+
+if TYPE_CHECKING:
+    from acp_agent.sandbox.policy import SandboxPolicy
+    from acp_agent.sandbox.sandbox import Backend
+
+# Other devices cannot be opened on such a mount. `--as-pid-1` saves a process.
+_SEES = ("--ro-bind", "/", "/", "--dev-bind", "/dev/null", "/dev/null")
+_APART = ("--unshare-pid", "--as-pid-1", "--unshare-ipc", "--cap-drop", "ALL", "--die-with-parent")
+
+
+def launch_reader(
+    backend: Backend,
+    argv: Sequence[str],
+    environ: Mapping[str, str],
+    cwd: str,
+    *,
+    write: Sequence[str] = (),
+) -> Launch:
+    """Return how a helper is started that reads, and whose output only this program gets.
+
+    It sees all files, since what it finds goes nowhere else, and starts in a third of the time that
+    a command of the model takes. It can change nothing but `write`, makes no socket, and sees no
+    process that it could reach. Blocks for a moment: call it in a thread.
+
+    Args:
+        backend: what confines programs here.
+        argv: the program and its arguments.
+        environ: its whole environment.
+        cwd: the folder that it starts in; the caller starts it there.
+        write: folders that it may change, resolved.
+    """
+    from acp_agent.sandbox.sandbox import Bubblewrap  # noqa: PLC0415 - imports this module's users
+
+    if not isinstance(backend, Bubblewrap):
+        return _launch_otherwise(backend, argv, environ, cwd, write)
+    options = [*_SEES, *_APART]
+    if backend.new_user:
+        options.append("--unshare-user")
+    elif os.geteuid() == 0:  # files of others are read by root outside as well
+        options += ["--cap-add", "CAP_DAC_READ_SEARCH"]
+    for folder in write:
+        options += ["--bind", folder, folder]
+    descriptor = backend.filter_descriptor(sockets=False)
+    command = [backend.program, *options, "--seccomp", str(descriptor), "--", *argv]
+    return Launch(tuple(command), dict(environ), (descriptor,))
+
+
+def launch_service(
+    backend: Backend,
+    argv: Sequence[str],
+    environ: Mapping[str, str],
+    *,
+    policy: SandboxPolicy,
+    cwd: str,
+) -> Launch:
+    """Return how a program is started that runs for long and executes code of a project.
+
+    It can read what a command of the model can, and change nothing but a temporary folder of its
+    own, which must exist. Reads many files: call it in a thread.
+
+    Args:
+        backend: what confines programs here.
+        argv: the program and its arguments.
+        environ: its environment.
+        policy: what it may read.
+        cwd: the folder that it starts in.
+    """
+    mounts = policy.mounts(only_reads=True)
+    return backend.launch(
+        argv, mounts=mounts, policy=policy, cwd=os.path.realpath(cwd), environ=environ
+    )
+
+
+def _launch_otherwise(
+    backend: Backend,
+    argv: Sequence[str],
+    environ: Mapping[str, str],
+    cwd: str,
+    write: Sequence[str],
+) -> Launch:
+    from acp_agent.config.sandbox_types import SandboxConfig  # noqa: PLC0415 - seldom needed
+    from acp_agent.sandbox.policy import SandboxPolicy  # noqa: PLC0415 - so
+
+    policy = SandboxPolicy(
+        roots=(),
+        home="/",
+        own=(),
+        readable=(),
+        temporary=os.environ.get("TMPDIR", "/tmp"),  # noqa: S108 - seen, and not used
+        search_path="",
+        config=SandboxConfig(),
+    )
+    launch = backend.launch(
+        argv,
+        mounts=[(folder, "write") for folder in write],
+        policy=policy,
+        cwd=os.path.realpath(cwd),
+        environ=environ,
+    )
+    return Launch(launch.argv, dict(environ), launch.descriptors)
