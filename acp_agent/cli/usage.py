@@ -13,8 +13,9 @@ from typing import Literal, NamedTuple
 from xml.sax.saxutils import escape
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
-from acp_agent.cli.localization import translate
+from acp_agent.cli.localization import translate, user_translator
 from acp_agent.cli.output import filled_left, guarded, on_terminal, say, say_json, say_table, width
 from acp_agent.cli.parser import Parser, number
 from acp_agent.cli.user_config import UserConfig, load_user_config
@@ -22,6 +23,7 @@ from acp_agent.config.amounts import format_decimal
 from acp_agent.errors import InvalidInputError
 from acp_agent.events import Usage
 from acp_agent.models.catalog import Catalog
+from acp_agent.session.history.questions import QuestionCounts
 from acp_agent.session.store.store import Store
 from acp_agent.session.store.usage import UsageRow
 from acp_agent.session.turns.budget import midnight
@@ -60,7 +62,7 @@ def run(argv: list[str]) -> int:
     parser = Parser(
         prog="acp-agent usage",
         description="Show token usage and cost in US dollars of all sessions, including running "
-        "ones.",
+        "ones, and how many questions were asked and avoided.",
     )
     parser.add_argument(
         "--days",
@@ -96,7 +98,7 @@ async def _show(options: argparse.Namespace) -> int:
     today = datetime.now().astimezone().date()
     first = today - timedelta(days=options.days - 1)
     catalog = Catalog(setup.config.models)
-    rows = await _rows(setup, options.days, options.by, catalog)
+    rows, questions = await _read(setup, options.days, options.by, catalog)
     totals = totals_by(options.by, rows, catalog)
     if options.plot is not None:
         _write_plot(options.plot, _bars(totals, options.by, today), options.by)
@@ -111,6 +113,7 @@ async def _show(options: argparse.Namespace) -> int:
                 "currency": "USD",
                 "rows": [_as_json(total) for total in totals],
                 "total": _as_json(_sum("total", totals)),
+                "questions": asdict(questions),
             }
         )
     elif not totals:
@@ -127,20 +130,24 @@ async def _show(options: argparse.Namespace) -> int:
         encoding = sys.stdout.encoding or "utf-8"
         for line in text_bars(_bars(totals, options.by, today), encoding, _columns()):
             say(line)
+        if counted := questions.describe(user_translator()):
+            say(f"\n{counted}")
     return 0
 
 
-async def _rows(setup: UserConfig, days: int, by: By, catalog: Catalog) -> Sequence[UsageRow]:
-    path = setup.paths.sessions_file
+async def _read(
+    setup: UserConfig, days: int, by: By, catalog: Catalog
+) -> tuple[Sequence[UsageRow], QuestionCounts]:
+    path, questions, since = setup.paths.sessions_file, QuestionCounts(), midnight(days=1 - days)
     if not path.exists():  # looking must not make one
-        return []
+        return [], questions
     store = await Store.open(path)
     try:
-        return await store.usage_since(
-            midnight(days=1 - days),
-            by=["time" if by == "day" else by],
-            apart=catalog.priced_by_length(),
-        )
+        for events in await store.decisions_since(since):
+            questions.add(events)
+        apart = catalog.priced_by_length()
+        rows = await store.usage_since(since, by=["time" if by == "day" else by], apart=apart)
+        return rows, questions
     finally:
         await store.close()
 

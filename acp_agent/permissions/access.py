@@ -87,6 +87,11 @@ Access = ReadAccess | WriteAccess | CommandAccess | FetchAccess | McpAccess | No
 Mode = Literal["ask", "accept-edits", "draft", "plan", "full"]
 
 
+# How the journal names commands that ran since they were confined and could be undone.
+CONFINED = "Bash in the sandbox"
+CONFINED_LABEL = f"allow {CONFINED}"
+CONFINED_WHY = "commands in the sandbox are allowed"
+
 Tier = Literal["read_only", "standard", "destructive", "blocked"]
 
 
@@ -126,7 +131,7 @@ class Grant(Struct, frozen=True, kw_only=True):
             case "fetch":
                 return f"WebFetch(domain:{self.pattern})"
             case "confined":
-                return "Bash in the sandbox"
+                return CONFINED
             case "mcp":
                 return "mcp__" + "__".join(self.pattern.split(" ")[:2])
 

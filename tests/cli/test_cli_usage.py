@@ -21,8 +21,16 @@ from pathlib import Path
 import pytest
 
 from acp_agent.cli.usage import Bar, text_bars
-from acp_agent.events import ModelAnswered, SessionStarted, Usage
-from acp_agent.ids import SessionId, new_message_id, new_session_id
+from acp_agent.events import (
+    AnyEvent,
+    ChildWorked,
+    ModelAnswered,
+    PermissionAsked,
+    PermissionDecided,
+    SessionStarted,
+    Usage,
+)
+from acp_agent.ids import CallId, SessionId, new_message_id, new_session_id
 from acp_agent.session.store.store import Store
 from tests.cli.cli_process import acp_agent, environment
 
@@ -36,7 +44,7 @@ def took(model: str = "openai/gpt-5", cost: float | None = 0.5, **usage: int) ->
     return ModelAnswered(message=new_message_id(), model=model, usage=Usage(**counts), cost=cost)
 
 
-def keep(home: Path, at: int, *events: ModelAnswered, cwd: str = "/srv/one") -> SessionId:
+def keep(home: Path, at: int, *events: AnyEvent, cwd: str = "/srv/one") -> SessionId:
     """A session of a moment in which requests took this."""
 
     async def write() -> SessionId:
@@ -159,6 +167,26 @@ def test_json_has_every_number_and_the_currency(tmp_path: Path) -> None:
             "unpriced_requests": 0,
         }
     ]
+
+
+def test_questions_are_counted_since_the_same_day(tmp_path: Path) -> None:
+    home = tmp_path
+    decided = PermissionDecided(call=CallId("c"), allowed=True, by="user", known=True)
+    child = ChildWorked(
+        session=SessionId("s"),
+        call=CallId("t"),
+        did=PermissionDecided(call=CallId("d"), allowed=True, by="mode", known=True),
+    )
+    asked = PermissionAsked(call=CallId("c"), options=())
+    keep(home, NOON - 5 * DAY, took(), asked, decided)
+    keep(home, NOON, took(), asked, decided, child)
+    few, more = (
+        json.loads(acp_agent(home, "usage", "--json", "--days", days).stdout)["questions"]
+        for days in ("2", "9")
+    )
+    assert (few["asked"], few["allowed"], few["avoided_by_mode"]) == (1, 1, 1)
+    assert (more["asked"], more["allowed"], more["avoided_by_mode"]) == (2, 2, 1)
+    assert "\nQuestions: 2 asked (2 allowed" in acp_agent(home, "usage").stdout
 
 
 def test_the_bars_fit_eighty_columns_and_have_days_without_requests(tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ from acp_agent.cli.localization import translate, user_translator
 from acp_agent.cli.output import guarded, one_line, say, say_json, say_table
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.session_lookup import existing_store, find_session
+from acp_agent.session.history.questions import QuestionCounts
 from acp_agent.session.history.transcript import decided_by
-from acp_agent.session.store.event_codec import readable_events
+from acp_agent.session.store.event_codec import known_events, readable_events
 from acp_agent.session.store.records import StoredEvent
 
 
@@ -64,6 +65,10 @@ async def _show(name: str, *, refused: bool, as_json: bool) -> int:
             translate("RULE"),
         ]
         say_table(headings, [_row(each) for each in found])
+        questions = QuestionCounts()
+        questions.add(known_events(stored))
+        say()
+        say(questions.describe(user_translator()))
     else:
         say(translate("Nothing was decided in {session}.", session=record.id))
     return 0

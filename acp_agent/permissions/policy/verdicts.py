@@ -9,7 +9,14 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from acp_agent.permissions.access import Allow, Ask, CommandAccess, Grant, Refuse
+from acp_agent.permissions.access import (
+    CONFINED_WHY,
+    Allow,
+    Ask,
+    CommandAccess,
+    Grant,
+    Refuse,
+)
 from acp_agent.permissions.choices import Texts, once_choices, with_confined
 from acp_agent.permissions.classify import Classified
 from acp_agent.permissions.hosts import host_of
@@ -97,7 +104,7 @@ class RulesHere(Struct, frozen=True):
     def confined(self, access: CommandAccess, asked: Ask, grants: Sequence[Grant]) -> Allow | Ask:
         """Allow a confined command that can be undone if the user wants that; else offer it."""
         if access.unasked:
-            return Allow(by="rule", why="commands in the sandbox are allowed")
+            return Allow(by="rule", why=CONFINED_WHY)
         grant = next((one for one in grants if one.kind == "confined"), None)
         if grant is not None:
             why = "commands in the sandbox are always allowed in this project"

@@ -6,6 +6,7 @@ from acp_agent.config.amounts import format_dollars, parse_amount
 from acp_agent.config.localization import Translator
 from acp_agent.events import ConfigChanged
 from acp_agent.session.core import SessionCore
+from acp_agent.session.history.questions import QuestionCounts
 from acp_agent.session.services import Spending
 from acp_agent.session.turns.budget import (
     NO_PRICE,
@@ -83,6 +84,10 @@ async def _spent(core: SessionCore, budget: SessionBudget) -> str:
         lines.append(translate("- {name}: {amounts}", name=names[scope], amounts=", ".join(parts)))
     if unpriced:
         lines += ["", translate.rendered(NO_PRICE)]
+    questions = QuestionCounts()
+    questions.add(await core.history())
+    if counted := questions.describe(translate):
+        lines.append(f"- {counted}")
     return "\n".join([*lines, "", _how(translate)])
 
 

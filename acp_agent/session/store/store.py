@@ -275,6 +275,16 @@ class Store:
 
         return await self._worker.run(lambda db: usage_since(db, at, by=by, apart=apart))
 
+    async def decisions_since(self, at: int) -> Sequence[Sequence[AnyEvent]]:
+        """Return the events about permissions from a moment on, those of each session together.
+
+        Raises:
+            StoreError: they could not be read.
+        """
+        from acp_agent.session.store.usage import decisions_since  # noqa: PLC0415 - for a report only
+
+        return await self._worker.run(lambda db: decisions_since(db, at))
+
     async def archive(self, session_id: SessionId, *, archived: bool = True) -> None:
         """Archive a session, which hides it in lists, or restore it.
 

@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from typing import Literal
 
 from msgspec import Struct
 
-from acp_agent.events import Usage
+from acp_agent.errors import StoreDamagedError
+from acp_agent.events import AnyEvent, Usage
+from acp_agent.session.store.event_codec import decode_event
+from acp_agent.session.store.records import UnknownEvent
+from acp_agent.session.store.write_queries import SEQ_BITS
 
 _COUNTS = ("input", "output", "cache_read", "cache_write", "reasoning")
 QUARTER = 15 * 60 * 1000  # ms; every time zone's midnight is at the beginning of one
@@ -106,6 +111,28 @@ def usage_since(
         )
         for began, cwd, model, requests, cost, *numbers in rows
     ]
+
+
+def decisions_since(connection: sqlite3.Connection, at: int) -> list[list[AnyEvent]]:
+    """Return the events about permissions from a moment on, a list for each session.
+
+    What a fork copied is left out, and so is what cannot be read.
+    """
+    rows = connection.execute(
+        "SELECT key, CAST(body AS BLOB) FROM sessions JOIN events"
+        " ON place > key << ?2 AND place < (key + 1) << ?2"
+        " WHERE updated_at >= ?1 AND at >= max(?1, created_at)"
+        """ AND (body LIKE '{"event":"permission_%' OR body LIKE '{"event":"child_worked"%'"""
+        """ AND instr(body, '"did":{"event":"permission_')) ORDER BY place""",
+        (at, SEQ_BITS),
+    )
+    sessions: dict[int, list[AnyEvent]] = {}
+    for key, body in rows:
+        with suppress(StoreDamagedError, TypeError, RecursionError):
+            event = decode_event(body)
+            if not isinstance(event, UnknownEvent):
+                sessions.setdefault(key, []).append(event)
+    return list(sessions.values())
 
 
 def _usage(numbers: Sequence[int]) -> Usage:

@@ -1,0 +1,100 @@
+"""How many questions about calls the user was asked, and how many were not needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from acp_agent.config.localization import Translator
+from acp_agent.events import AnyEvent, PermissionAsked, PermissionDecided, of_a_child
+from acp_agent.permissions.access import CONFINED_LABEL, CONFINED_WHY
+
+
+class QuestionCounts(Struct, kw_only=True):
+    """Questions that were asked, and calls that would have been asked about in ask mode.
+
+    Attributes:
+        asked: the questions.
+        allowed: those that the user answered with yes.
+        refused: those that the user answered with no.
+        cancelled: those that nobody answered: dismissed, cut off, or not shown.
+        avoided_by_rules: calls that a rule of the policy allowed or refused.
+        avoided_by_answers: calls that a remembered answer allowed or refused.
+        avoided_by_sandbox: commands that ran since they were confined and could be undone.
+        avoided_by_mode: calls that the mode allowed or refused.
+        avoided_by_flags: questions that a flag of `acp-agent run` answered.
+    """
+
+    asked: int = 0
+    allowed: int = 0
+    refused: int = 0
+    cancelled: int = 0
+    avoided_by_rules: int = 0
+    avoided_by_answers: int = 0
+    avoided_by_sandbox: int = 0
+    avoided_by_mode: int = 0
+    avoided_by_flags: int = 0
+
+    @property
+    def avoided(self) -> int:
+        """How many questions were not needed."""
+        parts = (self.avoided_by_rules, self.avoided_by_answers, self.avoided_by_sandbox)
+        return sum(parts) + self.avoided_by_mode + self.avoided_by_flags
+
+    def add(self, events: Iterable[AnyEvent]) -> None:
+        """Count the questions of one session, those of its child sessions among them."""
+        waiting: set[str] = set()
+        for event in map(of_a_child, events):
+            if isinstance(event, PermissionAsked):
+                waiting.add(event.call)
+            elif isinstance(event, PermissionDecided):
+                self._decided(event, asked=event.call in waiting)
+                waiting.discard(event.call)
+        self.asked += len(waiting)
+        self.cancelled += len(waiting)
+
+    def _decided(self, event: PermissionDecided, *, asked: bool) -> None:
+        if asked and event.by == "flag":
+            self.avoided_by_flags += 1
+        elif asked:
+            self.asked += 1
+            unanswered = event.by == "nobody" or event.why in _UNANSWERED
+            self.allowed += event.allowed
+            self.refused += not event.allowed and not unanswered
+            self.cancelled += not event.allowed and unanswered
+        elif event.rule.startswith(CONFINED_LABEL) or event.why == CONFINED_WHY:
+            self.avoided_by_sandbox += 1
+        elif event.by == "grant":
+            self.avoided_by_answers += 1
+        elif event.by == "rule" and event.rule:
+            self.avoided_by_rules += 1
+        elif event.by == "mode":
+            self.avoided_by_mode += 1
+
+    def describe(self, translate: Translator) -> str:
+        """Return the counts in one line for people; "" if there is nothing to count."""
+        if not self.asked and not self.avoided:
+            return ""
+        asked = translate(
+            "Questions: {asked} asked ({allowed} allowed, {refused} refused, {cancelled} not "
+            "answered), {avoided} avoided",
+            asked=f"{self.asked:,}",
+            allowed=f"{self.allowed:,}",
+            refused=f"{self.refused:,}",
+            cancelled=f"{self.cancelled:,}",
+            avoided=f"{self.avoided:,}",
+        )
+        parts = [
+            (self.avoided_by_rules, translate("by rules")),
+            (self.avoided_by_answers, translate("by remembered answers")),
+            (self.avoided_by_sandbox, translate("by the sandbox")),
+            (self.avoided_by_mode, translate("by the mode")),
+            (self.avoided_by_flags, translate("by flags")),
+        ]
+        named = ", ".join(f"{count:,} {name}" for count, name in parts if count)
+        return f"{asked} ({named})" if named else asked
+
+
+# What is recorded where a question had no answer; see acp_agent/agent/call_permissions.py.
+_UNANSWERED = frozenset({"dismissed", "unclear", "not asked"})
