@@ -108,6 +108,7 @@ conformance: $(STAMP)
 schemas: $(STAMP)
 	$(BIN)/python -m acp_agent.config.publish schemas
 	$(BIN)/python -m acp_agent.extensions.definitions.publish schemas
+	$(BIN)/python -m acp_agent.extensions.definitions.bundled acp_agent/extensions/bundled/skills
 	$(BIN)/python -m acp_agent.server.extensions.publish schemas
 	$(BIN)/python -m acp_agent.cli.completion.publish
 	$(BIN)/python -m acp_agent.cli.editors.publish

@@ -16,7 +16,11 @@ from acp_agent.config.load import load_config
 from acp_agent.config.paths import find_paths
 from acp_agent.config.types import Config, DefinitionConfig
 from acp_agent.extensions.definitions.discovery import Found, Problem, find_definitions
-from acp_agent.extensions.definitions.locations import DefinitionFolders, find_folders
+from acp_agent.extensions.definitions.locations import (
+    DefinitionFolders,
+    bundled_skills,
+    find_folders,
+)
 from acp_agent.extensions.definitions.types import AgentSpec, Skill
 from acp_agent.trust.store import TrustStore
 
@@ -67,6 +71,7 @@ def _show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
     found = find_definitions(here, config, trusts)
     enabled = {one.path for one in _of(kind, found)}
     every = _of(kind, find_definitions(here, _all_enabled(config), trusts))
+    bundled = [one.name for one in bundled_skills(config)] if kind == "skills" else []
     if as_json:
         untrusted = [f"{one.folder}/{one.path}" for one in found.untrusted]
         say_json(
@@ -77,6 +82,7 @@ def _show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
                     for one in found.problems
                 ],
                 **({"untrusted": untrusted} if untrusted else {}),
+                **({"bundled": bundled} if bundled else {}),
             }
         )
         return 0
@@ -86,6 +92,9 @@ def _show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
         say_table(headings, rows)
     else:
         say(_how_to_add(kind))
+    if bundled:
+        say()
+        say(translate("Bundled: {names}", names=", ".join(bundled)))
     if found.problems:
         say()
         for problem in found.problems:

@@ -358,6 +358,9 @@ class Config(Table, frozen=True, kw_only=True):
     skills: Annotated[dict[str, DefinitionConfig], Meta(description="Keyed by name.")] = field(
         default_factory=dict
     )
+    bundled_skills: Annotated[
+        bool | list[str], Meta(description="Offer the skills that are bundled: all, or these.")
+    ] = True
     agents: Annotated[dict[str, DefinitionConfig], Meta(description="Keyed by name.")] = field(
         default_factory=dict
     )

@@ -14,7 +14,12 @@ from acp_agent.config.localization import Translator
 from acp_agent.config.types import Config
 from acp_agent.errors import AcpAgentError, ConfigError
 from acp_agent.events import NoticeShown
-from acp_agent.extensions.definitions.locations import any_folder_exists, mcp_files
+from acp_agent.extensions.definitions.locations import (
+    BundledSkill,
+    any_folder_exists,
+    bundled_skills,
+    mcp_files,
+)
 from acp_agent.session.commands.command import Command, commands_in
 from acp_agent.session.core import SessionCore
 
@@ -256,6 +261,24 @@ class Definitions:
         """The skill of this name."""
         return next((one for one in self.skills if one.name == name), None)
 
+    @property
+    def bundled(self) -> Sequence[BundledSkill]:
+        """The bundled skills that are offered; a skill from a file hides that of its name."""
+        hidden = {one.name for one in self.skills}
+        offered = bundled_skills(self._core.services.config)
+        return [one for one in offered if one.name not in hidden]
+
+    async def find_skill(self, name: str) -> Skill | None:
+        """Return the skill of this name, bundled ones among them."""
+        found = self.skill(name)
+        if found is None and any(one.name == name for one in self.bundled):
+            from acp_agent.config.types import DefinitionConfig  # noqa: PLC0415 - where one is used
+            from acp_agent.extensions.definitions.bundled import read_bundled  # noqa: PLC0415 - so
+
+            config = self._core.services.config.skills.get(name, DefinitionConfig())
+            found = await asyncio.to_thread(read_bundled, name, config)
+        return found
+
     def agent(self, name: str) -> AgentSpec | None:
         """The agent of this name."""
         return next((one for one in self.agents if one.name == name), None)
@@ -263,11 +286,21 @@ class Definitions:
     @property
     def commands(self) -> Sequence[Command]:
         """The skills that the user may choose, as commands."""
-        return [
+        translate = self._core.translate
+        own = [
             Command(name=PREFIX + one.name, description=one.description, hint=one.hint)
             for one in self.skills
             if one.by_user
         ]
+        bundled = [
+            Command(
+                name=PREFIX + one.name,
+                description=translate(one.description),
+                hint=None if one.hint is None else translate(one.hint),
+            )
+            for one in self.bundled
+        ]
+        return [*own, *bundled]
 
 
 def with_known_providers(found: Found, main: ModelInfo, models: Models, config: Config) -> Found:

@@ -42,11 +42,13 @@ def test_skills_are_listed_with_whose_they_are_their_model_and_their_file(home: 
     path = project_skill(home, "deploy")
     ran = acp_agent(home, "skills", "--cwd", "work")
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert [line.split() for line in ran.stdout.splitlines()] == [
+    *lines, _, bundled = ran.stdout.splitlines()
+    assert [line.split() for line in lines] == [
         ["NAME", "SOURCE", "MODEL", "PATH"],
         ["deploy", "project", "the", "session's", str(path)],
         ["notes", "user", "small", str(home / "agent" / "skills" / "notes" / "SKILL.md")],
     ]
+    assert bundled.startswith("Bundled: analyze, commit-message, compare,")
 
 
 def test_agents_are_listed_apart_from_skills(home: Path) -> None:
@@ -100,6 +102,8 @@ def test_where_there_are_none_it_says_so_and_how_to_add_one(tmp_path: Path) -> N
     said = acp_agent(tmp_path, "agents").stdout
     assert said.startswith("There are no agents. Add one as .agents/agents/NAME.md")
     assert f"{user}/agents/NAME.md" in said
+    (tmp_path / "agent").mkdir()
+    (tmp_path / "agent" / "config.toml").write_text("bundled_skills = false\n")
     assert listed(tmp_path, "skills") == {"skills": [], "problems": []}
 
 

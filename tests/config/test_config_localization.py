@@ -13,6 +13,8 @@ from acp_agent.cli.editors.catalog import editors
 from acp_agent.cli.main import COMMANDS as CLI_COMMANDS
 from acp_agent.cli.tour import PROMPT as TOUR_PROMPT
 from acp_agent.config.localization import ENGLISH, Catalog, read_catalog, translator_for
+from acp_agent.config.types import Config
+from acp_agent.extensions.definitions.locations import bundled_skills
 from acp_agent.models.base import ModelInfo
 from acp_agent.server.initialize import auth_methods
 from acp_agent.server.notices import CUT_CALL, INTERRUPTED_TEXT, INTERRUPTED_TITLE
@@ -55,6 +57,9 @@ def data_texts() -> Iterator[str]:
     for command in COMMANDS:
         yield command.description
         yield command.hint or ""
+    for skill in bundled_skills(Config()):
+        yield skill.description
+        yield skill.hint or ""
     thought = thought_option(THINKER, None)
     assert thought is not None
     for option in (mode_option("ask"), thought, model_option(THINKER, [])):

@@ -33,7 +33,8 @@ def brings(tmp_path: Path) -> Path:
 async def test_what_a_folder_brings_along_is_used_only_after_the_user_trusts_it(
     tmp_path: Path, model_server: ModelServer, brings: Path
 ) -> None:
-    async with open_desk(tmp_path, model_server, trusted=False) as desk:
+    config = "bundled_skills = false\n"  # one of them is called review, too
+    async with open_desk(tmp_path, model_server, config=config, trusted=False) as desk:
         desk.editor.decide = presses("reject_once")
         for _ in range(2):
             model_server.add(answer("Hello."))

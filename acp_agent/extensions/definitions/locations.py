@@ -1,18 +1,58 @@
 """The folders that may contain skills and agents.
 
-This module runs on the way to the first prompt, so it reads no files: a session without skills and
-agents pays for a few `stat` calls.
+This module runs on the way to the first prompt, so it reads none of their files: a session
+without skills and agents pays for a few `stat` calls, and a process for the small index of the
+bundled skills.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+import msgspec
 from msgspec import Struct
 
-Source = Literal["user", "project"]
+if TYPE_CHECKING:
+    from acp_agent.config.types import Config
+
+Source = Literal["bundled", "user", "project"]
+BUNDLED = Path(__file__).parents[1] / "bundled" / "skills"
+BUNDLED_INDEX = "index.json"
+
+
+class BundledSkill(Struct, frozen=True):
+    """A skill that comes with the program; `hint` says what may follow its command."""
+
+    name: str
+    description: str
+    hint: str | None
+
+
+def bundled_skills(config: Config) -> Sequence[BundledSkill]:
+    """Return the bundled skills that the user has not turned off.
+
+    Args:
+        config: the user's configuration.
+    """
+    chosen = config.bundled_skills
+    if not chosen:
+        return ()
+    return [
+        one
+        for one in _index()
+        if (chosen is True or one.name in chosen)
+        and (one.name not in config.skills or config.skills[one.name].enabled)
+    ]
+
+
+@cache
+def _index() -> Sequence[BundledSkill]:
+    """Return all of them. Blocks for one small file, once."""
+    return msgspec.json.decode((BUNDLED / BUNDLED_INDEX).read_bytes(), type=list[BundledSkill])
 
 
 class DefinitionFolders(Struct, frozen=True):

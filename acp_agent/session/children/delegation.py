@@ -100,7 +100,7 @@ class Delegation:
 
     async def _skill(self, name: str, request: str, progress: Progress) -> Outcome:
         """Give a skill's text to the model; have an agent follow it that wants a run of its own."""
-        skill = self._definitions.skill(name)
+        skill = await self._definitions.find_skill(name)
         if skill is None:
             raise ToolError(f"there is no skill {name!r} any more: its file is gone")
         if not (skill.by_model or self._parent.tools.open_calls.is_by_user(CallId(progress.call))):

@@ -133,8 +133,7 @@ async def _unprefixed(
 ) -> FoundCommand | None:
     """Return the skill that a command names without `skill:`, as other programs have it."""
     definitions = context.extensions.definitions
-    skill = definitions.skill(name)
-    if skill is None or not skill.by_user:
+    if not any(command.name == PREFIX + name for command in definitions.commands):
         return None
     from acp_agent.session.commands.prompting import skill_command  # noqa: PLC0415 - where one is named
 

@@ -56,7 +56,7 @@ async def skill_command(
     translate = core.translate
     name = name.removeprefix(PREFIX)
     await definitions.load()  # it may have been written just now
-    skill = definitions.skill(name)
+    skill = await definitions.find_skill(name)
     if skill is None or not skill.by_user:
         text = translate("There is no skill {name!r}; /help lists those that there are.", name=name)
         if definitions.has_untrusted:
@@ -110,7 +110,8 @@ def skill_text(skill: Skill, request: str = "", given: Given | None = None) -> s
     """
     values = {} if given is None else given.values
     text, has_request = fill_in(skill.text.strip(), request.strip(), values, skill.path.parent)
-    lines = [f"Follow the skill {skill.name}. Paths in it are relative to {skill.path.parent}."]
+    folder = f" Paths in it are relative to {skill.path.parent}."
+    lines = [f"Follow the skill {skill.name}.{'' if skill.source == 'bundled' else folder}"]
     lines += ["", text]
     if _COMMAND_MARK in text:
         lines += ["", "Where it has a command as in !`command`, run that and read its output."]

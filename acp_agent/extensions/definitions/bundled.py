@@ -1,0 +1,62 @@
+"""The skills that come with the program, in `acp_agent/extensions/bundled/skills`.
+
+A session offers them by `index.json` alone and reads the file of one when it is used.
+`python -m acp_agent.extensions.definitions.bundled FOLDER` writes the index.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import structs
+
+from acp_agent.config.publish import write_files
+from acp_agent.config.types import DefinitionConfig
+from acp_agent.extensions.definitions.build import DefinitionFile, build_skill
+from acp_agent.extensions.definitions.fields import SkillFields, parse_fields
+from acp_agent.extensions.definitions.front_matter import read_front_matter
+from acp_agent.extensions.definitions.locations import BUNDLED, BUNDLED_INDEX
+from acp_agent.extensions.definitions.skill_files import FILE_NAME
+from acp_agent.extensions.definitions.types import Skill
+
+
+def read_bundled(name: str, config: DefinitionConfig) -> Skill:
+    """Return a bundled skill, which only the user chooses. Blocks: reads its file.
+
+    Args:
+        name: of a skill in the index.
+        config: the user's configuration of it.
+    """
+    return _read(BUNDLED / name / FILE_NAME, config)
+
+
+def _read(path: Path, config: DefinitionConfig) -> Skill:
+    front_matter, text = read_front_matter(path.read_text("utf-8"))
+    fields = parse_fields(front_matter, SkillFields)
+    file = DefinitionFile(path=path, source="bundled", fields=fields, text=text)
+    return structs.replace(build_skill(file, config), by_model=False)
+
+
+def all_bundled() -> Sequence[Skill]:
+    """Return every bundled skill. Blocks: reads their files."""
+    return [_read(path, DefinitionConfig()) for path in sorted(BUNDLED.glob(f"*/{FILE_NAME}"))]
+
+
+def index_text() -> str:
+    """Return what the index has to be: name, description and hint of each."""
+    index = [
+        {"name": one.name, "description": one.description, "hint": one.hint}
+        for one in all_bundled()
+    ]
+    return json.dumps(index, indent=1, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(
+        write_files(
+            "acp_agent.extensions.definitions.bundled", sys.argv[1:], {BUNDLED_INDEX: index_text()}
+        )
+    )
