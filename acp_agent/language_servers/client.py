@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -116,7 +115,7 @@ class LanguageClient:
         """
         folder = {"uri": self._root.as_uri(), "name": self._root.name}
         params = {
-            "processId": os.getpid(),
+            "processId": None,  # confined, it does not see this process
             "clientInfo": {"name": "acp-agent", "version": __version__},
             "rootPath": str(self._root),
             "rootUri": self._root.as_uri(),

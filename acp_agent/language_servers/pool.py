@@ -9,6 +9,7 @@ from pathlib import Path
 from acp_agent.language_servers.process import new_watch
 from acp_agent.language_servers.programs import FoundServer
 from acp_agent.language_servers.server import LanguageServer
+from acp_agent.sandbox.launch import Confine, unconfined
 
 MOST_SERVERS = 8
 _IN_USE = 60.0  # seconds after its last use in which a server is not stopped for another one
@@ -21,10 +22,12 @@ class ServerPool:
 
     Args:
         environ: the user's environment.
+        confine: says how they are started.
     """
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(self, environ: Mapping[str, str], confine: Confine = unconfined) -> None:
         self.environ = environ
+        self._confine = confine
         self._servers: dict[Key, LanguageServer] = {}
         self._stopping: set[asyncio.Task[None]] = set()
         self._watch = new_watch()
@@ -44,7 +47,12 @@ class ServerPool:
             if self._closed or not self._make_room():
                 return None
             server = self._servers[key] = LanguageServer(
-                found, root, environ=self.environ, trusted=trusted, watch=self._watch
+                found,
+                root,
+                environ=self.environ,
+                trusted=trusted,
+                watch=self._watch,
+                confine=self._confine,
             )
         server.use()
         return None if server.state == "failed" else server

@@ -14,6 +14,7 @@ from pathlib import Path
 from acp_agent.content import printable_line
 from acp_agent.platform import posix
 from acp_agent.platform.watchdog import Watchdog
+from acp_agent.sandbox.launch import Confine, unconfined
 from acp_agent.workspace.child_process import (
     MARK,
     end_marked,
@@ -116,6 +117,7 @@ async def start_server(
     environ: Mapping[str, str],
     label: str,
     watch: Watchdog,
+    confine: Confine = unconfined,
 ) -> ServerProcess:
     """Start a language server.
 
@@ -125,20 +127,28 @@ async def start_server(
         environ: its environment.
         label: what it is called in the log.
         watch: ends it where this program is killed.
+        confine: says how it is started.
 
     Raises:
         OSError: it cannot be started.
     """
     mark = f"{watch.mark.partition('=')[2]}{uuid.uuid4().hex}"
     await watch.start()
-    process = await start_process(
-        *command,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        cwd=root,
-        env={**environ, MARK: mark, "PWD": str(root)},
+    launch = await asyncio.to_thread(
+        confine, command, {**environ, MARK: mark, "PWD": str(root)}, str(root)
     )
+    try:
+        process = await start_process(
+            *launch.argv,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            cwd=root,
+            env=launch.environ,
+            pass_fds=launch.descriptors,
+        )
+    finally:
+        launch.close_descriptors()
     watch.add_group(process.pid)
     return ServerProcess(process, label, mark, watch)
 

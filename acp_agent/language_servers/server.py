@@ -24,6 +24,7 @@ from acp_agent.language_servers.project_size import changed_files, is_large
 from acp_agent.platform import posix
 from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.watchdog import Watchdog
+from acp_agent.sandbox.launch import Confine
 from protocol.jsonrpc.errors import RpcError
 
 RESTARTS = 3
@@ -58,6 +59,7 @@ class LanguageServer:
         environ: the user's environment.
         trusted: whether it may run the project's code.
         watch: ends it where this program is killed.
+        confine: says how it is started.
 
     Attributes:
         running: the connection and what belongs to it; None while it does not run.
@@ -73,6 +75,7 @@ class LanguageServer:
         environ: Mapping[str, str],
         trusted: bool,
         watch: Watchdog,
+        confine: Confine,
     ) -> None:
         self.spec = found.spec
         self.root = root
@@ -91,6 +94,7 @@ class LanguageServer:
         self._environ = environ
         self._trusted = trusted
         self._watch = watch
+        self._confine = confine
         self._stopping = asyncio.Event()
         self._changed = asyncio.Event()  # of the state
         self._task = asyncio.create_task(self._supervise())
@@ -188,6 +192,7 @@ class LanguageServer:
                 environ=server_environ(self._environ, given.environment),
                 label=self.spec.name,
                 watch=self._watch,
+                confine=self._confine,
             )
         except OSError as error:
             self.last_error = f"it cannot be started: {describe_os_error(error)}"

@@ -10,14 +10,27 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from acp_agent.sandbox.launch import Launch
+from acp_agent.sandbox.policy import TEMPORARY
 
 if TYPE_CHECKING:
+    from acp_agent.config.sandbox_types import SandboxConfig
     from acp_agent.sandbox.policy import SandboxPolicy
     from acp_agent.sandbox.sandbox import Backend
 
 # Other devices cannot be opened on such a mount. `--as-pid-1` saves a process.
 _SEES = ("--ro-bind", "/", "/", "--dev-bind", "/dev/null", "/dev/null")
 _APART = ("--unshare-pid", "--as-pid-1", "--unshare-ipc", "--cap-drop", "ALL", "--die-with-parent")
+
+# Where programs that run for long write although they are not asked to.
+_CACHES = {"XDG_CACHE_HOME": f"{TEMPORARY}/.cache", "CARGO_TARGET_DIR": f"{TEMPORARY}/target"}
+
+
+def is_excluded(program: str, config: SandboxConfig) -> bool:
+    """Return whether the user wants a program to run outside, by its name or path."""
+    names = {program, os.path.basename(program)}  # noqa: PTH119 - a string
+    return any(
+        pattern.split()[0].removesuffix(":*") in names for pattern in config.excluded_commands
+    )
 
 
 def launch_reader(
@@ -68,7 +81,7 @@ def launch_service(
     """Return how a program is started that runs for long and executes code of a project.
 
     It can read what a command of the model can, and change nothing but a temporary folder of its
-    own, which must exist. Reads many files: call it in a thread.
+    own. Reads many files: call it in a thread.
 
     Args:
         backend: what confines programs here.
@@ -77,7 +90,9 @@ def launch_service(
         policy: what it may read.
         cwd: the folder that it starts in.
     """
+    os.makedirs(policy.temporary, mode=0o700, exist_ok=True)  # noqa: PTH103 - a string
     mounts = policy.mounts(only_reads=True)
+    environ = dict(environ) | _CACHES
     return backend.launch(
         argv, mounts=mounts, policy=policy, cwd=os.path.realpath(cwd), environ=environ
     )

@@ -251,3 +251,4 @@ async def dismantle(services: Services) -> None:
         services.language_servers.aclose(),
         return_exceptions=True,
     )
+    await services.sandboxes.aclose()  # when none of its programs runs any more

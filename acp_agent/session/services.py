@@ -190,12 +190,12 @@ class SharedLanguageServers:
     def __init__(self) -> None:
         self._pool: ServerPool | None = None
 
-    def pool(self, environ: Mapping[str, str]) -> ServerPool:
+    def pool(self, environ: Mapping[str, str], confine: Confine) -> ServerPool:
         """Return the servers; the first time this imports what runs them."""
         from acp_agent.language_servers.pool import ServerPool  # noqa: PLC0415 - when first needed
 
         if self._pool is None:
-            self._pool = ServerPool(environ)
+            self._pool = ServerPool(environ, confine)
         return self._pool
 
     async def aclose(self) -> None:
@@ -215,9 +215,9 @@ class SharedSandboxes:
         base = os.environ.get("TMPDIR", "/tmp")  # noqa: S108 - it is made with a mode of its own
         self._folder = f"{base}/acp-agent-{os.urandom(8).hex()}"
 
-    def temporary(self, session: SessionId) -> str:
-        """Return the folder that the commands of a session have as /tmp; not made yet."""
-        return f"{self._folder}-{session}"
+    def temporary(self, user: SessionId | str) -> str:
+        """Return the folder that the programs of a session have as /tmp; not made yet."""
+        return f"{self._folder}-{user}"
 
     def notice(self) -> str:
         """Return, once, that commands are not confined and why; "" where they are."""
@@ -239,14 +239,28 @@ class SharedSandboxes:
         def reader(argv: Sequence[str], environ: Mapping[str, str], cwd: str) -> Launch:
             from acp_agent.sandbox.launch import unconfined  # noqa: PLC0415 - when first needed
             from acp_agent.sandbox.programs import launch_reader  # noqa: PLC0415 - so
-            from acp_agent.sandbox.sandbox import Unavailable  # noqa: PLC0415 - so
 
-            backend = self._find(search_path, (cwd,)) if config.enabled else None
-            if backend is None or isinstance(backend, Unavailable):
+            backend = self.find(config, search_path, cwd)
+            if backend is None:
                 return unconfined(argv, environ, cwd)
             return launch_reader(backend, argv, environ, cwd)
 
         return reader
+
+    def find(self, config: SandboxConfig, search_path: str | None, cwd: str) -> Backend | None:
+        """Return what confines programs; None where nothing can or the user wants nothing to."""
+        from acp_agent.sandbox.sandbox import Unavailable  # noqa: PLC0415 - when first needed
+
+        backend = self._find(search_path, (cwd,)) if config.enabled else None
+        return None if isinstance(backend, Unavailable) else backend
+
+    async def aclose(self) -> None:
+        """Remove the temporary files of what ran for long."""
+        if self._backend is not None:
+            import shutil  # noqa: PLC0415 - heavy
+
+            folder = self.temporary("services")
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     def make(self, policy: SandboxPolicy, search_path: str | None) -> Sandbox | Unavailable:
         """Return a session's sandbox, or why there is none. Blocks: call it in a thread.
@@ -311,6 +325,40 @@ class Services(Struct, frozen=True, kw_only=True):
     def confine(self) -> Confine:
         """What starts this program's own helpers, confined where that is possible."""
         return self.sandboxes.confine(self.config.sandbox, self.environ.get("PATH"))
+
+    def confine_service(self, argv: Sequence[str], environ: Mapping[str, str], cwd: str) -> Launch:
+        """Return how a program is started that runs for long and executes code of a project."""
+        from acp_agent.sandbox.launch import unconfined  # noqa: PLC0415 - when first needed
+        from acp_agent.sandbox.programs import is_excluded, launch_service  # noqa: PLC0415 - so
+
+        config = self.config.sandbox
+        backend = self.sandboxes.find(config, self.environ.get("PATH"), cwd)
+        if backend is None or is_excluded(argv[0], config):
+            return unconfined(argv, environ, cwd)
+        policy = self.sandbox_policy((Path(cwd),), self.sandboxes.temporary("services"))
+        return launch_service(backend, argv, environ, policy=policy, cwd=cwd)
+
+    def sandbox_policy(
+        self, roots: Sequence[Path], temporary: str, readable: Sequence[Path] = ()
+    ) -> SandboxPolicy:
+        """Return what confined programs may do, as the user configured it.
+
+        Args:
+            roots: the folders that they may change.
+            temporary: the folder that they have as /tmp.
+            readable: what they may read although it is among this program's own files.
+        """
+        from acp_agent.sandbox.policy import SandboxPolicy  # noqa: PLC0415 - when first needed
+
+        return SandboxPolicy(
+            roots=tuple(map(str, roots)),
+            home=str(self.home),
+            own=tuple(map(str, self.own_files)),
+            readable=tuple(map(str, readable)),
+            temporary=temporary,
+            search_path=self.environ.get("PATH") or os.defpath,
+            config=self.config.sandbox,
+        )
 
     @property
     def home(self) -> Path:

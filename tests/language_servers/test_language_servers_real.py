@@ -10,19 +10,24 @@ import re
 import shutil
 import sysconfig
 import tomllib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from acp_agent.config.sandbox_types import SandboxConfig
 from acp_agent.language_servers import syntax_check
 from acp_agent.language_servers.edit_checks import EditChecks
 from acp_agent.language_servers.pool import ServerPool
 from acp_agent.language_servers.problems import Problem, describe_problems
 from acp_agent.language_servers.service import LanguageServers
 from acp_agent.language_servers.syntax_check import SyntaxChecks
+from acp_agent.sandbox.launch import Confine, unconfined
+from acp_agent.sandbox.policy import SandboxPolicy
+from acp_agent.sandbox.programs import launch_service
+from acp_agent.sandbox.sandbox import Unavailable, find_backend
 from acp_agent.workspace.files import WorkspaceFiles
 from tests.support.waiting import until
 
@@ -66,6 +71,23 @@ class Project:
         return reported()
 
 
+def confine_in(folder: Path, environ: Mapping[str, str]) -> Confine:
+    """What starts the servers: in the sandbox that they have in sessions, where there is one."""
+    backend = find_backend(os.environ["PATH"])
+    if isinstance(backend, Unavailable):
+        return unconfined
+    policy = SandboxPolicy(
+        roots=(os.path.realpath(folder / "project"),),
+        home=str(folder),
+        own=(),
+        readable=(),
+        temporary=os.path.realpath(folder / "temporary"),
+        search_path=environ["PATH"],
+        config=SandboxConfig(),
+    )
+    return lambda argv, given, cwd: launch_service(backend, argv, given, policy=policy, cwd=cwd)
+
+
 @asynccontextmanager
 async def project(folder: Path, case: dict[str, Any]) -> AsyncIterator[Project]:
     """A project in which only the program of a case is found, and the project is not trusted."""
@@ -81,7 +103,8 @@ async def project(folder: Path, case: dict[str, Any]) -> AsyncIterator[Project]:
     (programs / case["program"]).symlink_to(program)
     path = f"{programs}:{os.environ['PATH']}" if case.get("installed_by") == "npm" else programs
     files = WorkspaceFiles(root)
-    pool = ServerPool({**os.environ, "PATH": f"{path}:/usr/bin:/bin", "HOME": str(folder)})
+    environ = {**os.environ, "PATH": f"{path}:/usr/bin:/bin", "HOME": str(folder)}
+    pool = ServerPool(environ, confine_in(folder, environ))
     named = [spec for spec in SERVERS if spec != case["name"]]
     servers = LanguageServers(pool, files, {}, lambda: False)
     servers._specs = tuple(spec for spec in servers._specs if spec.name not in named)

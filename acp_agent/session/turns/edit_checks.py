@@ -142,7 +142,7 @@ class SessionEditChecks:
         core = self._core
         services = core.services
         self._servers = LanguageServers(
-            services.language_servers.pool(services.environ),
+            services.language_servers.pool(services.environ, services.confine_service),
             self._files,
             services.config.language_servers,
             self._may_run_code,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from acp_agent.config.types import Config
-from acp_agent.sandbox.policy import SandboxPolicy
 from acp_agent.sandbox.sandbox import Sandbox, Unavailable
 from acp_agent.session.core import SessionCore
 from acp_agent.session.turns.edit_checks import SessionEditChecks
@@ -118,17 +116,10 @@ def session_sandbox(core: SessionCore, readable: Sequence[Path]) -> Sandbox | Un
     services = core.services
     if not services.config.sandbox.enabled:
         return None
-    search_path = services.environ.get("PATH")
-    policy = SandboxPolicy(
-        roots=tuple(map(str, (core.cwd, *core.directories))),
-        home=str(services.home),
-        own=tuple(map(str, services.own_files)),
-        readable=tuple(map(str, readable)),
-        temporary=services.sandboxes.temporary(core.id),
-        search_path=search_path or os.defpath,
-        config=services.config.sandbox,
+    policy = services.sandbox_policy(
+        (core.cwd, *core.directories), services.sandboxes.temporary(core.id), readable
     )
-    return services.sandboxes.make(policy, search_path)
+    return services.sandboxes.make(policy, services.environ.get("PATH"))
 
 
 def _shell_tool(
