@@ -63,7 +63,7 @@ def read_inputs(inputs: Sequence[Argument], request: str, cwd: Path) -> Given:
             values[one.name] = words.pop(0)
     for one in inputs:
         if one.name in values:
-            _check(one, values[one.name], cwd)
+            check_input(one, values[one.name], cwd)
         elif one.default is not None:
             values[one.name] = _as_text(one.default)
     missing = tuple(one for one in inputs if one.required and not values.get(one.name))
@@ -93,7 +93,12 @@ _CHECKS: Mapping[str, tuple[Callable[[str], object], str]] = {
 _TYPES = {"int": "integer", "float": "number", "bool": "boolean"}
 
 
-def _check(one: Argument, value: str, cwd: Path) -> None:
+def check_input(one: Argument, value: str, cwd: Path) -> None:
+    """Check that a value is of its input's type. Blocks for a look at a file.
+
+    Raises:
+        InvalidInputError: it is not; the message says what is expected.
+    """
     kind = one.type.strip().lower()
     if kind in FILES:
         if not _is_file(value, cwd):

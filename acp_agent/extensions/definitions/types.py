@@ -11,6 +11,7 @@ from acp_agent.config.types import ThoughtLevel
 from acp_agent.extensions.definitions.locations import Source
 
 SMALL = "small"  # means the session's small model
+COMPOSED = "skill_"  # what the name of a skill begins with among the tools of another
 
 
 class RunSettings(Struct, frozen=True, kw_only=True):
@@ -49,6 +50,12 @@ class RunSettings(Struct, frozen=True, kw_only=True):
             max_requests=min(requests, default=None),
             within=other.tools,
         )
+
+    @property
+    def composed(self) -> tuple[str, ...]:
+        """The names of the skills that are among the tools."""
+        named = (tool for tool in self.tools or () if tool.startswith(COMPOSED))
+        return tuple(tool.removeprefix(COMPOSED) for tool in named)
 
     def allows(self, tool: str) -> bool:
         """Whether it may use a tool of the session. `*` in a pattern matches any characters."""

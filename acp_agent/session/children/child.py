@@ -44,7 +44,7 @@ from acp_agent.session.turns.parts import (
 )
 from acp_agent.session.turns.plan import RunOptions
 from acp_agent.session.turns.toolset import CachedChange
-from acp_agent.tools.base import Answer, Progress, Question
+from acp_agent.tools.base import Answer, AnyTool, Progress, Question
 from acp_agent.tools.toolset import Toolset
 from acp_agent.workspace.workspace import Workspace
 
@@ -69,6 +69,7 @@ class ChildSession:
         options: its model, and which tools it has.
         progress: shows at the call what it does.
         agent: the name of the agent that works there.
+        added: tools that the parent does not have.
 
     Attributes:
         resources: what the child works with.
@@ -86,6 +87,7 @@ class ChildSession:
         options: RunOptions,
         progress: Progress,
         agent: str = "",
+        added: Sequence[AnyTool] = (),
     ) -> None:
         self.id = child
         self.call = call
@@ -99,7 +101,7 @@ class ChildSession:
         without = (*options.uses.without, *NOT_FOR_CHILDREN)
         options = replace(options, uses=replace(options.uses, without=without))
         models = SessionModels(core, options, parent.models.driver)
-        tools = ChildTools(core, parent_tools, child, options)
+        tools = ChildTools(core, parent_tools, child, options, added)
         self.open_calls = tools.open_calls
         self.resources = TurnResources(
             journal=self,
@@ -205,11 +207,16 @@ class ChildTools:
     """
 
     def __init__(
-        self, core: SessionCore, parent: TurnTools, child: SessionId, options: RunOptions
+        self,
+        core: SessionCore,
+        parent: TurnTools,
+        child: SessionId,
+        options: RunOptions,
+        added: Sequence[AnyTool] = (),
     ) -> None:
         self.open_calls = OpenCalls()
         self._parent = parent
-        self._allowed = CachedChange(options.filter)
+        self._allowed = CachedChange(lambda tools: options.filter(tools.with_tools(added)))
         self._own = CachedChange(lambda tools: tools.for_workspace(self.workspace))
         files = parent.workspace.files.copy_unseen()
         terminals = parent.workspace.terminals

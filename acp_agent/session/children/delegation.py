@@ -22,7 +22,8 @@ from acp_agent.events import (
     TurnStarted,
     UserMessage,
 )
-from acp_agent.extensions.definitions.types import RunSettings
+from acp_agent.extensions.definitions.inputs import Given
+from acp_agent.extensions.definitions.types import RunSettings, Skill
 from acp_agent.ids import CallId, TurnId, new_message_id, new_session_id, new_turn_id
 from acp_agent.session.children.child import ChildSession
 from acp_agent.session.children.running import RunningChildren
@@ -33,14 +34,16 @@ from acp_agent.session.turns.budget import SessionBudget
 from acp_agent.session.turns.environment import EnvironmentGatherer
 from acp_agent.session.turns.notes import Notes
 from acp_agent.session.turns.parts import TurnTools
-from acp_agent.session.turns.plan import run_options
+from acp_agent.session.turns.plan import RunOptions, run_options
 from acp_agent.session.turns.system_prompt import write_system_prompt
 from acp_agent.tools.base import AnyTool, Outcome, Progress
 from acp_agent.tools.quoting import code_span, first_line
 from acp_agent.tools.skill import SkillTool
+from acp_agent.tools.skills.composed import ComposedSkill, composed_tool
 from acp_agent.tools.task import TaskTool
 
 _TITLE = 120  # characters
+LEVELS = 3  # of agents that follow skills, each for the one before
 BROKE = "It broke by a fault of the program's; the log has the details."
 NOTHING_SAID = "The agent ended without an answer."
 _CUT_SHORT: dict[StopReason | None, str] = {
@@ -63,6 +66,7 @@ class ParentTurn(Struct, frozen=True, kw_only=True):
     definitions: Definitions
     children: RunningChildren
     environment: EnvironmentGatherer
+    options: RunOptions | None = None
 
 
 class Delegation:
@@ -70,10 +74,12 @@ class Delegation:
 
     Args:
         parent: the turn.
+        chain: the skills that are being followed, each by an agent that the previous one called.
     """
 
-    def __init__(self, parent: ParentTurn) -> None:
+    def __init__(self, parent: ParentTurn, chain: tuple[str, ...] = ()) -> None:
         self._parent = parent
+        self._chain = chain
         self._core = parent.core
         self._definitions = parent.definitions
 
@@ -88,7 +94,44 @@ class Delegation:
             tools.append(TaskTool(workspace, agents, self._task))
         if skills or apart:
             tools.append(SkillTool(workspace, skills, apart, self._skill))
+        options = self._parent.options
+        if options is not None:
+            followed = Delegation(self._parent, (options.skill,))
+            tools += followed.composed_tools(options.uses)
         return tools
+
+    def composed_tools(self, uses: RunSettings) -> list[AnyTool]:
+        """Return the skills that a skill has as tools."""
+        if not uses.composed:
+            return []
+        known: dict[str, ComposedSkill] = {
+            one.name: ComposedSkill(name=one.name, description=one.description)
+            for one in self._definitions.bundled
+        }
+        known |= {
+            one.name: ComposedSkill(name=one.name, description=one.description, inputs=one.inputs)
+            for one in self._definitions.skills
+        }
+        workspace = self._parent.tools.workspace
+        named = (known[name] for name in uses.composed if name in known)
+        return [composed_tool(workspace, one, self._composed) for one in named]
+
+    async def _composed(self, name: str, given: Given, progress: Progress) -> Outcome:
+        """Have an agent follow a skill for the agent that follows another one."""
+        way = " → ".join([*filter(None, self._chain), name])
+        if name in self._chain:
+            raise ToolError(
+                f"the skill {name} is being followed already ({way})", advice="do it without that"
+            )
+        if len(self._chain) > LEVELS:
+            raise ToolError(
+                f"skills call each other over more than {LEVELS} levels ({way})",
+                advice="do it without that",
+            )
+        skill = await self._definitions.find_skill(name)
+        if skill is None:
+            raise ToolError(f"there is no skill {name!r} any more: its file is gone")
+        return await self._follow(skill, given.rest, progress, given)
 
     async def _task(self, agent: str, title: str, task: str, progress: Progress) -> Outcome:
         """Have an agent do something."""
@@ -110,15 +153,25 @@ class Delegation:
             )
         if not skill.apart and skill.uses == RunSettings():
             return Outcome(text=self._core.clean(skill_text(skill)))
+        return await self._follow(skill, request, progress)
+
+    async def _follow(
+        self, skill: Skill, request: str, progress: Progress, given: Given | None = None
+    ) -> Outcome:
+        """Have an agent follow a skill."""
         prompt, uses = None, skill.uses
         if skill.apart and skill.agent is not None:
             spec = self._definitions.agent(skill.agent)
             if spec is None:
-                raise ToolError(f"the skill {name} wants the agent {skill.agent}, which is missing")
+                raise ToolError(
+                    f"the skill {skill.name} wants the agent {skill.agent}, which is missing"
+                )
             prompt, uses = self._core.clean(spec.prompt), uses.over(spec.uses)
         run_title = f"{skill.name}: {request or skill.description}"
         run = _Run(self._parent, run_title, "", progress, skill.agent or "")
-        return await run.work(prompt, self._core.clean(skill_text(skill, request)), uses)
+        followed = Delegation(self._parent, (*(self._chain or ("",)), skill.name))
+        text = self._core.clean(skill_text(skill, request, given))
+        return await run.work(prompt, text, uses, followed.composed_tools(uses))
 
 
 class _Run:
@@ -143,13 +196,16 @@ class _Run:
         self._agent = agent
         self._child = new_session_id()
 
-    async def work(self, prompt: str | None, task: str, uses: RunSettings) -> Outcome:
+    async def work(
+        self, prompt: str | None, task: str, uses: RunSettings, added: Sequence[AnyTool] = ()
+    ) -> Outcome:
         """Run the agent until it is done with the task.
 
         Args:
             prompt: the agent's own system prompt; None: the session's.
             task: what it is to do.
             uses: what it wants to be run with.
+            added: tools that it has besides those of the session.
 
         Raises:
             ToolError: it cannot be run so.
@@ -176,6 +232,7 @@ class _Run:
             options=options,
             progress=self._progress,
             agent=self._agent,
+            added=added,
         )
         with self._parent.children.running(child):
             return await self._run(child, prompt, task)

@@ -95,6 +95,7 @@ async def skill_command(
         why = translate.rendered(str(error))
         text = translate("The skill {name} cannot be used: {why}", name=skill.name, why=why)
         return FoundCommand.answering(core.clean(text))
+    options = replace(options, skill=skill.name)
     if call is not None:  # a skill with few tools must be able to ask, too
         options = replace(options, always=(ASK_TOOL,))
     return replace(asked, options=options)

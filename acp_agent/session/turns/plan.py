@@ -47,13 +47,14 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     """What a turn, or an agent in it, is run with instead of the session's own choice.
 
     `uses` says which tools it has, and what else it may do; those that `always` names it has in any
-    case.
+    case. `skill` is the skill that the turn follows; "" if it follows none.
     """
 
     model: ModelInfo
     thought_level: ThoughtLevel | None
     uses: RunSettings
     always: tuple[str, ...] = ()
+    skill: str = ""
 
     def filter(self, toolset: Toolset) -> Toolset:
         """Return the tools among these that may be used."""

@@ -98,7 +98,7 @@ class SessionResources:
             tools=tools,
             limits=limits_of(core.services, options),
         )
-        self._add_tools(turn, tools)
+        self._add_tools(turn, tools, options)
         return turn
 
     async def _imported(self) -> None:
@@ -114,7 +114,7 @@ class SessionResources:
         await self._imported()
         await self._extensions.trust.ask_in_turn()
 
-    def _add_tools(self, turn: TurnResources, tools: TurnTools) -> None:
+    def _add_tools(self, turn: TurnResources, tools: TurnTools, options: RunOptions | None) -> None:
         """Add the tools that a turn has at times: those of agents, of the session, of rewinding."""
         from acp_agent.session.turns.toolset import AddedTools  # noqa: PLC0415 - for prompts only
 
@@ -134,6 +134,7 @@ class SessionResources:
                 definitions=definitions,
                 children=self._children,
                 environment=self.environment,
+                options=options,
             )
             return Delegation(parent).tools()
 
@@ -167,11 +168,12 @@ class SessionResources:
             return [FinishLoopTool(tools.workspace, self._tools.finish_loop)]
 
         models = turn.models
+        composed = options is not None and bool(options.uses.composed)
         tools.search = AddedTools(
             lambda: models.web_search(models.current) is not None, web_search, replaces="web_search"
         )
         tools.added = [
-            AddedTools(lambda: definitions.found, delegation),
+            AddedTools(lambda: composed or definitions.found, delegation),
             # Where the model is not sent all of the session, the provider's cache is lost anyway.
             AddedTools(lambda: core.context.is_shortened, search),
             AddedTools(lambda: core.services.config.checkpoints.rewind_tool, rewind),

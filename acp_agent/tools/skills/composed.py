@@ -1,0 +1,140 @@
+"""A skill as a tool of another skill, which names it as `skill_NAME` among its tools."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import ClassVar, Literal
+
+from msgspec import Struct
+
+from acp_agent.content import JsonObject
+from acp_agent.errors import InvalidInputError, ToolError
+from acp_agent.events import ToolKind
+from acp_agent.extensions.definitions.inputs import Given, check_input
+from acp_agent.extensions.definitions.types import COMPOSED, Argument
+from acp_agent.tools.base import (
+    NOTHING,
+    Outcome,
+    Prepared,
+    Progress,
+    SchemaArguments,
+    SchemaTool,
+    Touches,
+)
+from acp_agent.tools.quoting import first_line
+from acp_agent.workspace.workspace import Workspace
+
+_TITLE = 100  # characters
+REQUEST = "request"
+_TYPES = {"integer": "integer", "int": "integer", "number": "number", "boolean": "boolean"}
+
+
+class ComposedSkill(Struct, frozen=True, kw_only=True):
+    """What the tool says of the skill."""
+
+    name: str
+    description: str
+    inputs: tuple[Argument, ...] = ()
+
+
+Use = Callable[[str, Given, Progress], Awaitable[Outcome]]
+
+
+class ComposedSkillTool(SchemaTool):
+    """Has an agent of its own follow a skill. One class a skill: a tool's name is its class's."""
+
+    kind: ClassVar[ToolKind] = "other"
+    effect: ClassVar[Literal["reads", "writes"]] = "writes"
+    # What is done with a skill is judged call by call.
+    touched: ClassVar[Touches | None] = NOTHING
+    skill: ClassVar[ComposedSkill]
+
+    def __init__(self, workspace: Workspace, use: Use) -> None:
+        super().__init__(workspace)
+        self._use = use
+
+    def description(self) -> str:
+        """What the skill does."""
+        return f"{self.skill.description} An agent of its own does it and answers once."
+
+    def parameters(self) -> JsonObject:
+        """The skill's inputs, and a request in words."""
+        named = {one.name: _schema(one) for one in self.skill.inputs}
+        required = [one.name for one in self.skill.inputs if one.required]
+        said = {"type": "string", "description": "What it is to be used for, in full."}
+        return {
+            "type": "object",
+            "properties": {**named, REQUEST: said},
+            "required": required if named else [REQUEST],
+            "additionalProperties": False,
+        }
+
+    def mistakes(self, arguments: JsonObject) -> list[str]:
+        """What is missing, unknown, or no value."""
+        schema = self.parameters()
+        known, required = schema["properties"], schema["required"]
+        assert isinstance(known, dict)
+        assert isinstance(required, Sequence)
+        return [
+            *(f"{name}: it is missing" for name in required if name not in arguments),
+            *(f"{name}: there is no such input" for name in arguments if name not in known),
+            *(
+                f"{name}: expected a text or a number"
+                for name, value in arguments.items()
+                if not isinstance(value, str | int | float)
+            ),
+        ]
+
+    def title(self, arguments: JsonObject) -> str:
+        """For instance "Use the skill analyze"."""
+        del arguments
+        return f"Use the skill {first_line(self.skill.name, _TITLE)}"
+
+    async def prepare(self, params: SchemaArguments) -> Prepared:
+        """Check the inputs.
+
+        Raises:
+            ToolError: one of them is not of its type.
+        """
+        given = _given(self.skill.inputs, params.values)
+        for one in self.skill.inputs:
+            try:
+                if one.name in given.values:
+                    check_input(one, given.values[one.name], self.workspace.cwd)
+            except InvalidInputError as error:
+                raise ToolError(str(error)) from error
+        return Prepared(
+            title=self.title(params.values),
+            run=functools.partial(self._use, self.skill.name, given),
+        )
+
+
+def composed_tool(workspace: Workspace, skill: ComposedSkill, use: Use) -> ComposedSkillTool:
+    """Return the tool of a skill.
+
+    Args:
+        workspace: what the tools may touch.
+        skill: the skill.
+        use: runs it by its name, with what it is given.
+    """
+    values = {"name": COMPOSED + skill.name, "skill": skill}
+    kind: type[ComposedSkillTool] = type(f"Skill_{skill.name}", (ComposedSkillTool,), values)
+    return kind(workspace, use)
+
+
+def _schema(one: Argument) -> JsonObject:
+    kind = _TYPES.get(one.type.strip().lower(), "string")
+    words = one.description or one.type
+    return {"type": kind, **({"description": words} if words else {})}
+
+
+def _given(inputs: Sequence[Argument], arguments: Mapping[str, object]) -> Given:
+    defaults = {one.name: one.default for one in inputs if one.default is not None}
+    values = {**defaults, **arguments}
+    request = str(values.pop(REQUEST, ""))
+    texts = {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in values.items()
+    }
+    return Given(values=texts, missing=(), rest=request)
