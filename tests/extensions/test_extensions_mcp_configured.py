@@ -151,3 +151,32 @@ async def test_a_trusted_projects_servers_start_and_a_changed_file_ends_them(
     model_server.add(answer("Hello."))
     await running.prompt(session, "hi")
     assert offered(model_server) == []
+
+
+async def test_servers_are_shown_and_switched_in_a_session(
+    with_servers: OpenWithServers, model_server: ModelServer
+) -> None:
+    running, session = await with_servers(
+        program("echo"), config=f"[mcp_servers.off]\n{configured('echo', enabled='false')}"
+    )
+    model_server.otherwise = answer("Hello.")
+
+    async def say(text: str) -> str:
+        begin = len(running.updates(session, "agent_message_chunk"))
+        await running.prompt(session, text)
+        chunks = running.updates(session, "agent_message_chunk")[begin:]
+        return "".join(chunk["content"]["text"] for chunk in chunks)
+
+    await say("hi")
+    shown = await say("/mcp")
+    assert "`memo`: connected, 11 tools" in shown
+    assert "`off`: off" in shown
+    assert "`echo`: Says it again" in await say("/mcp memo")
+    await say("/mcp enable off")
+    await say("/mcp disable memo")
+    await say("hi")
+    assert {name.split("__")[1] for name in offered(model_server)} == {"off"}
+    assert "There is no MCP server `x`" in await say("/mcp restart x")
+    assert "`off`: connecting" in await say("/mcp restart off")
+    await say("hi")
+    assert "mcp__off__echo" in offered(model_server)

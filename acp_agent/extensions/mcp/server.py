@@ -82,6 +82,7 @@ class McpServer:
         self.config = config
         self.label = label  # may change while it runs, when another server has the same
         self.offer: ServerCatalog | None = None
+        self.problem = ""  # why the last connection ended or failed, in one line without secrets
         self._setting = setting
         self._owner = owner
         self._asker = asker
@@ -129,6 +130,7 @@ class McpServer:
             await self._stay_connected()
         except Exception:  # noqa: BLE001 - a fault of ours must not stay unseen
             _log.exception("the MCP server %s broke", self.label)
+            self.problem = "an internal error: see the log"
             await self._owner.tell(f"The MCP server {self.config.name!r} cannot be used.")
         finally:
             self._settled.set()
@@ -139,7 +141,7 @@ class McpServer:
         ever = False
         while True:
             began = loop.time()
-            why = await self._live()
+            why = self.problem = await self._live()
             if self._stop.is_set():
                 return
             ever = ever or self._settled.is_set()
@@ -184,6 +186,7 @@ class McpServer:
                     )
                     self.offer = await client.list_offer()
                 self._client = client
+                self.problem = ""
                 self._settled.set()
                 self._owner.changed()
                 await self._until_ended(client)

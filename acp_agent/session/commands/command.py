@@ -83,12 +83,17 @@ COMMANDS = (
         description="Repeat a prompt until the model says that it is done",
         hint="N prompt",
     ),
+    Command(
+        name="mcp",
+        description="Show MCP servers with their tools, or switch one",
+        hint="NAME | enable NAME | disable NAME | restart NAME",
+    ),
     Command(name="trust", description="Decide what of this folder may run or steer the agent"),
     Command(name="init", description="Write an AGENTS.md for this project", hint="what matters"),
 )
 
 
-_ANSWERED_AT_ONCE = {"help", "status", "jobs", "mode", "model", "budget"}
+_ANSWERED_AT_ONCE = {"help", "status", "jobs", "mode", "model", "budget", "mcp"}
 
 
 def commands_in(translate: Translator) -> Sequence[Command]:

@@ -101,16 +101,18 @@ async def _builtin(
     match name:
         case "help":
             return FoundCommand(answer=partial(_help, context.extensions))
-        case "status":
-            return FoundCommand(answer=partial(_status, context))
-        case "jobs":
-            return FoundCommand(answer=partial(_jobs, context))
+        case "status" | "jobs":
+            return FoundCommand(answer=partial(_status if name == "status" else _jobs, context))
         case "mode" | "model":
             return FoundCommand(answer=partial(_option, core, name, rest))
         case "budget":
             from acp_agent.session.commands.budget import budget_command  # noqa: PLC0415 - rare
 
             return FoundCommand(answer=partial(budget_command, core, resources.budget, rest))
+        case "mcp":
+            from acp_agent.session.commands.mcp import mcp_command  # noqa: PLC0415 - rare
+
+            return FoundCommand(answer=partial(mcp_command, core, context.extensions, rest))
         case "compact":
             return FoundCommand(action=partial(_compact, core, rest), compaction=rest)
         case "rewind":

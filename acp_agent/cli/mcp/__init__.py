@@ -1,0 +1,1 @@
+"""`acp-agent mcp`: the configured MCP servers."""

@@ -1,0 +1,89 @@
+"""The arguments of `acp-agent mcp`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from acp_agent.cli.localization import translate
+from acp_agent.cli.output import USAGE, complain, guarded
+from acp_agent.cli.parser import Parser
+from acp_agent.platform import posix
+
+
+def run(argv: list[str]) -> int:
+    """List, add, remove, test or import MCP servers; returns the exit status."""
+    parser = _parser()
+    options = parser.parse_args(argv)
+    if options.action is None:
+        parser.print_help(sys.stderr)
+        return USAGE
+    posix.forbid_inspection()  # by the servers that it starts
+    return guarded(lambda: _run(options))
+
+
+def _run(options: argparse.Namespace) -> int:
+    options.cwd = Path(os.path.realpath(options.cwd.expanduser()))
+    if not options.cwd.is_dir():
+        complain(translate("{folder} is not a directory", folder=options.cwd))
+        return USAGE
+    if options.action in {"list", "test"}:
+        from acp_agent.cli.mcp import listing  # noqa: PLC0415 - only for these actions
+
+        return listing.show_servers(options) if options.action == "list" else listing.test(options)
+    if options.action == "import":
+        from acp_agent.cli.mcp.importing import import_servers  # noqa: PLC0415 - only for this action
+
+        return import_servers(options)
+    from acp_agent.cli.mcp import editing  # noqa: PLC0415 - only for these actions
+
+    return editing.add(options) if options.action == "add" else editing.remove(options)
+
+
+def _parser() -> Parser:
+    parser = Parser(prog="acp-agent mcp", description="List, add, test and import MCP servers.")
+    actions = parser.add_subparsers(dest="action")
+    listing = actions.add_parser("list", help="list the configured servers and their problems")
+    add = actions.add_parser("add", help="add a server to the configuration")
+    add.add_argument("name", help="what the server is called")
+    add.add_argument("target", metavar="COMMAND_OR_URL", help="its program, or its address")
+    add.add_argument("args", nargs=argparse.REMAINDER, help="the program's arguments")
+    add.add_argument("--type", choices=["stdio", "http", "sse"], help="how it is reached")
+    add.add_argument(
+        "-e", "--env", action="append", default=[], metavar="NAME=VALUE", help="set a variable"
+    )
+    add.add_argument(
+        "--env-var",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="pass a variable of your environment on",
+    )
+    add.add_argument(
+        "-H", "--header", action="append", default=[], metavar="'NAME: VALUE'", help="send a header"
+    )
+    remove = actions.add_parser("remove", help="remove a server from the configuration")
+    remove.add_argument("name", help="the server")
+    test = actions.add_parser("test", help="connect to servers and show what they offer")
+    test.add_argument("name", nargs="*", help="the servers (default: all that are enabled)")
+    importing = actions.add_parser("import", help="take over the servers of other coding agents")
+    importing.add_argument(
+        "path",
+        nargs="*",
+        type=Path,
+        help="a settings file (default: those of yours and of this folder)",
+    )
+    importing.add_argument("--save", action="store_true", help="save the servers without asking")
+    for action in (listing, test):
+        action.add_argument("--json", action="store_true", help="print JSON")
+    for action in (listing, add, remove, test, importing):
+        action.add_argument(
+            "--cwd",
+            type=Path,
+            default=Path(),
+            metavar="DIR",
+            help="the session's folder (default: this one)",
+        )
+    return parser

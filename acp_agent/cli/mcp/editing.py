@@ -1,0 +1,136 @@
+"""`acp-agent mcp add` and `remove`: change the servers of the user's configuration file."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Mapping, MutableMapping
+from pathlib import Path
+
+import tomlkit
+from msgspec.structs import asdict
+
+from acp_agent.cli.editors import config_file
+from acp_agent.cli.localization import translate
+from acp_agent.cli.output import say
+from acp_agent.config.load import parse, read_text
+from acp_agent.config.mcp_types import McpServerConfig
+from acp_agent.config.paths import find_paths
+from acp_agent.errors import InvalidInputError
+from acp_agent.extensions.mcp.configured import KEY, build_server
+
+_DEFAULT = asdict(McpServerConfig())
+
+
+def add(options: argparse.Namespace) -> int:
+    """Add a server to the user's configuration; returns the exit status.
+
+    Raises:
+        ConfigError, InvalidInputError: it cannot be used, or the file cannot be written.
+    """
+    address = options.target.startswith(("http://", "https://"))
+    table = McpServerConfig(
+        type=options.type,
+        command="" if address else options.target,
+        args=list(options.args),
+        url=options.target if address else "",
+        env=dict(_pair(one, "=", "--env") for one in options.env),
+        env_vars=list(options.env_var),
+        headers=dict(_pair(one, ":", "--header") for one in options.header),
+    )
+    # A variable may be set later: only what is wrong in itself is refused.
+    build_server(options.name, table, _Anything(), field=KEY, source="user")
+    file = find_paths(os.environ).config_file
+    save({options.name: table}, file)
+    say(translate("Added {name} to {file}.", name=options.name, file=file))
+    say(translate("Try it: acp-agent mcp test {name}", name=options.name))
+    return 0
+
+
+def remove(options: argparse.Namespace) -> int:
+    """Remove a server from the user's configuration; returns the exit status.
+
+    Raises:
+        ConfigError, InvalidInputError: there is none, or the file cannot be written.
+    """
+    file = find_paths(os.environ).config_file
+
+    def change(servers: MutableMapping[str, object]) -> None:
+        if options.name not in servers:
+            listed = ", ".join(servers) or "none"
+            raise InvalidInputError(
+                f"{file} has no MCP server {options.name!r}; it has: {listed}", field="name"
+            )
+        del servers[options.name]
+
+    _change(file, change)
+    say(translate("Removed {name} from {file}.", name=options.name, file=file))
+    return 0
+
+
+class _Anything(dict[str, str]):
+    """An environment in which every variable is set."""
+
+    def get(self, name: str, default: object = None) -> str:
+        """Return a value for any name."""
+        del default
+        return name
+
+
+def save(tables: Mapping[str, McpServerConfig], file: Path) -> None:
+    """Write servers into a configuration file; what it has besides stays as it is.
+
+    Raises:
+        ConfigError: it is not TOML.
+        InvalidInputError: it has a server of a name already, or cannot be written.
+    """
+
+    def change(servers: MutableMapping[str, object]) -> None:
+        for name, table in tables.items():
+            if name in servers:
+                raise InvalidInputError(
+                    f"{file} has an MCP server {name!r} already; remove it first", field="name"
+                )
+            servers[name] = toml_table(table)
+
+    _change(file, change)
+
+
+def toml_table(table: McpServerConfig) -> tomlkit.items.Table:
+    """Return a server as a table of the configuration, without what is at its default."""
+    written = tomlkit.table()
+    for key, value in asdict(table).items():
+        if value == _DEFAULT[key]:
+            continue
+        if isinstance(value, dict):
+            inline = tomlkit.inline_table()
+            inline.update(value)
+            written.add(key, inline)
+        else:
+            written.add(key, value)
+    return written
+
+
+def _change(file: Path, change: Callable[[MutableMapping[str, object]], None]) -> None:
+    text = read_text(file)
+    parse(file, text)
+    document = tomlkit.parse(text)
+    servers = document.get(KEY)
+    if servers is None:
+        servers = tomlkit.table(is_super_table=True)
+        change(servers)
+        document.add(KEY, servers)
+    else:
+        change(servers)
+    try:
+        found = config_file.read(file)
+        config_file.write(found, document.as_string().encode(), keep=True)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{file}: {error}", field="file") from None
+
+
+def _pair(text: str, mark: str, option: str) -> tuple[str, str]:
+    name, found, value = text.partition(mark)
+    if not found or not name.strip():
+        raise InvalidInputError(f"{option}: expected NAME{mark}VALUE", field=option)
+    return name.strip(), value.strip() if mark == ":" else value

@@ -1,0 +1,84 @@
+"""`acp-agent mcp import`: take over the MCP servers of other coding agents."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import tomlkit
+
+from acp_agent.cli.localization import translate, translate_rendered
+from acp_agent.cli.mcp.editing import save, toml_table
+from acp_agent.cli.mcp.foreign import Foreign, places, read_foreign
+from acp_agent.cli.output import FAILED, complain, say
+from acp_agent.cli.user_config import load_user_config
+from acp_agent.config.mcp_types import McpServerConfig
+from acp_agent.errors import ConfigError, InvalidInputError
+from acp_agent.extensions.mcp.configured import KEY
+
+
+def import_servers(options: argparse.Namespace) -> int:
+    """Show the servers of other agents as ours, and save them once confirmed; the exit status.
+
+    Raises:
+        ConfigError, InvalidInputError: the configuration cannot be read or written.
+    """
+    setup = load_user_config()
+    failed = False
+    new: dict[str, McpServerConfig] = {}
+    given = [path.expanduser().absolute() for path in options.path]
+    files = given or places(options.cwd, Path.home(), setup.environ)
+    for file in files:
+        try:
+            found = read_foreign(file, options.cwd)
+        except (ConfigError, InvalidInputError) as error:
+            failed = True
+            complain(translate_rendered(str(error)))
+            continue
+        _show(found)
+        for name, table in found.servers.items():
+            if name in setup.config.mcp_servers or name in new:
+                say(f"  {translate('{name}: there is one of this name already', name=name)}")
+            else:
+                new[name] = table
+    if not new:
+        say(translate("There are no new MCP servers."))
+        return FAILED if failed else 0
+    file = setup.paths.config_file
+    say(translate("New servers for {file}:", file=file))
+    say()
+    say(_toml(new))
+    say()
+    if _confirmed(options):
+        save(new, file)
+        say(translate("Saved to {file}.", file=file))
+    return FAILED if failed else 0
+
+
+def _show(found: Foreign) -> None:
+    say(f"{found.file}: {', '.join(found.servers) or '-'}")
+    for note in found.notes:
+        say(f"  {translate_rendered(note)}")
+
+
+def _toml(servers: dict[str, McpServerConfig]) -> str:
+    document = tomlkit.document()
+    tables = tomlkit.table(is_super_table=True)
+    for name, table in servers.items():
+        tables.add(name, toml_table(table))
+    document.add(KEY, tables)
+    return document.as_string().strip()
+
+
+def _confirmed(options: argparse.Namespace) -> bool:
+    if options.save:
+        return True
+    if not (sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()):
+        say(translate("Nothing saved: not a terminal. Use --save to save."))
+        return False
+    try:
+        answer = input(translate("Save these servers? [y/N] ")).strip().lower()
+    except EOFError:
+        answer = ""
+    return answer in {"y", "yes", "是"}

@@ -1,0 +1,108 @@
+"""`/mcp`: the MCP servers of a session, with their tools; switch or restart one."""
+
+from __future__ import annotations
+
+from acp_agent.config.localization import Translator
+from acp_agent.extensions.mcp.config import ServerConfig
+from acp_agent.extensions.mcp.server import McpServer
+from acp_agent.session.core import SessionCore
+from acp_agent.session.extensions import Extensions
+from acp_agent.tools.quoting import code_span, escape_markdown, first_line
+
+_ACTIONS = ("enable", "disable", "restart")
+_TOOLS = 200  # names that are listed
+_ABOUT = 200  # characters of what a tool says of itself
+
+
+async def mcp_command(core: SessionCore, extensions: Extensions, rest: str) -> str:
+    """Return the answer to `/mcp`.
+
+    Args:
+        core: the session.
+        extensions: its servers.
+        rest: what follows the command: nothing, a server, or an action and a server.
+    """
+    await extensions.select_servers()  # a file may have changed
+    servers = _Servers(core, extensions)
+    action, _, name = rest.strip().partition(" ")
+    if action in _ACTIONS and name.strip():
+        return core.clean(servers.change(action, name.strip()))
+    return core.clean(servers.tools_of(rest.strip()) if rest.strip() else servers.listed())
+
+
+class _Servers:
+    def __init__(self, core: SessionCore, extensions: Extensions) -> None:
+        assert extensions.selection is not None, "it was just made"
+        self._translate: Translator = core.translate
+        self._extensions = extensions
+        self._selection = extensions.selection
+
+    def listed(self) -> str:
+        """All servers, one a line."""
+        translate = self._translate
+        lines = [
+            f"- {code_span(config.name)}: {self._state(config)}"
+            for config in self._selection.servers
+        ]
+        lines += [
+            translate("- {file} is not used until you trust it: /trust", file=code_span(file))
+            for file in self._selection.untrusted
+        ]
+        return "\n".join(lines) or translate("There are no MCP servers.")
+
+    def tools_of(self, name: str) -> str:
+        """A server's state, and its tools."""
+        config = self._config(name)
+        if config is None:
+            return self._unknown(name)
+        running = self._running(config)
+        offer = None if running is None else running.offer
+        offers = config.options.offers
+        tools = [] if offer is None else [one for one in offer.tools if offers(one.name)]
+        lines = [
+            f"- {code_span(one.name)}: {escape_markdown(first_line(one.description or '', _ABOUT))}"
+            for one in tools[:_TOOLS]
+        ]
+        return "\n".join([f"{code_span(config.name)}: {self._state(config)}", *lines])
+
+    def change(self, action: str, name: str) -> str:
+        """Switch a server on or off, or start it again."""
+        config = self._config(name)
+        if config is None:
+            return self._unknown(name)
+        if action == "restart":
+            running = self._running(config)
+            if running is not None and self._extensions.mcp is not None:
+                self._extensions.mcp.restart(running)
+        else:
+            self._selection.switch(config.name, on=action == "enable")
+            self._extensions.apply_selection()
+        return f"{code_span(config.name)}: {self._state(config)}"
+
+    def _config(self, name: str) -> ServerConfig | None:
+        return next((one for one in self._selection.servers if one.name == name), None)
+
+    def _unknown(self, name: str) -> str:
+        names = ", ".join(code_span(one.name) for one in self._selection.servers) or "-"
+        return self._translate(
+            "There is no MCP server {name}. There are: {names}", name=code_span(name), names=names
+        )
+
+    def _running(self, config: ServerConfig) -> McpServer | None:
+        mcp = self._extensions.mcp
+        servers = () if mcp is None else mcp.servers
+        return next((one for one in servers if one.config == config), None)
+
+    def _state(self, config: ServerConfig) -> str:
+        translate = self._translate
+        running = self._running(config)
+        if running is None:
+            return translate("off")
+        if running.offer is None:
+            if not running.is_settled:
+                return translate("connecting")
+            why = translate.rendered(running.problem)
+            return translate("not connected: {why}", why=escape_markdown(why))
+        offers = config.options.offers
+        count = sum(offers(tool.name) for tool in running.offer.tools)
+        return translate("connected, {count} tools", count=count)

@@ -1,0 +1,85 @@
+"""`acp-agent mcp`: list, add, remove, test and import servers."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from msgspec.structs import asdict
+
+from acp_agent.cli.mcp.foreign import read_foreign
+from acp_agent.config.load import load_config
+from acp_agent.config.mcp_types import McpServerConfig
+from tests.cli.cli_process import acp_agent
+from tests.extensions.mcp_session import PROGRAM
+
+TABLE = tomllib.loads((Path(__file__).parent / "mcp_imports.toml").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("agent", TABLE)
+def test_servers_of_another_agent_are_read_without_their_secrets(
+    agent: str, tmp_path: Path
+) -> None:
+    case = TABLE[agent]
+    file = tmp_path / case["file"]
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(case["text"].replace("FOLDER", str(tmp_path)))
+    found = read_foreign(file, tmp_path)
+    default = asdict(McpServerConfig())
+    assert {
+        name: {key: value for key, value in asdict(one).items() if value != default[key]}
+        for name, one in found.servers.items()
+    } == case["servers"]
+    expected = case.get("notes", [])
+    assert len(found.notes) == len(expected), found.notes
+    for note, beginning in zip(found.notes, expected, strict=True):
+        assert note.startswith(beginning)
+
+
+def test_a_server_is_added_tested_listed_and_removed(tmp_path: Path) -> None:
+    config = tmp_path / "agent" / "config.toml"
+    config.parent.mkdir()
+    config.write_text("# mine\nmode = 'ask' # kept\n")
+    command = (sys.executable, "-S", str(PROGRAM), "echo")
+    added = acp_agent(tmp_path, "mcp", "add", "-e", "MODE=${MODE:-a}", "memo", *command)
+    assert (added.returncode, added.stderr) == (0, "")
+    assert config.read_text().startswith("# mine\nmode = 'ask' # kept\n")
+    added = acp_agent(tmp_path, "mcp", "add", "-H", "X-Key: ${KEY}", "web", "http://127.0.0.1:9")
+    assert added.returncode == 0
+    servers = load_config(config, {}).mcp_servers
+    assert servers["memo"].args == list(command[1:])
+    assert servers["web"].headers == {"X-Key": "${KEY}"}
+    again = acp_agent(tmp_path, "mcp", "add", "memo", "other")
+    assert again.returncode == 1
+    assert "already" in again.stderr
+
+    listed = acp_agent(tmp_path, "mcp", "list", "--json")
+    assert listed.returncode == 1  # the key is not set
+    found = json.loads(listed.stdout)
+    assert [one["name"] for one in found["servers"]] == ["memo"]
+    assert "KEY is not set" in found["problems"][0]
+    tested = acp_agent(tmp_path, "mcp", "test", "memo")
+    assert "memo: connected\n  tools: echo, fail" in tested.stdout
+    removed = acp_agent(tmp_path, "mcp", "remove", "web")
+    assert removed.returncode == 0
+    assert list(load_config(config, {}).mcp_servers) == ["memo"]
+    assert acp_agent(tmp_path, "mcp", "list").returncode == 0
+    assert "memo" in acp_agent(tmp_path, "mcp", "remove", "web").stderr
+
+
+def test_what_is_imported_is_shown_before_it_is_saved(tmp_path: Path) -> None:
+    (tmp_path / ".codex").mkdir()
+    (tmp_path / ".codex" / "config.toml").write_text("[mcp_servers.docs]\ncommand = 'docs'\n")
+    (tmp_path / ".mcp.json").write_text("{")
+    shown = acp_agent(tmp_path, "mcp", "import")
+    assert shown.returncode == 1
+    assert ".mcp.json" in shown.stderr
+    assert '[mcp_servers.docs]\ncommand = "docs"' in shown.stdout
+    config = tmp_path / "agent" / "config.toml"
+    assert not config.exists()
+    acp_agent(tmp_path, "mcp", "import", "--save", ".codex/config.toml")
+    assert load_config(config, {}).mcp_servers["docs"].command == "docs"
+    assert "no new MCP servers" in acp_agent(tmp_path, "mcp", "import", ".codex/config.toml").stdout
