@@ -78,11 +78,17 @@ class McpAccess(Struct, frozen=True, kw_only=True):
     unnamed: tuple[str, ...] = ()
 
 
+class NoteAccess(Struct, frozen=True):
+    """Writes or deletes a note for later sessions, by its name."""
+
+    name: str
+
+
 class NoAccess(Struct, frozen=True):
     """Touches nothing outside the session."""
 
 
-Access = ReadAccess | WriteAccess | CommandAccess | FetchAccess | McpAccess | NoAccess
+Access = ReadAccess | WriteAccess | CommandAccess | FetchAccess | McpAccess | NoteAccess | NoAccess
 
 Mode = Literal["ask", "accept-edits", "draft", "plan", "full"]
 

@@ -21,6 +21,7 @@ from acp_agent.permissions.access import (
     McpAccess,
     Mode,
     NoAccess,
+    NoteAccess,
     ReadAccess,
     Refuse,
     Verdict,
@@ -49,7 +50,7 @@ from acp_agent.permissions.command_scope import Scope
 from acp_agent.permissions.grants import GrantStore
 from acp_agent.permissions.guarded_files import auto_run_reason, is_guarded, is_own_file, own_paths
 from acp_agent.permissions.hosts import host_of, is_documentation
-from acp_agent.permissions.mode_refusals import READ_ONLY, edit_refusal
+from acp_agent.permissions.mode_refusals import READ_ONLY, edit_refusal, judge_note
 from acp_agent.permissions.paths import CommandContext, is_below
 from acp_agent.permissions.policy.commands import LineMatch
 from acp_agent.permissions.policy.loading import Policies
@@ -126,6 +127,8 @@ class PolicyGate(Gate):
                 return self._fetch(access, mode, folder, rules)
             case McpAccess():
                 return self._tool(access, mode, folder, rules)
+            case NoteAccess():
+                return judge_note(mode, self._texts)
             case _:
                 assert_never(access)
 

@@ -1,4 +1,4 @@
-"""What the modes refuse that change little or nothing: plan, and draft, which adds new files."""
+"""What the modes decide by themselves: plan and draft refuse, others accept notes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import os
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from acp_agent.permissions.access import Mode, Refuse, WriteAccess
+from acp_agent.permissions.access import Allow, Ask, Mode, Refuse, Verdict, WriteAccess
+from acp_agent.permissions.choices import Texts, once_choices
 from acp_agent.permissions.paths import is_below
 
 _PLAN = Refuse(
@@ -21,6 +22,17 @@ _DRAFT = Refuse(
 )
 
 READ_ONLY: dict[Mode, Refuse] = {"plan": _PLAN, "draft": _DRAFT}  # for commands and MCP servers
+
+
+def judge_note(mode: Mode, texts: Texts) -> Verdict:
+    """Judge a change of a note for later sessions: the modes that accept edits accept it."""
+    match mode:
+        case "plan" | "draft":
+            return READ_ONLY[mode]
+        case "accept-edits" | "full":
+            return Allow(by="mode", why="edits are accepted")
+        case "ask":
+            return Ask(choices=once_choices(texts))
 
 
 def edit_refusal(access: WriteAccess, mode: Mode, project: str, draft_folder: str) -> Refuse | None:

@@ -1,0 +1,199 @@
+"""Write, read, delete and find notes that outlive the session."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
+from importlib.resources import files as package_files
+from typing import ClassVar, Literal
+
+from acp_agent.content import DiffPart, JsonObject, text_part
+from acp_agent.errors import ToolError
+from acp_agent.events import ToolKind
+from acp_agent.permissions.access import NoteAccess
+from acp_agent.tools.base import NOTHING, Outcome, Prepared, Progress, Tool, ToolParams, Touches
+from acp_agent.tools.memory.notes import LONGEST, Note, NoteFolders, Scope, describe_notes
+from acp_agent.tools.memory.recall import PastSession, Recalled, RecallIndex
+from acp_agent.tools.quoting import code_block, shorten
+from acp_agent.tools.session_search import Dated
+from acp_agent.workspace.workspace import Workspace
+
+_MOST = 8  # passages of one answer
+_AROUND = 500  # characters of each
+_SHOWN = 4_000  # characters that the user is shown
+_SECONDS = 10.0  # for which sessions that are not in the index yet are read
+
+
+class EarlierSessions:
+    """The earlier sessions of a project.
+
+    Args:
+        every: lists them, the last used first.
+        journal: reads one.
+    """
+
+    def __init__(
+        self,
+        every: Callable[[], Awaitable[Sequence[PastSession]]],
+        journal: Callable[[str], Awaitable[Sequence[Dated]]],
+    ) -> None:
+        self.every = every
+        self.journal = journal
+
+
+class MemoryParams(ToolParams):
+    """What to do."""
+
+    action: Literal["save", "read", "delete", "recall"]
+    name: str = ""
+    text: str = ""
+    scope: Scope = "project"
+
+
+class MemoryTool(Tool[MemoryParams]):
+    """Keeps notes, and finds them and earlier sessions again.
+
+    Args:
+        workspace: the session's.
+        folders: where the notes are.
+        sessions: the earlier sessions.
+        clean: removes secrets from a text.
+    """
+
+    name: ClassVar[str] = "memory"
+    kind: ClassVar[ToolKind] = "think"
+    effect: ClassVar[Literal["reads", "writes"]] = "writes"
+    params: ClassVar[type[MemoryParams]] = MemoryParams
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        folders: NoteFolders,
+        sessions: EarlierSessions,
+        clean: Callable[[str], str],
+    ) -> None:
+        super().__init__(workspace)
+        self._folders = folders
+        self._sessions = sessions
+        self._clean = clean
+
+    def description(self) -> str:
+        """Return the description for the model."""
+        return (package_files(__package__) / "memory.md").read_text("utf-8").strip()
+
+    def title(self, arguments: JsonObject) -> str:
+        """For instance "Save the note build-commands"."""
+        name, text = (shorten(str(arguments.get(one, "")), 80) for one in ("name", "text"))
+        match arguments.get("action"):
+            case "save":
+                return f"Save the note {name}"
+            case "delete":
+                return f"Delete the note {name}"
+            case "recall":
+                return f"Recall {' '.join(text.split())}"
+            case _:
+                return f"Read the note {name}" if name else "Memory"
+
+    def kind_of(self, arguments: JsonObject) -> ToolKind:
+        """The kind of a call, by what it does."""
+        match arguments.get("action"):
+            case "save":
+                return "edit"
+            case "delete":
+                return "delete"
+            case "recall":
+                return "search"
+            case _:
+                return "read"
+
+    def touches(self, params: MemoryParams) -> Touches:
+        """Notes change one after the other; nothing else is touched."""
+        return Touches(writes=("notes",)) if params.action in {"save", "delete"} else NOTHING
+
+    async def prepare(self, params: MemoryParams) -> Prepared:
+        """Look at the note as it is."""
+        title = self.title(params.model_dump())
+        if params.action == "recall":
+            if not params.text.strip():
+                raise ToolError("there is nothing to look for", advice="give words in `text`")
+            return Prepared(title=title, run=lambda _: self._recall(params.text))
+        path = self._folders.path(params.scope, params.name)
+        before = await asyncio.to_thread(self._folders.find, params.scope, params.name)
+        if params.action == "save":
+            return self._save(params, title, before)
+        if before is None:
+            raise await asyncio.to_thread(self._unknown, params)
+        if params.action == "read":
+            return Prepared(title=title, run=lambda _: _read(before))
+
+        async def delete(_: Progress) -> Outcome:
+            await asyncio.to_thread(self._folders.delete, params.scope, params.name)
+            return Outcome(text=f"The note {params.name} is deleted.")
+
+        diff = DiffPart(path=str(path), old_text=before.text, new_text="")
+        access = NoteAccess(params.name)
+        return Prepared(title=title, run=delete, access=access, content=(diff,))
+
+    def _save(self, params: MemoryParams, title: str, before: Note | None) -> Prepared:
+        text = f"{params.text.strip()}\n"
+        if len(text) < 2 or len(text) > LONGEST:
+            raise ToolError(
+                f"a note has 1 to {LONGEST:,} characters, and this one has {len(text) - 1:,}",
+                advice="keep what later sessions need, in your own words",
+            )
+        if self._clean(text) != text:
+            raise ToolError(
+                "the text has something in it that looks like a secret; no note may have one",
+                advice="say where it is kept instead",
+            )
+
+        async def save(_: Progress) -> Outcome:
+            await asyncio.to_thread(self._folders.save, params.scope, params.name, text)
+            return Outcome(text=f"The note {params.name} is saved for later sessions.")
+
+        path = self._folders.path(params.scope, params.name)
+        diff = DiffPart(path=str(path), old_text=before.text if before else None, new_text=text)
+        return Prepared(title=title, run=save, access=NoteAccess(params.name), content=(diff,))
+
+    def _unknown(self, params: MemoryParams) -> ToolError:
+        known = describe_notes(self._folders.all())
+        advice = f"there are:\n{known}" if known else "there are no notes yet"
+        return ToolError(f"the {params.scope} has no note {params.name!r}", advice=advice)
+
+    async def _recall(self, words: str) -> Outcome:
+        folder = self._folders.folder("project")
+        index = RecallIndex(folder / "recall.db")
+        notes = await asyncio.to_thread(self._folders.all)
+        sessions = await self._sessions.every()
+        missing = await asyncio.to_thread(index.missing, sessions)
+        began, late = time.monotonic(), 0
+        for session in missing:
+            if time.monotonic() - began > _SECONDS:
+                late += 1
+                continue
+            journal = await self._sessions.journal(session.id)
+            await asyncio.to_thread(index.add, session, journal)
+        found = await asyncio.to_thread(index.find, words, notes, _MOST)
+        text = "\n\n".join(_shown(one, words) for one in found)
+        text = self._clean(text) or "No note and no earlier session has any of these words."
+        if late:
+            text += f"\n\n[{late} older sessions are not in the index yet: ask again.]"
+        return Outcome(text=text, content=(text_part(code_block(shorten(text, _SHOWN), "")),))
+
+
+async def _read(note: Note) -> Outcome:
+    return Outcome(text=note.text)
+
+
+def _shown(found: Recalled, words: str) -> str:
+    when = datetime.fromtimestamp(found.at / 1_000, UTC).astimezone()
+    head = f"[note {found.who}, {when:%Y-%m-%d}]"
+    if found.session:
+        head = f"[session {found.title!r}, turn {found.turn}, {when:%Y-%m-%d %H:%M}, {found.who}]"
+    text, lower = found.text, found.text.casefold()
+    places = [lower.find(word.strip('"').casefold()) for word in words.split()]
+    first = max(0, min((place for place in places if place >= 0), default=0) - _AROUND // 3)
+    cut = text[first : first + _AROUND].strip()
+    return f"{head}\n{'… ' if first else ''}{cut}{' …' if first + _AROUND < len(text) else ''}"
