@@ -17,7 +17,11 @@ def agent_prompt(own: str) -> str:
 
 
 def system_prompt(
-    *, instructions: str, environment: str, given: SystemPromptGiven | None = None
+    *,
+    instructions: str,
+    environment: str,
+    memory: str = "",
+    given: SystemPromptGiven | None = None,
 ) -> str:
     """Return the system prompt of a session; the same arguments give the same bytes.
 
@@ -26,6 +30,7 @@ def system_prompt(
     Args:
         instructions: what instruction files say, from the most general to the most specific.
         environment: the folders, the system, the state of the project.
+        memory: the index of the notes of earlier sessions.
         given: the editor's prompt; it overrides the agent's own prompt or is appended to it.
     """
     if given is not None and given.mode == "override":
@@ -34,6 +39,8 @@ def system_prompt(
         parts = [f"{_text('system.md')}\n{_text('system_rules.md')}"]
     if instructions:
         parts.append(f"# Instructions of the user and the project\n\n{instructions}")
+    if memory:
+        parts.append(f"# Notes of earlier sessions (the tool memory reads them)\n\n{memory}")
     parts.append(f"# Environment at the start of the session\n\n{environment}")
     if given is not None and given.mode == "append":
         parts.append(f"# Instructions of the editor\n\n{given.text}")

@@ -51,6 +51,11 @@ class Paths(Struct, frozen=True, kw_only=True):
         return self.data_dir / "checkpoints"
 
     @property
+    def memory_dir(self) -> Path:
+        """Notes for later sessions, and the index of earlier ones."""
+        return self.data_dir / "memory"
+
+    @property
     def outputs_dir(self) -> Path:
         """Tool outputs that were too long for the model."""
         return self.data_dir / "outputs"

@@ -385,4 +385,7 @@ class Config(Table, frozen=True, kw_only=True):
         default_factory=dict
     )
     web_search: WebSearchConfig = WebSearchConfig()
+    memory: Annotated[
+        bool, Meta(description="Keep notes for later sessions, in folders that you trust.")
+    ] = True
     log: LogConfig = LogConfig()

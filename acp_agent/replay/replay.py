@@ -198,6 +198,7 @@ def replay_config(head: Head, start: Mapping[str, str], folder: Path) -> Config:
         trusted_folders=[str(folder)],
         checkpoints=CheckpointsConfig(enabled=False),
         use_language_servers=False,
+        memory=any(tool.name == "memory" for tool in head.tools),
     )
 
 

@@ -221,6 +221,7 @@ async def assemble(
         trust=trust,
         outputs=paths.outputs_dir,
         checkpoints=paths.checkpoints_dir,
+        memory=paths.memory_dir,
         user_folder=paths.config_file.parent,
         own_files=paths.own,
         sandboxes=sandboxes,

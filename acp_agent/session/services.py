@@ -293,7 +293,8 @@ class Services(Struct, frozen=True, kw_only=True):
 
     `gate` makes the gate when the first prompt needs it, `trust` the store of what the user trusts
     when a project brings anything along; `outputs` is the folder below which each
-    session keeps outputs too long for the model, `checkpoints` the one of saved files;
+    session keeps outputs too long for the model, `checkpoints` the one of saved files,
+    `memory` the one of notes;
     `user_folder` is where the user's own AGENTS.md, skills and agents are. `turn_limit` and
     `call_limit` hold for the turns and calls of all sessions together. `own_files` are the
     program's own files and folders, which nothing that is confined sees. `watch` ends the programs
@@ -311,6 +312,7 @@ class Services(Struct, frozen=True, kw_only=True):
     trust: Callable[[], TrustStore]
     outputs: Path
     checkpoints: Path
+    memory: Path
     user_folder: Path
     turn_limit: ConcurrencyLimit
     call_limit: ConcurrencyLimit

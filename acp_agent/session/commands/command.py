@@ -89,11 +89,22 @@ COMMANDS = (
         hint="NAME | enable NAME | disable NAME | restart NAME",
     ),
     Command(name="trust", description="Decide what of this folder may run or steer the agent"),
+    Command(
+        name="memory",
+        description="List, show or delete notes of earlier sessions",
+        hint="[show | delete] NAME",
+    ),
     Command(name="init", description="Write an AGENTS.md for this project", hint="what matters"),
 )
 
 
+<<<<<<< HEAD
 _ANSWERED_AT_ONCE = {"help", "status", "jobs", "mode", "model", "budget", "mcp"}
+||||||| parent of 436df6ae (memory: tell sessions of notes, and let the user see and delete them)
+_ANSWERED_AT_ONCE = {"help", "status", "jobs", "mode", "model", "budget"}
+=======
+_ANSWERED_AT_ONCE = {"help", "status", "jobs", "mode", "model", "budget", "memory"}
+>>>>>>> 436df6ae (memory: tell sessions of notes, and let the user see and delete them)
 
 
 def commands_in(translate: Translator) -> Sequence[Command]:

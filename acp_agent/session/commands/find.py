@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -98,7 +98,11 @@ async def _builtin(
     context: CommandContext, name: str, rest: str, content: Sequence[ContentBlock]
 ) -> FoundCommand | None:
     core, resources = context.core, context.resources
+    answer = _answer(context, name, rest)
+    if answer is not None:
+        return FoundCommand(answer=answer)
     match name:
+<<<<<<< HEAD
         case "help":
             return FoundCommand(answer=partial(_help, context.extensions))
         case "status" | "jobs":
@@ -113,6 +117,21 @@ async def _builtin(
             from acp_agent.session.commands.mcp import mcp_command  # noqa: PLC0415 - rare
 
             return FoundCommand(answer=partial(mcp_command, core, context.extensions, rest))
+||||||| parent of 436df6ae (memory: tell sessions of notes, and let the user see and delete them)
+        case "help":
+            return FoundCommand(answer=partial(_help, context.extensions))
+        case "status":
+            return FoundCommand(answer=partial(_status, context))
+        case "jobs":
+            return FoundCommand(answer=partial(_jobs, context))
+        case "mode" | "model":
+            return FoundCommand(answer=partial(_option, core, name, rest))
+        case "budget":
+            from acp_agent.session.commands.budget import budget_command  # noqa: PLC0415 - rare
+
+            return FoundCommand(answer=partial(budget_command, core, resources.budget, rest))
+=======
+>>>>>>> 436df6ae (memory: tell sessions of notes, and let the user see and delete them)
         case "compact":
             return FoundCommand(action=partial(_compact, core, rest), compaction=rest)
         case "rewind":
@@ -128,6 +147,29 @@ async def _builtin(
             return FoundCommand(ask=f"{ask}\n\nThe user adds: {rest}" if rest else ask)
         case _:
             return await _unprefixed(context, name, rest, content)
+
+
+def _answer(context: CommandContext, name: str, rest: str) -> Callable[[], Awaitable[str]] | None:
+    """Return what answers a command at once; None where that is not all that it does."""
+    core, answer = context.core, None
+    match name:
+        case "help":
+            answer = partial(_help, context.extensions)
+        case "status":
+            answer = partial(_status, context)
+        case "jobs":
+            answer = partial(_jobs, context)
+        case "mode" | "model":
+            answer = partial(_option, core, name, rest)
+        case "budget":
+            from acp_agent.session.commands.budget import budget_command  # noqa: PLC0415 - rare
+
+            answer = partial(budget_command, core, context.resources.budget, rest)
+        case "memory":
+            from acp_agent.session.memory import memory_command  # noqa: PLC0415 - rare
+
+            answer = partial(memory_command, core, rest)
+    return answer
 
 
 async def _unprefixed(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # first needed when a prompt runs
     from acp_agent.session.turns.parts import TurnTools
     from acp_agent.session.turns.plan import Repetition, RunOptions
     from acp_agent.tools.base import AnyTool
+    from acp_agent.tools.memory.notes import NoteFolders
     from acp_agent.workspace.background_commands import BackgroundCommands
 
 # What the first prompt of a process imports; a test compares it with a prompt. What is small or in
@@ -63,6 +64,8 @@ class SessionResources:
         self._extensions = extensions
         self._children = children
         self._checkpoints: Checkpoints | None = None
+        self._notes: NoteFolders | None = None  # once `_memory_known`
+        self._memory_known = False
         self._environment: EnvironmentGatherer | None = None
         self._preload: tuple[Preload, asyncio.Task[None]] | None = None
         self._tools = LazyTools(core, lambda: extensions.trust)
@@ -78,6 +81,9 @@ class SessionResources:
         """
         await self._imported()
         own = await self._tools.get()
+        if not self._memory_known:
+            self._notes = await asyncio.to_thread(self._find_notes)
+            self._memory_known = True
 
         from acp_agent.session.turns.parts import (  # noqa: PLC0415 - for prompts only
             SessionModels,
@@ -100,6 +106,11 @@ class SessionResources:
         )
         self._add_tools(turn, tools, options)
         return turn
+
+    def _find_notes(self) -> NoteFolders | None:
+        from acp_agent.session.memory import note_folders  # noqa: PLC0415 - for prompts only
+
+        return note_folders(self._core)
 
     async def _imported(self) -> None:
         """Wait for the modules of a prompt, where they are being imported already."""
@@ -167,12 +178,19 @@ class SessionResources:
 
             return [FinishLoopTool(tools.workspace, self._tools.finish_loop)]
 
+        def memory() -> Sequence[AnyTool]:
+            from acp_agent.session.memory import memory_tool  # noqa: PLC0415 - where there is one
+
+            assert self._notes is not None
+            return [memory_tool(core, tools.workspace, self._notes)]
+
         models = turn.models
         composed = options is not None and bool(options.uses.composed)
         tools.search = AddedTools(
             lambda: models.web_search(models.current) is not None, web_search, replaces="web_search"
         )
         tools.added = [
+            AddedTools(lambda: self._notes is not None, memory),
             AddedTools(lambda: composed or definitions.found, delegation),
             # Where the model is not sent all of the session, the provider's cache is lost anyway.
             AddedTools(lambda: core.context.is_shortened, search),
@@ -190,6 +208,7 @@ class SessionResources:
 
     def rebuild_tools(self) -> None:
         """Use other folders, or another client's terminals, from the next turn on."""
+        self._memory_known = False  # it depends on trust and on the folder
         self._tools.rebuild()
 
     async def driver(self, model: ModelInfo) -> Driver:

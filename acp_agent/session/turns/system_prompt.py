@@ -75,9 +75,12 @@ async def write_system_prompt(
     from acp_agent.agent.system_prompt import system_prompt  # noqa: PLC0415 - for prompts only
 
     found = await find_instructions(core)
+    from acp_agent.session.memory import memory_index  # noqa: PLC0415 - for prompts only
+
     text = system_prompt(
         instructions=escaped(scrub(found.text, core.secrets)),
         environment=await environment.text(),
+        memory=await memory_index(core),
         given=given,
     )
     await journal.emit(SystemPromptWritten(text=text))

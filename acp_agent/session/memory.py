@@ -1,0 +1,129 @@
+"""A session's memory: notes for later sessions of its project, and a search over earlier ones.
+
+Only a folder whose code the user trusts has one: what the model reads elsewhere could tell it what
+to remember, and so steer every later session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from acp_agent.content import escaped
+from acp_agent.errors import InvalidInputError, ToolError
+from acp_agent.extensions.definitions.locations import find_repository
+from acp_agent.ids import SessionId
+from acp_agent.session.core import SessionCore
+from acp_agent.session.store.records import UnknownEvent
+from acp_agent.trust.items import code_item
+from acp_agent.workspace.scrub import scrub
+
+if TYPE_CHECKING:  # where there is a memory
+    from acp_agent.tools.memory.notes import Note, NoteFolders
+    from acp_agent.tools.memory.recall import PastSession
+    from acp_agent.tools.memory.tool import MemoryTool
+    from acp_agent.tools.session_search import Dated
+    from acp_agent.workspace.workspace import Workspace
+
+_MOST_SESSIONS = 500  # of the project, the last used ones
+
+
+def note_folders(core: SessionCore) -> NoteFolders | None:
+    """Return the folders of a session's notes; None where it has no memory. Reads the disk."""
+    services = core.services
+    if not services.config.memory:
+        return None
+    project = find_repository(core.cwd) or core.cwd
+    if not services.trust().trusts(code_item(project)):
+        return None
+    from acp_agent.tools.memory.notes import NoteFolders  # noqa: PLC0415 - where there is a memory
+
+    return NoteFolders(services.memory, project)
+
+
+async def memory_index(core: SessionCore) -> str:
+    """Return the index of a session's notes for the system prompt; "" where there are none."""
+
+    def read() -> str:
+        folders = note_folders(core)
+        if folders is None:
+            return ""
+        from acp_agent.tools.memory.notes import describe_notes  # noqa: PLC0415 - as above
+
+        return describe_notes(folders.all())
+
+    return escaped(scrub(await asyncio.to_thread(read), core.secrets))
+
+
+def memory_tool(core: SessionCore, workspace: Workspace, folders: NoteFolders) -> MemoryTool:
+    """Return the tool with which the model keeps notes and finds them again."""
+    from acp_agent.tools.memory.recall import PastSession  # noqa: PLC0415 - where there is a memory
+    from acp_agent.tools.memory.tool import EarlierSessions, MemoryTool  # noqa: PLC0415 - likewise
+
+    store = core.services.store
+
+    async def every() -> Sequence[PastSession]:
+        page = await store.list(cwd=str(core.cwd), limit=_MOST_SESSIONS, archived="include")
+        return [
+            PastSession(id=one.id, title=one.title or "", updated=one.updated_at)
+            for one in page.sessions
+            if one.id != core.id
+        ]
+
+    async def journal(session: str) -> Sequence[Dated]:
+        stored = await store.read_all(SessionId(session))
+        return [(one.at, one.event) for one in stored if not isinstance(one.event, UnknownEvent)]
+
+    return MemoryTool(workspace, folders, EarlierSessions(every, journal), core.clean)
+
+
+async def memory_command(core: SessionCore, rest: str) -> str:
+    """List the notes, show one, or delete one: `/memory [show|delete] [user] [NAME]`.
+
+    Raises:
+        InvalidInputError: there is no such note.
+    """
+    translate = core.translate
+    if not core.services.config.memory:
+        return translate("The memory is off: the configuration has `memory = false`.")
+    folders = await asyncio.to_thread(note_folders, core)
+    if folders is None:
+        return translate("This folder has no memory, as you do not trust it: /trust.")
+    notes = await asyncio.to_thread(folders.all)
+    words = rest.split()
+    if not words:
+        return _listed(core, folders, notes)
+    action, *name = words
+    found = [
+        one
+        for one in notes
+        if action in {"show", "delete"} and name in ([one.name], [one.scope, one.name])
+    ]
+    if not found:
+        return translate(
+            "There is no such note. /memory lists them; /memory show NAME, delete NAME."
+        )
+    note = found[0]
+    if action == "show":
+        return core.clean(note.text)
+    try:
+        await asyncio.to_thread(folders.delete, note.scope, note.name)
+    except ToolError as error:
+        raise InvalidInputError(str(error), field="prompt") from error
+    return translate("The note `{name}` is deleted.", name=note.name)
+
+
+def _listed(core: SessionCore, folders: NoteFolders, notes: Sequence[Note]) -> str:
+    from acp_agent.tools.quoting import escape_markdown  # noqa: PLC0415 - not at start
+
+    translate = core.translate
+    places = translate(
+        "The notes are Markdown files in `{project}` and `{user}`.",
+        project=folders.folder("project"),
+        user=folders.folder("user"),
+    )
+    if not notes:
+        return f"{translate('There are no notes yet.')} {places}"
+    lines = [f"- {one.scope} `{one.name}`: {escape_markdown(one.summary)}" for one in notes]
+    return core.clean("\n".join([*lines, "", places]))
