@@ -35,6 +35,7 @@ _PROMPT_MODULES = (
     "acp_agent.session.turns.plan",
     "acp_agent.session.turns.environment",
     "acp_agent.session.turns.system_prompt",
+    "acp_agent.session.memory",
     "acp_agent.agent.system_prompt",
     "acp_agent.workspace.instructions.files",
     "acp_agent.agent.loop_detection",
