@@ -98,13 +98,7 @@ COMMANDS = (
 )
 
 
-<<<<<<< HEAD
-_ANSWERED_AT_ONCE = {"help", "status", "jobs", "mode", "model", "budget", "mcp"}
-||||||| parent of 436df6ae (memory: tell sessions of notes, and let the user see and delete them)
-_ANSWERED_AT_ONCE = {"help", "status", "jobs", "mode", "model", "budget"}
-=======
-_ANSWERED_AT_ONCE = {"help", "status", "jobs", "mode", "model", "budget", "memory"}
->>>>>>> 436df6ae (memory: tell sessions of notes, and let the user see and delete them)
+_ANSWERED_AT_ONCE = {"help", "status", "jobs", "mode", "model", "budget", "mcp", "memory"}
 
 
 def commands_in(translate: Translator) -> Sequence[Command]:

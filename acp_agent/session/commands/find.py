@@ -102,36 +102,6 @@ async def _builtin(
     if answer is not None:
         return FoundCommand(answer=answer)
     match name:
-<<<<<<< HEAD
-        case "help":
-            return FoundCommand(answer=partial(_help, context.extensions))
-        case "status" | "jobs":
-            return FoundCommand(answer=partial(_status if name == "status" else _jobs, context))
-        case "mode" | "model":
-            return FoundCommand(answer=partial(_option, core, name, rest))
-        case "budget":
-            from acp_agent.session.commands.budget import budget_command  # noqa: PLC0415 - rare
-
-            return FoundCommand(answer=partial(budget_command, core, resources.budget, rest))
-        case "mcp":
-            from acp_agent.session.commands.mcp import mcp_command  # noqa: PLC0415 - rare
-
-            return FoundCommand(answer=partial(mcp_command, core, context.extensions, rest))
-||||||| parent of 436df6ae (memory: tell sessions of notes, and let the user see and delete them)
-        case "help":
-            return FoundCommand(answer=partial(_help, context.extensions))
-        case "status":
-            return FoundCommand(answer=partial(_status, context))
-        case "jobs":
-            return FoundCommand(answer=partial(_jobs, context))
-        case "mode" | "model":
-            return FoundCommand(answer=partial(_option, core, name, rest))
-        case "budget":
-            from acp_agent.session.commands.budget import budget_command  # noqa: PLC0415 - rare
-
-            return FoundCommand(answer=partial(budget_command, core, resources.budget, rest))
-=======
->>>>>>> 436df6ae (memory: tell sessions of notes, and let the user see and delete them)
         case "compact":
             return FoundCommand(action=partial(_compact, core, rest), compaction=rest)
         case "rewind":
@@ -165,6 +135,10 @@ def _answer(context: CommandContext, name: str, rest: str) -> Callable[[], Await
             from acp_agent.session.commands.budget import budget_command  # noqa: PLC0415 - rare
 
             answer = partial(budget_command, core, context.resources.budget, rest)
+        case "mcp":
+            from acp_agent.session.commands.mcp import mcp_command  # noqa: PLC0415 - rare
+
+            answer = partial(mcp_command, core, context.extensions, rest)
         case "memory":
             from acp_agent.session.memory import memory_command  # noqa: PLC0415 - rare
 
