@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, field
 
 from acp_agent.config.policy_types import Table
+from acp_agent.config.sandbox_types import Domain
 
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
 _Variable = Annotated[
@@ -41,6 +42,13 @@ class McpServerConfig(Table, frozen=True, kw_only=True):
         list[str] | None, Meta(description="The only tools of it that are offered.")
     ] = None
     denied_tools: Annotated[list[str], Meta(description="Tools of it that are not offered.")] = (
+        field(default_factory=list)
+    )
+    sandbox: Annotated[
+        bool | None,
+        Meta(description="Run the program in the sandbox. Without it: sandbox.mcp_servers."),
+    ] = None
+    hosts: Annotated[list[Domain], Meta(description="Hosts that it reaches from the sandbox.")] = (
         field(default_factory=list)
     )
     start_timeout: Annotated[Seconds | None, Meta(description="Seconds until it can be used.")] = (

@@ -78,6 +78,9 @@ class SandboxConfig(Table, frozen=True, kw_only=True):
         bool,
         Meta(description="Run confined commands without a question where they can be undone."),
     ] = False
+    mcp_servers: Annotated[
+        bool, Meta(description="Confine programs of MCP servers that do not say so themselves.")
+    ] = False
     excluded_commands: Annotated[
         list[Annotated[str, Meta(min_length=1, examples=["docker", "git push:*"])]],
         Meta(description="Commands that run outside the sandbox, as in `Bash(…)` of a rule."),

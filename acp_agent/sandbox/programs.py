@@ -5,14 +5,17 @@ docs/sandbox.md says how another part starts a program so.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from acp_agent.sandbox.launch import Launch
+from acp_agent.sandbox.launch import CommandNetwork, Launch
 from acp_agent.sandbox.policy import TEMPORARY
 
 if TYPE_CHECKING:
+    from acp_agent.config.public_addresses import Resolve
     from acp_agent.config.sandbox_types import SandboxConfig
     from acp_agent.sandbox.policy import SandboxPolicy
     from acp_agent.sandbox.sandbox import Backend
@@ -70,6 +73,50 @@ def launch_reader(
     return Launch(tuple(command), dict(environ), (descriptor,))
 
 
+async def launch_server(
+    backend: Backend,
+    argv: Sequence[str],
+    environ: Mapping[str, str],
+    *,
+    policy: SandboxPolicy,
+    cwd: str,
+    hosts: Sequence[str],
+    resolve: Resolve,
+) -> Launch:
+    """Return how the program of an MCP server is started, as `launch_service` with hosts.
+
+    Args:
+        backend: what confines programs here.
+        argv: the program and its arguments.
+        environ: its environment.
+        policy: what it may read, and which hosts are always allowed or refused.
+        cwd: the folder that it starts in.
+        hosts: further hosts that it may reach.
+        resolve: gives a host's addresses.
+
+    Raises:
+        OSError: the proxy's socket cannot be made.
+    """
+    given = policy.config.network
+    network: CommandNetwork | None = None
+    if hosts or given.allowed_domains:
+        from acp_agent.sandbox.host_rules import HostRules  # noqa: PLC0415 - few have hosts
+
+        rules = HostRules([*given.allowed_domains, *hosts], given.denied_domains)
+        path = Path(f"{policy.temporary}.{os.urandom(4).hex()}")
+        network = await CommandNetwork.open(rules, path, resolve)
+
+    def launch() -> Launch:
+        return launch_service(backend, argv, environ, policy=policy, cwd=cwd, network=network)
+
+    try:
+        return await asyncio.to_thread(launch)
+    except BaseException:
+        if network is not None:
+            await network.aclose()
+        raise
+
+
 def launch_service(
     backend: Backend,
     argv: Sequence[str],
@@ -77,6 +124,7 @@ def launch_service(
     *,
     policy: SandboxPolicy,
     cwd: str,
+    network: CommandNetwork | None = None,
 ) -> Launch:
     """Return how a program is started that runs for long and executes code of a project.
 
@@ -89,12 +137,18 @@ def launch_service(
         environ: its environment.
         policy: what it may read.
         cwd: the folder that it starts in.
+        network: the hosts that it can reach; None: none.
     """
     os.makedirs(policy.temporary, mode=0o700, exist_ok=True)  # noqa: PTH103 - a string
     mounts = policy.mounts(only_reads=True)
     environ = dict(environ) | _CACHES
     return backend.launch(
-        argv, mounts=mounts, policy=policy, cwd=os.path.realpath(cwd), environ=environ
+        argv,
+        mounts=mounts,
+        policy=policy,
+        cwd=os.path.realpath(cwd),
+        environ=environ,
+        network=network,
     )
 
 

@@ -328,40 +328,6 @@ class Services(Struct, frozen=True, kw_only=True):
         """What starts this program's own helpers, confined where that is possible."""
         return self.sandboxes.confine(self.config.sandbox, self.environ.get("PATH"))
 
-    def confine_service(self, argv: Sequence[str], environ: Mapping[str, str], cwd: str) -> Launch:
-        """Return how a program is started that runs for long and executes code of a project."""
-        from acp_agent.sandbox.launch import unconfined  # noqa: PLC0415 - when first needed
-        from acp_agent.sandbox.programs import is_excluded, launch_service  # noqa: PLC0415 - so
-
-        config = self.config.sandbox
-        backend = self.sandboxes.find(config, self.environ.get("PATH"), cwd)
-        if backend is None or is_excluded(argv[0], config):
-            return unconfined(argv, environ, cwd)
-        policy = self.sandbox_policy((Path(cwd),), self.sandboxes.temporary("services"))
-        return launch_service(backend, argv, environ, policy=policy, cwd=cwd)
-
-    def sandbox_policy(
-        self, roots: Sequence[Path], temporary: str, readable: Sequence[Path] = ()
-    ) -> SandboxPolicy:
-        """Return what confined programs may do, as the user configured it.
-
-        Args:
-            roots: the folders that they may change.
-            temporary: the folder that they have as /tmp.
-            readable: what they may read although it is among this program's own files.
-        """
-        from acp_agent.sandbox.policy import SandboxPolicy  # noqa: PLC0415 - when first needed
-
-        return SandboxPolicy(
-            roots=tuple(map(str, roots)),
-            home=str(self.home),
-            own=tuple(map(str, self.own_files)),
-            readable=tuple(map(str, readable)),
-            temporary=temporary,
-            search_path=self.environ.get("PATH") or os.defpath,
-            config=self.config.sandbox,
-        )
-
     @property
     def home(self) -> Path:
         """The user's home folder, which other programs share."""

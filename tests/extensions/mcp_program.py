@@ -228,6 +228,25 @@ class DiesInACall(Server):
         return super().call(name, arguments, params)
 
 
+class GetsOut(Server):
+    """Says whether it can write in its folder and at home, and read a key there."""
+
+    def tools(self) -> list[Json]:
+        return [tool("tries", "", {"type": "object"})]
+
+    def call(self, name: str, arguments: Json, params: Json) -> Json | None:
+        def can(path: Path, mode: str) -> bool:
+            try:
+                path.open(mode).close()
+            except OSError:
+                return False
+            return True
+
+        home = Path.home()
+        tries = [(Path("made"), "w"), (home / "made", "w"), (home / ".ssh" / "key", "r")]
+        return text(str([can(path, mode) for path, mode in tries]))
+
+
 class AlwaysDies(Server):
     """Connects and ends, each time anew."""
 
@@ -499,6 +518,7 @@ BEHAVIOURS: dict[str, type[Server]] = {
     "dies-at-start": DiesAtStart,
     "hangs-at-initialize": HangsAtInitialize,
     "dies-in-a-call": DiesInACall,
+    "gets-out": GetsOut,
     "always-dies": AlwaysDies,
     "floods": Floods,
     "only-garbage": OnlyGarbage,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import tomllib
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from acp_agent.config.load import load_config
 from acp_agent.extensions.mcp.config import HttpServer, ProgramServer, all_values, credentials
 from acp_agent.extensions.mcp.configured import FoundServers, find_servers
+from acp_agent.sandbox.sandbox import Unavailable, find_backend
 from tests.extensions.mcp_session import (
     PROGRAM,
     OpenWithServers,
@@ -131,6 +133,24 @@ async def test_configured_servers_work_in_every_client_and_the_clients_win_by_na
     (notice,) = notices(running, session)
     assert "config.toml:" in notice
     assert "mcp_servers.broken.command" in notice
+
+
+async def test_a_server_runs_in_the_sandbox_where_the_user_says_so(
+    with_servers: OpenWithServers, model_server: ModelServer, home: Path
+) -> None:
+    if isinstance(find_backend(os.environ.get("PATH")), Unavailable):
+        pytest.skip("no sandbox")
+    (home / ".ssh").mkdir()
+    (home / ".ssh" / "key").write_text("a key")
+    running, session = await with_servers(
+        config=f"[sandbox]\nmcp_servers = true\n[mcp_servers.inside]\n{configured('gets-out')}"
+        f"[mcp_servers.outside]\n{configured('gets-out', sandbox='false')}",
+        environ={"ACP_AGENT_SANDBOX": "true"},
+    )
+    calls = [call("tries", server=server) for server in ("inside", "outside")]
+    model_server.add(answer(*calls), answer("Done."))
+    await running.prompt(session, "go")
+    assert results(model_server) == ["[False, False, False]", "[True, True, True]"]
 
 
 async def test_a_trusted_projects_servers_start_and_a_changed_file_ends_them(

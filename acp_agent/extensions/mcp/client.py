@@ -26,7 +26,13 @@ from acp_agent import __version__
 from acp_agent.content import JsonObject
 from acp_agent.elicitation import Page
 from acp_agent.extensions.mcp.acp_transport import acp_transport
-from acp_agent.extensions.mcp.config import ChannelServer, HttpServer, ProgramServer, ServerConfig
+from acp_agent.extensions.mcp.config import (
+    ChannelServer,
+    HttpServer,
+    Launcher,
+    ProgramServer,
+    ServerConfig,
+)
 from acp_agent.extensions.mcp.elicitation import Asker, answered
 from acp_agent.extensions.mcp.errors import describe_error
 from acp_agent.extensions.mcp.http_transport import HttpStatus, http_transport
@@ -194,6 +200,7 @@ class McpClient:
         environ: Mapping[str, str],
         watch: Watchdog,
         clean: Callable[[str], str],
+        launch: Launcher,
     ) -> AsyncIterator[None]:
         """Be connected; see `stdio_transport` for the arguments.
 
@@ -213,6 +220,7 @@ class McpClient:
                         environ=environ,
                         watch=watch,
                         clean=clean,
+                        launch=launch,
                         on_start=self._started,
                     )
                 case HttpServer():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Literal, Protocol
 from urllib.parse import urlsplit
 
@@ -12,6 +12,8 @@ from acp_agent.config.secrets import is_secret_name
 from acp_agent.content import JsonObject
 from acp_agent.platform.programs import absolute_folders
 
+# Given a program with its arguments, its environment, its folder and how it is used.
+Launcher = Callable[[Sequence[str], Mapping[str, str], str, "ServerOptions"], Awaitable["Launched"]]
 Deliver = Callable[[str, str, JsonObject | None], None]
 
 # Headers that say nothing worth hiding; every other one may carry a credential.
@@ -53,6 +55,8 @@ class ServerOptions(Struct, frozen=True, kw_only=True):
         start_timeout: seconds until it must be connected; None: as the limits say.
         call_timeout: seconds that a call may take; None: as the limits say.
         secrets: values that came from the environment and must not be shown.
+        sandbox: whether a program runs confined; None: as the configuration says of all.
+        hosts: what it reaches then.
     """
 
     source: Literal["editor", "user", "project"] = "editor"
@@ -62,6 +66,8 @@ class ServerOptions(Struct, frozen=True, kw_only=True):
     start_timeout: float | None = None
     call_timeout: float | None = None
     secrets: tuple[str, ...] = ()
+    sandbox: bool | None = None
+    hosts: tuple[str, ...] = ()
 
     def offers(self, tool: str) -> bool:
         """Whether a tool of this name is offered to the model."""
@@ -69,6 +75,33 @@ class ServerOptions(Struct, frozen=True, kw_only=True):
 
 
 _FROM_EDITOR = ServerOptions()
+
+
+class Launched(Protocol):
+    """How a program is started, and what serves it while it runs."""
+
+    @property
+    def argv(self) -> Sequence[str]:
+        """The program and its arguments."""
+        ...
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """Its environment."""
+        ...
+
+    @property
+    def descriptors(self) -> Sequence[int]:
+        """What it inherits."""
+        ...
+
+    def close_descriptors(self) -> None:
+        """Close what it inherited, once it was started."""
+        ...
+
+    async def aclose(self) -> None:
+        """End what serves it."""
+        ...
 
 
 class ProgramServer(Struct, frozen=True, kw_only=True):

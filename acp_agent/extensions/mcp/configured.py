@@ -268,6 +268,9 @@ def build_server(
             start_timeout=table.start_timeout,
             call_timeout=table.call_timeout,
             secrets=tuple(dict.fromkeys(secrets)),
+            # A project does not decide what it can reach.
+            sandbox=None if source == "project" else table.sandbox,
+            hosts=() if source == "project" else tuple(table.hosts),
         )
 
     if kind != "stdio":

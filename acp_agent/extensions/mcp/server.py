@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from acp_agent.content import JsonObject
 from acp_agent.errors import ToolError
-from acp_agent.extensions.mcp.config import ServerConfig
+from acp_agent.extensions.mcp.config import Launcher, ServerConfig
 from acp_agent.platform.watchdog import Watchdog
 
 if TYPE_CHECKING:  # these bring the `mcp` package
@@ -53,7 +53,8 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     """Where and how servers are started; `clean` takes secrets out.
 
     `connect` is how long a server may take, `rest` what it gets before it is started again the
-    first time, both in seconds. `watch` ends programs where this process is killed.
+    first time, both in seconds. `watch` ends programs where this process is killed; `launch` says
+    how they are started.
     """
 
     cwd: Path
@@ -62,6 +63,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     connect: float
     rest: float
     clean: Callable[[str], str]
+    launch: Launcher
 
 
 class McpServer:
@@ -182,6 +184,7 @@ class McpServer:
                             environ=setting.environ,
                             watch=setting.watch,
                             clean=setting.clean,
+                            launch=setting.launch,
                         )
                     )
                     self.offer = await client.list_offer()

@@ -33,7 +33,13 @@ from msgspec import Struct
 from pydantic import ValidationError
 
 from acp_agent.content import printable_line
-from acp_agent.extensions.mcp.config import MARK, ProgramServer, server_environ
+from acp_agent.extensions.mcp.config import (
+    MARK,
+    Launched,
+    Launcher,
+    ProgramServer,
+    server_environ,
+)
 from acp_agent.extensions.mcp.errors import LONGEST_LINE
 from acp_agent.platform import posix
 from acp_agent.platform.watchdog import Watchdog
@@ -231,6 +237,7 @@ async def stdio_transport(
     environ: Mapping[str, str],
     watch: Watchdog,
     clean: Callable[[str], str],
+    launch: Launcher,
     on_start: Callable[[ServerProcess], None],
 ) -> AsyncIterator[TransportStreams]:
     """Start a server's program, in a process group of its own, and end it on leaving.
@@ -242,6 +249,7 @@ async def stdio_transport(
         environ: the user's environment; see `server_environ` for what of it is passed on.
         watch: ends it where this process is killed.
         clean: takes secrets out of a text.
+        launch: says how it is started.
         on_start: is given the program, to ask it later how it ended.
 
     Raises:
@@ -250,7 +258,17 @@ async def stdio_transport(
     """
     mark = f"{watch.mark.partition('=')[2]}{uuid.uuid4().hex}"
     await watch.start()
-    process = await _start(server, cwd, server_environ(environ, server.env, mark))
+    launched = await launch(
+        (server.command, *server.args),
+        server_environ(environ, server.env, mark),
+        str(cwd),
+        server.options,
+    )
+    try:
+        process = await _start(launched, cwd)
+    except BaseException:
+        await launched.aclose()
+        raise
     watch.add_group(process.pid)
     program = ServerProcess(process, label, mark)
     on_start(program)
@@ -274,6 +292,7 @@ async def stdio_transport(
             raise
         finally:
             watch.remove_group(process.pid)
+            await launched.aclose()
 
 
 def _decode(line: bytes) -> JSONRPCMessage:
@@ -296,18 +315,16 @@ async def _wind_up(program: ServerProcess, pumps: list[asyncio.Task[None]]) -> N
     await asyncio.wait(pumps)
 
 
-async def _start(
-    server: ProgramServer, cwd: Path, environ: dict[str, str]
-) -> asyncio.subprocess.Process:
+async def _start(launched: Launched, cwd: Path) -> asyncio.subprocess.Process:
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
-            server.command,
-            *server.args,
+            *launched.argv,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             cwd=cwd,
-            env=environ,
+            env=launched.environ,
+            pass_fds=tuple(launched.descriptors),
             start_new_session=True,
         )
     )
@@ -316,6 +333,8 @@ async def _start(
     except asyncio.CancelledError:
         starting.add_done_callback(_end_unwanted)  # the child may exist already
         raise
+    finally:
+        launched.close_descriptors()
 
 
 def _end_unwanted(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:
