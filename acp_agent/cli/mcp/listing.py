@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -24,6 +25,8 @@ from acp_agent.extensions.mcp.config import (
 from acp_agent.extensions.mcp.configured import FoundServers, find_servers, first_of_each_name
 from acp_agent.extensions.mcp.server import McpServer, ServerSettings
 from acp_agent.platform.watchdog import Watchdog
+from acp_agent.session.confinement import Confinement
+from acp_agent.session.services import SharedSandboxes
 from acp_agent.trust.store import TrustStore
 from acp_agent.workspace.scrub import scrub
 
@@ -152,6 +155,13 @@ async def _connect(
     servers: list[ServerConfig], setup: UserConfig, options: argparse.Namespace
 ) -> list[tuple[dict[str, object], list[str]]]:
     watch = Watchdog(f"{MARK}={os.urandom(16).hex()}.")
+    confinement = Confinement(
+        config=setup.config.sandbox,
+        sandboxes=SharedSandboxes(),
+        environ=setup.environ,
+        home=Path(setup.environ.get("HOME") or Path.home()),
+        own=setup.paths.own,
+    )
 
     async def one(server: ServerConfig) -> tuple[dict[str, object], list[str]]:
         reporter = _Reporter()
@@ -166,6 +176,7 @@ async def _connect(
                 connect=limit,
                 rest=setup.config.limits.mcp_restart_delay,
                 clean=lambda text: scrub(text, all_values(server)),
+                launch=confinement.mcp_server,
             ),
             owner=reporter,
             asker=reporter,
@@ -194,3 +205,4 @@ async def _connect(
         return list(await asyncio.gather(*(one(server) for server in servers)))
     finally:
         await watch.aclose()
+        await confinement.sandboxes.aclose()

@@ -24,7 +24,7 @@ from acp_agent.extensions.mcp.server import McpServer, ServerSettings
 from acp_agent.ids import SessionId
 from acp_agent.session.client import Client
 from acp_agent.session.commands.command import Command
-from acp_agent.session.confinement import launch_mcp_servers
+from acp_agent.session.confinement import Confinement
 from acp_agent.session.core import BackgroundTasks
 from acp_agent.session.services import Services
 
@@ -119,7 +119,7 @@ class McpServers:
             connect=options.start_timeout or limits.mcp_connect_timeout,
             rest=limits.mcp_restart_delay,
             clean=self.clean,
-            launch=launch_mcp_servers(services),
+            launch=Confinement.of(services).mcp_server,
         )
         asker = McpAsker(
             config.name,

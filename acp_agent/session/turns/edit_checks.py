@@ -138,12 +138,14 @@ class SessionEditChecks:
         from acp_agent.language_servers.edit_checks import EditChecks  # noqa: PLC0415 - loaded
         from acp_agent.language_servers.service import LanguageServers  # noqa: PLC0415 - loaded
         from acp_agent.language_servers.syntax_check import SyntaxChecks  # noqa: PLC0415 - loaded
-        from acp_agent.session.confinement import confine_language_servers  # noqa: PLC0415 - so
+        from acp_agent.session.confinement import Confinement  # noqa: PLC0415 - so
 
         core = self._core
         services = core.services
         self._servers = LanguageServers(
-            services.language_servers.pool(services.environ, confine_language_servers(services)),
+            services.language_servers.pool(
+                services.environ, Confinement.of(services).language_server
+            ),
             self._files,
             services.config.language_servers,
             self._may_run_code,

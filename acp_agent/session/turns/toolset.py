@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from acp_agent.config.types import Config
 from acp_agent.sandbox.sandbox import Sandbox, Unavailable
-from acp_agent.session.confinement import sandbox_policy
+from acp_agent.session.confinement import Confinement
 from acp_agent.session.core import SessionCore
 from acp_agent.session.turns.edit_checks import SessionEditChecks
 from acp_agent.tools.base import AnyTool
@@ -117,8 +117,8 @@ def session_sandbox(core: SessionCore, readable: Sequence[Path]) -> Sandbox | Un
     services = core.services
     if not services.config.sandbox.enabled:
         return None
-    policy = sandbox_policy(
-        services, (core.cwd, *core.directories), services.sandboxes.temporary(core.id), readable
+    policy = Confinement.of(services).policy(
+        (core.cwd, *core.directories), services.sandboxes.temporary(core.id), readable
     )
     return services.sandboxes.make(policy, services.environ.get("PATH"))
 
