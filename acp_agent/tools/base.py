@@ -224,6 +224,8 @@ class Tool(ABC, Generic[Params]):
     kind: ClassVar[ToolKind]
     effect: ClassVar[Literal["reads", "writes"]]
     stands_for: ClassVar[tuple[str, ...]] = ()  # tools that it does the work of, unoffered itself
+    deferred: ClassVar[bool] = False  # it can be called, and is not among what the model is sent
+    serves_deferred: ClassVar[bool] = False  # it finds or calls those
     polls: ClassVar[bool] = False  # to call it again and again with the same result is its use
     params: ClassVar[type[BaseModel]]
     touched: ClassVar[Touches | None] = (
@@ -232,6 +234,11 @@ class Tool(ABC, Generic[Params]):
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
+
+    @property
+    def is_offered(self) -> bool:
+        """Whether it is among the tools that the model is sent."""
+        return not (self.stands_for or self.deferred)
 
     def description(self) -> str:
         """Return the description for the model: the Markdown file beside the tool's module."""
@@ -242,6 +249,11 @@ class Tool(ABC, Generic[Params]):
         """A title for a call whose arguments may be incomplete or wrong."""
         del arguments
         return self.name
+
+    def forwarded(self, arguments: JsonObject) -> tuple[str, JsonObject] | None:
+        """Return the call of another tool that a call stands for: its name and arguments."""
+        del arguments
+        return None
 
     def kind_of(self, arguments: JsonObject) -> ToolKind:
         """The kind of a call whose arguments may be incomplete or wrong."""

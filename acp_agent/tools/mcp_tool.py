@@ -141,6 +141,7 @@ def mcp_tool(
     *,
     server: McpServer,
     seconds: float,
+    deferred: bool = False,
 ) -> type[McpTool]:
     """A tool of a server as a class of ours, to be made for a workspace.
 
@@ -149,6 +150,7 @@ def mcp_tool(
         name: what the model calls it.
         server: whose it is.
         seconds: how long a call may take.
+        deferred: whether the model is not sent it, and searches for it.
 
     Raises:
         UnusableSchemaError: its schema cannot be used.
@@ -163,6 +165,7 @@ def mcp_tool(
         "schema": schema,
         "server": server,
         "seconds": seconds,
+        "deferred": deferred,
     }
     return type("McpTool", (McpTool,), namespace)
 

@@ -62,7 +62,7 @@ class Toolset:
             if tool.name in self._tools:
                 raise ValueError(f"two tools are named {tool.name}")
             self._tools[tool.name] = tool
-        self._specs = [_spec(tool) for tool in self._tools.values() if not tool.stands_for]
+        self._specs = [_spec(tool) for tool in self._tools.values() if tool.is_offered]
         self._measures: dict[Callable[[Sequence[ToolSpec]], int], int] = {}
         self._named: set[tuple[str, str]] = set()  # ignored fields, by tool
 
@@ -74,7 +74,8 @@ class Toolset:
         for tool in tools:
             if tool.name not in both._tools:
                 both._tools[tool.name] = tool
-                both._specs.append(_spec(tool))
+                if tool.is_offered:
+                    both._specs.append(_spec(tool))
         return both
 
     def filtered(self, wanted: Callable[[str], bool]) -> Toolset:
@@ -84,8 +85,11 @@ class Toolset:
         fewer._tools = {
             name: tool
             for name, tool in self._tools.items()
-            if all(map(wanted, tool.stands_for or (name,)))
+            if all(map(wanted, tool.stands_for or (name,))) or tool.serves_deferred
         }
+        if not any(tool.deferred for tool in fewer._tools.values()):
+            every = fewer._tools.items()
+            fewer._tools = {name: tool for name, tool in every if not tool.serves_deferred}
         fewer._specs = [spec for spec in self._specs if spec.name in fewer._tools]
         return fewer
 
@@ -206,7 +210,11 @@ class Toolset:
                 f"the arguments of {tool.name} are not valid JSON ({error})",
                 advice=f"write them again as one JSON object with {', '.join(_names(tool))}",
             ) from error
-        return tool or self.get(name, command=values.get("command")), values
+        tool = tool or self.get(name, command=values.get("command"))
+        if (other := tool.forwarded(values)) is not None:
+            name, values = other
+            tool = self.get(name)
+        return tool, values
 
     def _translated(self, name: str, tool: AnyTool, values: JsonObject) -> ForeignCall:
         from acp_agent.tools.calls import foreign_calls  # noqa: PLC0415 - few calls need it

@@ -159,13 +159,24 @@ async def test_a_result_of_a_hundred_megabytes_fails_and_the_server_stays(
     assert peak_memory(running.process.pid) - before < 120_000_000
 
 
-async def test_of_ten_thousand_tools_as_many_are_offered_as_a_model_takes(
+async def test_ten_thousand_tools_are_searched_and_fill_no_request(
     with_servers: OpenWithServers, model_server: ModelServer
 ) -> None:
-    model_server.add(answer("So many."))
-    running, session = await with_servers(program("many-tools"), program("echo", name="other"))
+    search = Call("search_mcp_tools", {"query": "say it again"})
+    called = Call("call_mcp_tool", {"name": "mcp__echo__echo", "arguments": {"text": "found"}})
+    model_server.add(answer(search), answer(called), answer("So many."))
+    running, session = await with_servers(program("echo", name="echo"), program("many-tools"))
     await running.prompt(session, "hi", timeout=60)
-    assert len(offered(model_server)) == 100
+    assert offered(model_server) == ["search_mcp_tools", "call_mcp_tool"]
+    first, *others = [request.json["tools"] for request in model_server.requests]
+    assert all(tools == first for tools in others)  # what a request begins with stays the same
+    assert len(json.dumps(first[-2:])) < 20_000
+    found, said = results(model_server)
+    assert found.startswith("# mcp__echo__echo")
+    assert '"required":["text"]' in found
+    assert said == "echo: found"
+    (asked,) = running.editor.asked
+    assert asked["toolCall"]["title"] == "echo: Say it again (echo)"
     notice = await told(running, session, "left out")
     assert "tools of the MCP server 'memo' are left out" in notice
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 
 import mcp_types as types
 import msgspec
@@ -13,14 +14,16 @@ from acp_agent.extensions.mcp.names import command_names, tool_names
 from acp_agent.extensions.mcp.schemas import UnusableSchemaError
 from acp_agent.extensions.mcp.server import McpServer
 from acp_agent.session.commands.command import Command
+from acp_agent.tools.base import AnyTool
 from acp_agent.tools.mcp_resource import ListMcpResourcesTool, ReadMcpResourceTool, has_resources
 from acp_agent.tools.mcp_tool import McpTool, call_server, mcp_tool, prompt_text
 from acp_agent.tools.quoting import first_line
 from acp_agent.tools.toolset import Toolset
 from acp_agent.workspace.workspace import Workspace
 
-TOOLS = 100  # of all servers together: OpenAI takes 128 in a request, with the session's own
-_BYTES = 400_000  # of all their descriptions and schemas together
+OFFERED = 30  # tools of all servers together; of more, names are offered, and a search
+_TOOLS = 1_000  # of all servers together
+_BYTES = 4_000_000  # of all their descriptions and schemas together
 _PROMPTS = 200
 _REASONS = 3  # that a notice names
 
@@ -46,7 +49,8 @@ class McpCatalog:
     def toolset(self, core: Toolset, workspace: Workspace) -> Toolset:
         """The session's own tools, then these; the same object for the same `core`."""
         if self._made is None or self._made[0] is not core:
-            more = [*(tool(workspace) for tool in self._tools), *self._resource_tools(workspace)]
+            tools = [tool(workspace) for tool in self._tools]
+            more = [*tools, *_search_tools(workspace, tools), *self._resource_tools(workspace)]
             self._made = (core, core.with_tools(more) if more else core)
         return self._made[1]
 
@@ -85,11 +89,13 @@ class McpCatalog:
         names = tool_names([(server.label, remote.name) for server, remote in found])
         made: list[type[McpTool]] = []
         size = 0
+        deferred = len(found) > OFFERED
         for (server, remote), name in zip(found, names, strict=True):
             why = ""
             try:
-                if len(made) < TOOLS:
-                    tool = mcp_tool(remote, name, server=server, seconds=self._limit(server))
+                if len(made) < _TOOLS:
+                    seconds = self._limit(server)
+                    tool = mcp_tool(remote, name, server=server, seconds=seconds, deferred=deferred)
                     size += len(tool.server_description()) + len(
                         msgspec.json.encode(tool.schema.for_model)
                     )
@@ -122,6 +128,15 @@ class McpCatalog:
             ServerPrompt(name, prompt, server, seconds=self._limit(server))
             for (server, prompt), name in zip(found, names, strict=True)
         ]
+
+
+def _search_tools(workspace: Workspace, tools: Sequence[McpTool]) -> list[AnyTool]:
+    """What finds and calls tools that the model is not sent; empty where it is sent all."""
+    if not any(tool.deferred for tool in tools):
+        return []
+    from acp_agent.tools.mcp_search.search import CallMcpTool, SearchMcpTools  # noqa: PLC0415 - where there are many
+
+    return [SearchMcpTools(workspace, tools), CallMcpTool(workspace)]
 
 
 LONGEST = 50_000  # characters of a prompt that the model is sent

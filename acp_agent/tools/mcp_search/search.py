@@ -1,0 +1,203 @@
+"""Find and call tools of MCP servers whose schemas the model is not sent.
+
+Above a number of server tools, the schemas would fill each request. The model gets two tools in
+their place: one lists all names with a line each and finds schemas, the other calls what was found.
+What a request begins with stays the same whatever is found, as the provider's cache needs it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal
+
+import msgspec
+from pydantic import Field
+
+from acp_agent.content import JsonObject, text_part
+from acp_agent.errors import ToolError
+from acp_agent.events import ToolKind
+from acp_agent.tools.base import (
+    NOTHING,
+    Outcome,
+    Prepared,
+    Progress,
+    Tool,
+    ToolParams,
+    Touches,
+    text_argument,
+)
+from acp_agent.tools.mcp_tool import McpTool
+from acp_agent.tools.quoting import code_block, first_line
+from acp_agent.workspace.workspace import Workspace
+
+SEARCH = "search_mcp_tools"
+CALL = "call_mcp_tool"
+_LINE = 90  # characters of what is said of a tool in the list
+_LISTED = 16_000  # characters of the whole list
+_MOST = 20  # tools of one answer
+_NAME_WEIGHT = 3  # a word in a name counts so many times as one in a description
+_WORD = re.compile(r"[a-z0-9]+|[^\W_a-z0-9]", re.IGNORECASE)
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+class SearchParams(ToolParams):
+    """The search tool's parameters."""
+
+    query: Annotated[
+        str,
+        Field(min_length=1, max_length=1_000, description="Words, or exact names with commas."),
+    ]
+    limit: Annotated[int, Field(ge=1, le=_MOST)] = 5
+
+
+class SearchMcpTools(Tool[SearchParams]):
+    """Finds tools by words; asks no server.
+
+    Args:
+        workspace: the session's.
+        tools: those that can be found.
+    """
+
+    name: ClassVar[str] = SEARCH
+    kind: ClassVar[ToolKind] = "search"
+    effect: ClassVar[Literal["reads", "writes"]] = "reads"
+    params: ClassVar[type[SearchParams]] = SearchParams
+    serves_deferred: ClassVar[bool] = True
+
+    def __init__(self, workspace: Workspace, tools: Sequence[McpTool]) -> None:
+        super().__init__(workspace)
+        self._tools = {tool.name: tool for tool in tools}
+        self._words = {tool.name: _words_of(tool) for tool in tools}
+        self._rarity = _rarity(list(self._words.values()))
+
+    def description(self) -> str:
+        """Return the description for the model, with the names of all tools."""
+        lines: list[str] = []
+        room = _LISTED
+        for tool in self._tools.values():
+            about = first_line(tool.server_description(), _LINE)
+            line = f"{tool.name}: {about}" if about else tool.name
+            if len(line) > room:
+                lines.append(f"and {len(self._tools) - len(lines)} more")
+                break
+            room -= len(line) + 1
+            lines.append(line)
+        intro = (
+            "Finds tools of MCP servers and returns their parameters. Look a tool up here before "
+            f"you call it with {CALL}. The tools are:"
+        )
+        return "\n".join([intro, *lines])
+
+    def title(self, arguments: JsonObject) -> str:
+        """What is searched for."""
+        query = text_argument(arguments, "query")
+        return f"Search MCP tools for `{query}`" if query else "Search MCP tools"
+
+    def touches(self, params: SearchParams) -> Touches:
+        """Return nothing: the list is in memory."""
+        del params
+        return NOTHING
+
+    async def prepare(self, params: SearchParams) -> Prepared:
+        """Nothing to look at."""
+
+        async def run(progress: Progress) -> Outcome:
+            del progress
+            found = self.find(params.query, params.limit)
+            text = "\n\n".join(map(_described, found))
+            names = ", ".join(tool.name for tool in found) or "-"
+            return Outcome(
+                text=text or "[no tool fits: use other words]",
+                content=(text_part(code_block(names, "")),),
+            )
+
+        return Prepared(title=self.title(params.model_dump()), run=run)
+
+    def find(self, query: str, limit: int) -> list[McpTool]:
+        """Return the tools that fit best: those named exactly, else those with rare words of it."""
+        named = [
+            self._tools[name] for one in query.split(",") if (name := one.strip()) in self._tools
+        ]
+        if named:
+            return named[:_MOST]
+        wanted = set(_split(query))
+        scores = {
+            name: sum(self._rarity.get(word, 0.0) * words[word] for word in wanted if word in words)
+            for name, words in self._words.items()
+        }
+        best = sorted((name for name in scores if scores[name] > 0), key=lambda name: -scores[name])
+        return [self._tools[name] for name in best[:limit]]
+
+
+class CallParams(ToolParams):
+    """The calling tool's parameters."""
+
+    name: Annotated[str, Field(description=f"As {SEARCH} has it.")]
+    arguments: Annotated[JsonObject, Field(description="The tool's own.", default_factory=dict)]
+
+
+class CallMcpTool(Tool[CallParams]):
+    """Stands for the tool that its arguments name: what is decided, shown and run is that tool."""
+
+    name: ClassVar[str] = CALL
+    kind: ClassVar[ToolKind] = "other"
+    effect: ClassVar[Literal["reads", "writes"]] = "writes"
+    params: ClassVar[type[CallParams]] = CallParams
+    serves_deferred: ClassVar[bool] = True
+
+    def description(self) -> str:
+        """Return the description for the model."""
+        return f"Calls a tool of an MCP server that {SEARCH} found."
+
+    def title(self, arguments: JsonObject) -> str:
+        """The tool, as long as the call is incomplete."""
+        name = text_argument(arguments, "name")
+        return f"Call `{name}`" if name else "Call a tool of an MCP server"
+
+    def forwarded(self, arguments: JsonObject) -> tuple[str, JsonObject] | None:
+        """Return the call that this one stands for; None where it names none."""
+        name, values = arguments.get("name"), arguments.get("arguments", {})
+        if isinstance(values, str):  # some models write them as text
+            try:
+                values = msgspec.json.decode(values)
+            except ValueError:
+                return None
+        if not isinstance(name, str) or name == CALL or not isinstance(values, dict):
+            return None
+        return name, values
+
+    async def prepare(self, params: CallParams) -> Prepared:
+        """Refuse a call that stands for none.
+
+        Raises:
+            ToolError: always.
+        """
+        raise ToolError(
+            f"there is no tool {params.name!r} to call", advice=f"look it up with {SEARCH}"
+        )
+
+
+def _described(tool: McpTool) -> str:
+    parameters = msgspec.json.encode(tool.parameters()).decode()
+    return f"# {tool.name}\n{tool.server_description()}\nparameters: {parameters}"
+
+
+def _split(text: str) -> list[str]:
+    words = [word.lower() for word in _WORD.findall(_CAMEL.sub(" ", text))]
+    return [word[:-1] if len(word) > 3 and word.endswith("s") else word for word in words]
+
+
+def _words_of(tool: McpTool) -> Counter[str]:
+    words = Counter(set(_split(tool.server_description())))
+    for word in set(_split(tool.name)):
+        words[word] += _NAME_WEIGHT
+    return words
+
+
+def _rarity(every: Sequence[Counter[str]]) -> dict[str, float]:
+    """How much a word says: the fewer tools have it, the more."""
+    counts = Counter(word for words in every for word in words)
+    return {word: math.log(1 + len(every) / count) for word, count in counts.items()}
