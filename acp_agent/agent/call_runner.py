@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
+from msgspec.structs import replace
 from pydantic import BaseModel
 
 from acp_agent.agent.call_permissions import CallPermissions
@@ -206,6 +207,9 @@ class CallRunner:
         try:
             outcome = await prepared.run(progress)
             await progress.flush()
+            if access is not None and outcome.content is not None:
+                changed = await self._turn.tools.changed_by(prepared.access)
+                outcome = replace(outcome, content=(*outcome.content, *changed))
             outcome = await self._edits.finish(call, prepared, outcome)
             ended = await self._end_of(scheduled, prepared, outcome)
         except StoreError:

@@ -304,6 +304,10 @@ class Tools(Protocol):
         """
         ...
 
+    async def changed_by(self, access: Access) -> tuple[CallContent, ...]:
+        """Return what shows the files that a command changed since its files were saved."""
+        ...
+
 
 class TurnResources(Struct, frozen=True, kw_only=True):
     """What a turn works with. Functions that need one part of it take only that part.

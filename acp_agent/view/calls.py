@@ -97,7 +97,7 @@ class Calls:
             step.status = "completed"
         by_itself = event.exit_code is not None or event.signal is not None
         if state.output and by_itself:
-            state.content = ()  # the output is all that it shows
+            state.content = (event.content or ())[1:]  # the first is the output
         elif event.content is not None:
             state.content = event.content
         if event.locations is not None:

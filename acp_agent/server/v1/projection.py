@@ -177,8 +177,10 @@ class Projector:
         if ran_command and self._client.terminal_output:
             # The client has the whole output in the terminal, which stays as the content.
             ended_by_itself = event.exit_code is not None or event.signal is not None
-            if ended_by_itself or content is None:
+            if content is None or (ended_by_itself and len(content) == 1):
                 content = None
+            elif ended_by_itself:  # more than its output
+                content = [acp.Terminal(terminal_id=event.call), *content[1:]]
             else:  # the terminal does not show the reason
                 content = [acp.Terminal(terminal_id=event.call), *content]
             meta = _terminal_exit(event.call, event.exit_code, event.signal)

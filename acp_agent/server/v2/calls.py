@@ -114,8 +114,10 @@ class Calls:
             if not call.exited:
                 updates.append(terminal_exited(event))
             ended_by_itself = event.exit_code is not None or event.signal is not None
-            if event.content and not ended_by_itself:  # the terminal does not show the reason
-                content = [acp.Terminal(terminal_id=event.call), *to_call_content(event.content)]
+            if event.content and (not ended_by_itself or len(event.content) > 1):
+                # The terminal shows the output alone, which is the first part.
+                parts = to_call_content(event.content[1:] if ended_by_itself else event.content)
+                content = [acp.Terminal(terminal_id=event.call), *parts]
         elif event.content is not None and (call is None or event.content != call.content):
             content = to_call_content(event.content)
         moved = event.locations is not None and (call is None or event.locations != call.locations)

@@ -16,7 +16,7 @@ from acp_agent.agent.context_size import next_request_tokens
 from acp_agent.agent.loop_detection import LoopDetector
 from acp_agent.agent.resources import PermissionRequest, TurnResources
 from acp_agent.agent.tool_calls import OpenCalls
-from acp_agent.content import text_part
+from acp_agent.content import CallContent, text_part
 from acp_agent.events import (
     Activity,
     AnyEvent,
@@ -246,6 +246,10 @@ class ChildTools:
     async def save_files(self, access: Access) -> None:
         """Save the files before the parent's turn changes any."""
         await self._parent.save_files(access)
+
+    async def changed_by(self, access: Access) -> tuple[CallContent, ...]:
+        """Return what shows the files that a command changed since its files were saved."""
+        return await self._parent.changed_by(access)
 
 
 class ChildBudget(TurnBudget):

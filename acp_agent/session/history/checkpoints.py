@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from acp_agent.errors import AcpAgentError, CheckpointTooSlowError, WorkspaceError
 from acp_agent.events import AnyEvent, CheckpointMade, NoticeShown
 from acp_agent.ids import new_checkpoint_id
-from acp_agent.permissions.access import WriteAccess, may_write
+from acp_agent.permissions.access import CommandAccess, WriteAccess, may_write
 from acp_agent.session.core import SessionCore
 from acp_agent.session.history.checkpoint_files import (
     SWEEP_SECONDS,
@@ -26,10 +26,12 @@ from acp_agent.session.history.checkpoint_files import (
     spans,
     sweep,
 )
+from acp_agent.session.history.command_changes import CommandChanges
 from acp_agent.workspace.checkpoints.base import Deadline, Rules, Snapshot, Span
 from acp_agent.workspace.checkpoints.folders import NO_GIT, FolderCheckpoints, RestorePlan
 
 if TYPE_CHECKING:
+    from acp_agent.content import CallContent
     from acp_agent.permissions.access import Access
 
 RESTORE_SECONDS = 120.0
@@ -71,6 +73,7 @@ class Checkpoints:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._restoring: set[asyncio.Task[RestoredFiles]] = set()
         self._working: set[Deadline] = set()
+        self._commands = CommandChanges()
 
     # -- around the turns --------------------------------------------------------------------
 
@@ -87,6 +90,15 @@ class Checkpoints:
         if self._before is None:
             self._before = self._run(self._save_before(self._turns))
         await asyncio.shield(self._before)
+        if self._due and isinstance(access, CommandAccess):
+            await asyncio.to_thread(self._commands.before)
+
+    async def changed_by(self, access: Access) -> tuple[CallContent, ...]:
+        """Return what shows the files that a command changed since `before` was called for it."""
+        if not (self._due and isinstance(access, CommandAccess) and may_write(access)):
+            return ()
+        checkpoints, translate = self._folder_checkpoints(), self._core.translate
+        return await asyncio.to_thread(self._commands.after, checkpoints, self._home, translate)
 
     async def _save_before(self, turn: int) -> None:
         async with self._lock:
@@ -97,7 +109,12 @@ class Checkpoints:
                 return
             limit = self._limit_before = Deadline(self._core.services.config.checkpoints.timeout)
             try:
-                made, _ = await self._save("turn", limit)
+                made, found = await self._save("turn", limit)
+                trees = {root: snapshot.tree for root, snapshot in found.items()}
+                checkpoints = self._folder_checkpoints()
+                await self._in_thread(
+                    limit, lambda limit: self._commands.saved(checkpoints, trees, limit)
+                )
             except WorkspaceError as error:
                 if not self._is_outdated(turn):
                     await self._core.emit(_NOT_SAVED)
@@ -184,6 +201,7 @@ class Checkpoints:
         if not self._restoring:
             self._give_up()
         await self.settled()
+        self._commands.close()
 
     # -- going back --------------------------------------------------------------------------
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from acp_agent.agent.context_size import next_request_tokens
 from acp_agent.agent.resources import Journal, Limits, Models, PermissionRequest, Tools
 from acp_agent.agent.token_count import request_tokens, text_tokens
 from acp_agent.agent.tool_calls import OpenCalls
 from acp_agent.config.localization import Translator
+from acp_agent.content import CallContent
 from acp_agent.events import NoticeShown, Usage
 from acp_agent.ids import CallId
 from acp_agent.models.base import (
@@ -42,6 +44,9 @@ from acp_agent.session.turns.toolset import AddedTools, CachedChange, WorkspaceT
 from acp_agent.tools.base import Answer, Question
 from acp_agent.tools.toolset import Toolset
 from acp_agent.workspace.workspace import Workspace
+
+if TYPE_CHECKING:  # first needed when a call may write
+    from acp_agent.session.history.checkpoints import Checkpoints
 
 CALLS_WAIT = "Calls wait: as many as may run at once are running already, in all sessions together."
 TURN_WAITS = "This turn waits: as many as may run at once are running already in other sessions."
@@ -234,7 +239,7 @@ class TurnTools:
         own: the session's own tools, and the workspace that they work in.
         extensions: the MCP servers, whose tools are added.
         options: says which of the tools the model may call; None: all.
-        save_files: see there.
+        checkpoints: returns what saves the files.
     """
 
     def __init__(
@@ -243,7 +248,7 @@ class TurnTools:
         own: WorkspaceTools,
         extensions: Extensions,
         options: RunOptions | None,
-        save_files: Callable[[Access], Awaitable[None]],
+        checkpoints: Callable[[], Checkpoints],
     ) -> None:
         self.open_calls = OpenCalls()
         self.added: list[AddedTools] = []
@@ -251,7 +256,7 @@ class TurnTools:
         self._core = core
         self._own = own
         self._extensions = extensions
-        self._save_files = save_files
+        self._checkpoints = checkpoints
         self._allowed = None if options is None else CachedChange(options.filter)
         self._notified = False  # the user, that calls wait
 
@@ -288,7 +293,13 @@ class TurnTools:
 
     async def save_files(self, access: Access) -> None:
         """Save the files before the turn changes any."""
-        await self._save_files(access)
+        await self._checkpoints().before(access)
+
+    async def changed_by(self, access: Access) -> tuple[CallContent, ...]:
+        """Return what shows the files that a command changed since its files were saved."""
+        if self.workspace.background.running:  # what those change cannot be told apart
+            return ()
+        return await self._checkpoints().changed_by(access)
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:

@@ -17,7 +17,6 @@ from acp_agent.session.preload import Preload
 from acp_agent.session.turns.lazy_tools import LazyTools
 
 if TYPE_CHECKING:  # first needed when a prompt runs
-    from acp_agent.permissions.access import Access
     from acp_agent.session.history.checkpoints import Checkpoints
     from acp_agent.session.history.rewind import Rewinder
     from acp_agent.session.turns.budget import SessionBudget
@@ -96,7 +95,7 @@ class SessionResources:
 
         core = self._core
         models = SessionModels(core, options, self.driver)
-        tools = TurnTools(core, own, self._extensions, options, self._save_files)
+        tools = TurnTools(core, own, self._extensions, options, lambda: self.checkpoints)
         turn = TurnResources(
             journal=core,
             models=models,
@@ -282,9 +281,6 @@ class SessionResources:
 
             self._checkpoints = Checkpoints(self._core, on_restored=self._files_restored)
         return self._checkpoints
-
-    async def _save_files(self, access: Access) -> None:
-        await self.checkpoints.before(access)
 
     async def _files_restored(self) -> None:
         (await self._tools.get()).workspace.files.note_commands_ran()

@@ -167,6 +167,19 @@ class Repository(Protocol):
         """The contents of files by their ids, in their order."""
         ...
 
+    def folders(self, tree: str, deadline: Deadline) -> Sequence[bytes]:
+        """The folders of a tree, relative to it."""
+        ...
+
+    def files_of(
+        self, tree: str, paths: Sequence[bytes], deadline: Deadline, *, contents: bool
+    ) -> dict[bytes, bytes]:
+        """The contents of files of a tree by their paths, of those that it has.
+
+        Without `contents` each is a zero byte, and the files are not read.
+        """
+        ...
+
     def ignored_under(
         self, kept: Snapshot, paths: Sequence[bytes], deadline: Deadline
     ) -> frozenset[bytes]:

@@ -193,6 +193,25 @@ class DulwichRepository:
             if before.get(path) != after.get(path)
         ]
 
+    def folders(self, tree: str, deadline: Deadline) -> Sequence[bytes]:
+        """The folders of a tree, relative to it."""
+        found = {path.rpartition(b"/")[0] for path in self._flat(tree, deadline)}
+        parents = {folder[:at] for folder in found for at, c in enumerate(folder) if c == 0x2F}
+        return sorted((found | parents) - {b""})
+
+    def files_of(
+        self, tree: str, paths: Sequence[bytes], deadline: Deadline, *, contents: bool
+    ) -> dict[bytes, bytes]:
+        """The contents of files of a tree by their paths, of those that it has.
+
+        Without `contents` each is a zero byte, and the files are not read.
+        """
+        known = self._flat(tree, deadline)
+        blobs = {path: known[path].id for path in paths if path in known}
+        if not contents:
+            return dict.fromkeys(blobs, b"\0")
+        return dict(zip(blobs, self.contents(blobs.values(), deadline), strict=True))
+
     def _flat(self, tree: str, deadline: Deadline) -> dict[bytes, Blob]:
         found: dict[bytes, Blob] = {}
         open_trees = [] if tree == EMPTY_TREE else [(b"", tree)]

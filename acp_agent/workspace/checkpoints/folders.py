@@ -118,6 +118,30 @@ class FolderCheckpoints:
                     store.save(self._session, checkpoint, found[root])
         return found
 
+    def folders(self, root: Path, tree: str, deadline: Deadline) -> Sequence[bytes]:
+        """Return the folders of a tree of the folder `root`, relative to it.
+
+        Raises:
+            WorkspaceError: they cannot be read.
+        """
+        store, repository = self._of(root)
+        with store.locked(deadline):
+            return [] if tree == EMPTY_TREE else repository.folders(tree, deadline)
+
+    def files_of(
+        self, root: Path, tree: str, paths: Sequence[bytes], deadline: Deadline, *, contents: bool
+    ) -> dict[bytes, bytes]:
+        """Return the contents of files of such a tree; those that it does not have are absent.
+
+        Without `contents` each is a zero byte, and the files are not read.
+
+        Raises:
+            WorkspaceError: they cannot be read.
+        """
+        store, repository = self._of(root)
+        with store.locked(deadline):
+            return repository.files_of(tree, paths, deadline, contents=contents)
+
     def has(self, checkpoint: str) -> bool:
         """Whether a checkpoint still exists, for any of the folders."""
         return any(

@@ -214,6 +214,36 @@ class GitRepository:
         finally:
             end(process)
 
+    def folders(self, tree: str, deadline: Deadline) -> Sequence[bytes]:
+        """The folders of a tree, relative to it."""
+        return split(
+            self._git.run("ls-tree", "-r", "-d", "-z", "--name-only", tree, deadline=deadline)
+        )
+
+    def files_of(
+        self, tree: str, paths: Sequence[bytes], deadline: Deadline, *, contents: bool
+    ) -> dict[bytes, bytes]:
+        """The contents of files of a tree by their paths, of those that it has.
+
+        Without `contents` each is a zero byte, and the files are not read.
+        """
+        named = [path for path in paths if b"\n" not in path]
+        given = b"".join(tree.encode() + b":" + path + b"\n" for path in named)
+        what = "--batch" if contents else "--batch-check"
+        out = self._git.run("cat-file", what, given=given, deadline=deadline)
+        found: dict[bytes, bytes] = {}
+        at = 0
+        for path in named:
+            end_of_head = out.index(b"\n", at)
+            head, at = out[at:end_of_head].split(), end_of_head + 1
+            if not head[-1].isdigit():
+                continue  # it is missing
+            found[path] = b"\0"
+            if contents:
+                found[path] = out[at : at + int(head[-1])]
+                at += int(head[-1]) + 1
+        return found
+
     def ignored_under(
         self, kept: Snapshot, paths: Sequence[bytes], deadline: Deadline
     ) -> frozenset[bytes]:

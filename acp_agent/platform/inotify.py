@@ -1,0 +1,79 @@
+"""Linux's inotify(7): the kernel's notes of what changes in folders."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+# linux/inotify.h
+CLOSE_WRITE, MOVED_FROM, MOVED_TO, CREATE, DELETE = 0x8, 0x40, 0x80, 0x100, 0x200
+OVERFLOW, IGNORED, IS_FOLDER = 0x4000, 0x8000, 0x40000000
+_ONLY_FOLDERS, _NO_LINKS = 0x1000000, 0x2000000
+_WATCHED = CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE | _ONLY_FOLDERS | _NO_LINKS
+_HEAD = struct.Struct("iIII")  # struct inotify_event: watch, mask, cookie, length of the name
+_READ = 1 << 16  # bytes
+
+
+class Note(NamedTuple):
+    """Something that happened to `name` in the folder of a watch."""
+
+    watch: int
+    mask: int
+    name: bytes
+
+
+class Inotify:
+    """Notes of changes in folders. Close it after use.
+
+    Raises:
+        OSError: the system has no inotify, or no more of it.
+    """
+
+    def __init__(self) -> None:
+        if sys.platform != "linux":
+            raise OSError("only Linux has inotify")
+        self._library = ctypes.CDLL(None, use_errno=True)
+        self._descriptor = self._library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if self._descriptor < 0:
+            raise _last_error()
+
+    def add(self, folder: bytes) -> int:
+        """Watch a folder, without what is in its folders; return the number of the watch.
+
+        Raises:
+            OSError: it is no folder, or there are too many watches.
+        """
+        watch: int = self._library.inotify_add_watch(self._descriptor, folder, _WATCHED)
+        if watch < 0:
+            raise _last_error()
+        return watch
+
+    def remove(self, watch: int) -> None:
+        """Stop watching a folder; does nothing if it is gone."""
+        self._library.inotify_rm_watch(self._descriptor, watch)
+
+    def read(self) -> Iterator[Note]:
+        """Yield what happened since the last call, without waiting."""
+        with suppress(BlockingIOError):
+            while data := os.read(self._descriptor, _READ):
+                at = 0
+                while at < len(data):
+                    watch, mask, _, length = _HEAD.unpack_from(data, at)
+                    at += _HEAD.size + length
+                    yield Note(watch, mask, data[at - length : at].rstrip(b"\0"))
+
+    def close(self) -> None:
+        """Stop watching everything."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def _last_error() -> OSError:
+    number = ctypes.get_errno()
+    return OSError(number, os.strerror(number))

@@ -1,0 +1,140 @@
+"""Which files of a folder changed, without looking at the others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+
+from msgspec import Struct, field
+
+from acp_agent.platform.inotify import (
+    CREATE,
+    DELETE,
+    IGNORED,
+    IS_FOLDER,
+    MOVED_FROM,
+    MOVED_TO,
+    OVERFLOW,
+    Inotify,
+)
+
+MOST_FOLDERS = 10_000  # that are watched
+_NEW_FILES = 100  # of a new folder; one with more is named as a whole
+
+
+class Touched(Struct, kw_only=True):
+    """What happened in a folder; the paths are relative to it, a folder's end in a slash.
+
+    `files` says of each file whether it was made, as far as is known. Folders with many files are
+    in `new_folders` or `gone_folders` themselves. Where it is not `complete`, so much happened that
+    the system did not note everything.
+    """
+
+    files: dict[bytes, bool] = field(default_factory=dict)
+    new_folders: list[bytes] = field(default_factory=list)
+    gone_folders: list[bytes] = field(default_factory=list)
+    complete: bool = True
+
+
+class FolderWatch:
+    """Watches folders below a folder, and those that are made in them; not those of git.
+
+    Everything here blocks on the disk: call it in a thread.
+
+    Args:
+        top: the folder, absolute.
+        folders: the folders to watch, relative to it.
+
+    Raises:
+        OSError: the system cannot do that, or there are too many.
+    """
+
+    def __init__(self, top: bytes, folders: Iterable[bytes]) -> None:
+        self._top = top
+        self._notes = Inotify()
+        self._folders: dict[int, bytes] = {}  # by watch: relative, with a slash at the end
+        try:
+            self._add(b"")
+            for folder in folders:
+                self._add(folder + b"/")
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._notes.close()
+
+    def _add(self, folder: bytes) -> None:
+        if len(self._folders) >= MOST_FOLDERS:
+            raise OSError("too many folders")
+        # It may be gone, or closed to its user.
+        with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+            self._folders[self._notes.add(os.path.join(self._top, folder))] = folder  # noqa: PTH118 - bytes
+
+    def drain(self) -> Touched:
+        """Return what happened since the last call.
+
+        Raises:
+            OSError: new folders cannot be watched any more.
+        """
+        touched = Touched()
+        for watch, mask, name in self._notes.read():
+            folder = self._folders.get(watch)
+            if mask & OVERFLOW:
+                touched.complete = False
+            elif folder is None or name == b".git":
+                continue
+            elif mask & IGNORED:
+                del self._folders[watch]
+            elif mask & IS_FOLDER and mask & (CREATE | MOVED_TO):
+                self._enter(folder + name + b"/", touched)
+            elif mask & IS_FOLDER and mask & (DELETE | MOVED_FROM):
+                touched.gone_folders.append(folder + name + b"/")
+                self._leave(folder + name + b"/")
+            elif not mask & IS_FOLDER:
+                made = bool(mask & (CREATE | MOVED_TO))
+                touched.files[folder + name] = touched.files.get(folder + name, made)
+        self._keep_outermost(touched)
+        return touched
+
+    def _keep_outermost(self, touched: Touched) -> None:
+        """Leave out what a folder that is gone says already, and folders that are back."""
+        gone: list[bytes] = []
+        for folder in sorted(touched.gone_folders):
+            is_back = os.path.lexists(os.path.join(self._top, folder[:-1]))  # noqa: PTH118 - bytes
+            if not is_back and not folder.startswith(tuple(gone)):
+                gone.append(folder)
+        touched.gone_folders = gone
+        for path in [path for path in touched.files if path.startswith(tuple(gone))]:
+            del touched.files[path]
+
+    def _enter(self, folder: bytes, touched: Touched) -> None:
+        """Watch a new folder, whose files may be there already."""
+        found: list[bytes] = []
+        open_folders = [folder]
+        while open_folders and len(found) <= _NEW_FILES:
+            inner = open_folders.pop()
+            self._add(inner)
+            try:
+                with os.scandir(os.path.join(self._top, inner)) as entries:  # noqa: PTH118 - bytes
+                    for entry in entries:
+                        if entry.is_dir(follow_symlinks=False):
+                            if entry.name != b".git":
+                                open_folders.append(inner + entry.name + b"/")
+                        elif len(found) <= _NEW_FILES:
+                            found.append(inner + entry.name)
+            except OSError:
+                continue
+        if len(found) > _NEW_FILES:
+            touched.new_folders.append(folder)
+            self._leave(folder)
+        else:
+            touched.files |= dict.fromkeys(found, True)
+
+    def _leave(self, folder: bytes) -> None:
+        for watch, place in tuple(self._folders.items()):
+            if place.startswith(folder):
+                self._notes.remove(watch)
+                del self._folders[watch]
