@@ -188,7 +188,7 @@ class Context:
         self._append_ready()
 
     def _on_repeated_prompt(self, event: PromptRepeated) -> None:
-        self.was_repeated = True
+        self.was_repeated = self.was_repeated or event.rounds > 0  # a step of a flow has none
         self._input.add_repeated(event)
         self._append_ready()
 

@@ -72,7 +72,10 @@ class UserMessage(Event, frozen=True, kw_only=True, tag="user_message"):
 
 
 class PromptRepeated(Event, frozen=True, kw_only=True, tag="prompt_repeated"):
-    """A further round of a turn that repeats its prompt began; `text` is what the model is told."""
+    """A further round of a turn that repeats its prompt began; `text` is what the model is told.
+
+    With no `rounds` it is a step of a flow.
+    """
 
     message: MessageId
     round: int

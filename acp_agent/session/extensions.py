@@ -38,6 +38,7 @@ if TYPE_CHECKING:  # for sessions that have any
 
 SHOWN = 3  # problems that are reported one by one
 PREFIX = "skill:"  # what the name of a skill's command begins with
+FLOW_PREFIX = "flow:"  # and of a flow's
 
 
 class Extensions:
@@ -288,7 +289,11 @@ class Definitions:
         """The skills that the user may choose, as commands."""
         translate = self._core.translate
         own = [
-            Command(name=PREFIX + one.name, description=one.description, hint=one.hint)
+            Command(
+                name=(PREFIX if one.flow is None else FLOW_PREFIX) + one.name,
+                description=one.description,
+                hint=one.hint,
+            )
             for one in self.skills
             if one.by_user
         ]

@@ -210,7 +210,7 @@ class PromptHandler:
         attached = await self._attached(content, command.ask if asks else None)
         told = await self._instructions(content)
         return replace(message, attached=attached, instructions=told), TurnPlan(
-            repetition=command.repetition, options=command.options, call=call
+            repetition=command.repetition, flow=command.flow, options=command.options, call=call
         )
 
     async def _reply(self, command: FoundCommand) -> str | None:
@@ -223,6 +223,10 @@ class PromptHandler:
         if command.repetition is not None and self._turns.is_steerable:
             return translate(
                 "A loop begins a turn of its own; say it again when the turn that runs has ended."
+            )
+        if command.flow is not None and self._turns.is_steerable:
+            return translate(
+                "A flow begins a turn of its own; say it again when the turn that runs has ended."
             )
         return None if command.answer is None else await command.answer()
 

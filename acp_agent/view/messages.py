@@ -85,7 +85,8 @@ def note_of(event: object, clean: TextCleaner) -> Note | None:
                 what=f"system_prompt_{event.mode}", text=clean.text(event.text), folded=True
             )
         case events.PromptRepeated():
-            return Note(what="round", values={"round": event.round, "rounds": event.rounds})
+            values = {"round": event.round, "rounds": event.rounds}
+            return Note(what="round" if event.rounds else "step", values=values)
         case _:
             return _rare_note(event, clean)
 

@@ -11,7 +11,7 @@ from acp_agent.session.commands.prompting import MAX_ROUNDS
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "commands.md").read_text("utf-8")
 NOT_COMMANDS = {"acp", "message", "name", "openai", "responses"}  # a form, and parts of addresses
-OTHERS = {"skill:NAME", "SERVER:PROMPT"}  # those of skills and servers, by their form
+OTHERS = {"flow:NAME", "skill:NAME", "SERVER:PROMPT"}  # those of skills and servers, by their form
 
 
 def test_every_slash_command_is_explained() -> None:

@@ -33,21 +33,27 @@ _REF = re.compile(r"[^/\s]+/\S")
 
 
 class DefinitionFile(Struct, Generic[Fields], frozen=True, kw_only=True):
-    """A file as it was read: its front matter, and the Markdown below."""
+    """A file as it was read: its front matter, and the Markdown below, which begins at `line`."""
 
     path: Path
     source: Source
     fields: Fields
     text: str
+    line: int = 1
 
 
 def build_skill(file: DefinitionFile[SkillFields], config: DefinitionConfig) -> Skill:
     """A skill.
 
     Raises:
-        ConfigError: its description says nothing.
+        ConfigError: its description says nothing, or it is a flow without a chart that can be run.
     """
     fields = file.fields
+    flow = None
+    if fields.type == "flow":
+        from acp_agent.extensions.flows.find import find_flow  # noqa: PLC0415 - for flows only
+
+        flow = find_flow(file.text, file.line)
     hint = fields.argument_hint
     # `argument-hint: [file]` is a list for YAML, and meant as it is written.
     hint = f"[{', '.join(hint)}]" if isinstance(hint, list) else hint
@@ -64,6 +70,7 @@ def build_skill(file: DefinitionFile[SkillFields], config: DefinitionConfig) -> 
         apart=fields.context == "fork",
         agent=fields.agent.strip().lower() or None if fields.agent else None,
         inputs=_inputs(fields),
+        flow=flow,
     )
 
 

@@ -188,7 +188,7 @@ def _read(
             raw = read_file(path, project)
             if project is not None and not project.trusts(_item(kind, path, raw, project.top)):
                 continue
-            text = decode(raw)
+            whole = text = decode(raw)
             if kind == "skills":
                 front_matter, text = read_skill(place, path, text)
             else:
@@ -202,8 +202,16 @@ def _read(
             folder = path.parent.name
             if path.name == FILE_NAME and checked.name not in {folder, plain_name(folder)}:
                 problems.append(_problem(path, _other_name(checked.name, path), left_out=False))
-            found.append(DefinitionFile(path=path, source=source, fields=checked, text=text))
+            line = _first_line(whole, text)
+            found.append(
+                DefinitionFile(path=path, source=source, fields=checked, text=text, line=line)
+            )
     return found
+
+
+def _first_line(whole: str, text: str) -> int:
+    """Return the number of the line at which the Markdown of a file begins."""
+    return 1 + whole.count("\n", 0, max(0, whole.replace("\r\n", "\n").find(text)))
 
 
 def _name_taken_error(path: Path) -> ConfigError:

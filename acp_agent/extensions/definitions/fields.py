@@ -159,6 +159,13 @@ class SkillFields(RunFields, frozen=True, kw_only=True, rename="kebab"):
     version: Annotated[
         str | int | float | None, Meta(description="Its version, for people.", extra=_TEXT)
     ] = None
+    type: Annotated[
+        Literal["standard", "flow"] | None,
+        Meta(
+            description="`flow`: the first Mermaid or D2 chart in the text drives the turns.",
+            extra={"wants": "standard or flow"},
+        ),
+    ] = None
     input: Annotated[
         Input | None,
         Meta(

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from acp_agent.config.types import ThoughtLevel
 from acp_agent.extensions.definitions.locations import Source
+
+if TYPE_CHECKING:
+    from acp_agent.extensions.flows.flow import Flow
 
 SMALL = "small"  # means the session's small model
 COMPOSED = "skill_"  # what the name of a skill begins with among the tools of another
@@ -93,6 +97,7 @@ class Skill(Struct, frozen=True, kw_only=True):
         apart: whether a subagent runs it, and not the conversation itself.
         agent: which agent runs it then; None leaves that to the program.
         inputs: what it is given: words in this order, or `name=value`.
+        flow: the chart that it follows step by step, where it is a flow.
     """
 
     name: str
@@ -107,6 +112,7 @@ class Skill(Struct, frozen=True, kw_only=True):
     apart: bool = False
     agent: str | None = None
     inputs: tuple[Argument, ...] = ()
+    flow: Flow | None = None
 
 
 class AgentSpec(Struct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from acp_agent.config.localization import ENGLISH, Translator
 from acp_agent.content import ContentBlock, TextBlock
 
 if TYPE_CHECKING:
+    from acp_agent.session.turns.flow import FlowRun
     from acp_agent.session.turns.plan import Action, Repetition, RunOptions
 
 
@@ -33,6 +34,7 @@ class FoundCommand(Struct, frozen=True, kw_only=True):
             this is what matters to the user.
         refusal: why it cannot be done while a turn runs.
         repetition: repeats the prompt in a turn of its own.
+        flow: runs the steps of a flow in a turn of its own.
         options: what a turn that begins with it is run with.
         call: a call that such a turn makes first, as if the model had made it: the tool's name, and
             its arguments as JSON. Where a turn runs already the model is asked instead.
@@ -45,6 +47,7 @@ class FoundCommand(Struct, frozen=True, kw_only=True):
     compaction: str | None = None
     refusal: str = ""
     repetition: Repetition | None = None
+    flow: FlowRun | None = None
     options: RunOptions | None = None
     call: tuple[str, str] | None = None
     asks_with_call: bool = False

@@ -14,7 +14,7 @@ from acp_agent.content import ContentBlock, escaped
 from acp_agent.errors import InvalidInputError, ToolError
 from acp_agent.session.commands.command import FoundCommand, command_line
 from acp_agent.session.core import SessionCore
-from acp_agent.session.extensions import PREFIX, Extensions
+from acp_agent.session.extensions import FLOW_PREFIX, PREFIX, Extensions
 from acp_agent.session.turns.resources import SessionResources
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ async def find_command(
     for prompt in () if mcp is None else mcp.prompts:
         if prompt.command.name == name:
             return await _fetched(core, prompt, rest, cancelled)
-    if name.startswith(PREFIX):
+    if name.startswith((PREFIX, FLOW_PREFIX)):
         from acp_agent.session.commands.prompting import skill_command  # noqa: PLC0415 - where one is named
 
         return await skill_command(core, context.extensions.definitions, name, rest, content)

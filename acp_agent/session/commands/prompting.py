@@ -18,8 +18,8 @@ from acp_agent.extensions.definitions.types import RunSettings
 from acp_agent.models.base import UserText
 from acp_agent.session.commands.command import COMMANDS, FoundCommand, command_line, is_command
 from acp_agent.session.core import SessionCore
-from acp_agent.session.extensions import PREFIX, Definitions
-from acp_agent.session.turns.plan import Repetition, run_options
+from acp_agent.session.extensions import FLOW_PREFIX, PREFIX, Definitions
+from acp_agent.session.turns.plan import Repetition, RunOptions, run_options
 
 if TYPE_CHECKING:
     from acp_agent.extensions.definitions.types import Skill
@@ -54,14 +54,22 @@ async def skill_command(
             is given what the user attached.
     """
     translate = core.translate
-    name = name.removeprefix(PREFIX)
+    is_flow, name = name.startswith(FLOW_PREFIX), name.removeprefix(PREFIX)
+    name = name.removeprefix(FLOW_PREFIX)
     await definitions.load()  # it may have been written just now
     skill = await definitions.find_skill(name)
-    if skill is None or not skill.by_user:
+    if skill is None or not skill.by_user or (is_flow and skill.flow is None):
         text = translate("There is no skill {name!r}; /help lists those that there are.", name=name)
         if definitions.has_untrusted:
             text += " " + translate("Some of this folder are not trusted: see /trust.")
         return FoundCommand.answering(core.clean(text))
+    if is_flow and skill.flow is not None:
+        from acp_agent.session.commands.flow import flow_command  # noqa: PLC0415 - for flows only
+
+        flow_options = _options(core, skill)
+        if isinstance(flow_options, FoundCommand):
+            return flow_options
+        return await flow_command(core, skill, skill.flow, rest, flow_options)
     try:
         given = await asyncio.to_thread(read_inputs, skill.inputs, rest, core.cwd)
     except InvalidInputError as error:
@@ -82,9 +90,20 @@ async def skill_command(
     )
     if skill.uses == RunSettings():
         return asked
-    settings, services = core.settings, core.services
+    options = _options(core, skill)
+    if isinstance(options, FoundCommand):
+        return options
+    options = replace(options, skill=skill.name)
+    if call is not None:  # a skill with few tools must be able to ask, too
+        options = replace(options, always=(ASK_TOOL,))
+    return replace(asked, options=options)
+
+
+def _options(core: SessionCore, skill: Skill) -> RunOptions | FoundCommand:
+    """Return what a skill is run with, or the answer that it cannot be run."""
+    settings, services, translate = core.settings, core.services, core.translate
     try:
-        options = run_options(
+        return run_options(
             skill.uses,
             main=settings.model,
             thought=settings.thought_level,
@@ -95,10 +114,6 @@ async def skill_command(
         why = translate.rendered(str(error))
         text = translate("The skill {name} cannot be used: {why}", name=skill.name, why=why)
         return FoundCommand.answering(core.clean(text))
-    options = replace(options, skill=skill.name)
-    if call is not None:  # a skill with few tools must be able to ask, too
-        options = replace(options, always=(ASK_TOOL,))
-    return replace(asked, options=options)
 
 
 def skill_text(skill: Skill, request: str = "", given: Given | None = None) -> str:

@@ -20,6 +20,7 @@ from acp_agent.session.settings import thought_option
 from acp_agent.workspace.scrub import scrub
 
 if TYPE_CHECKING:  # brings pydantic
+    from acp_agent.session.turns.flow import FlowRun
     from acp_agent.tools.toolset import Toolset
 
 Action = Callable[[TurnResources], Awaitable[str]]
@@ -32,6 +33,7 @@ class TurnPlan(Struct, frozen=True, kw_only=True):
         reply: the agent's own answer, given in the place of the model's.
         action: what is done instead of asking the model; returns what the agent says in the end.
         repetition: asks the model, maybe more than once.
+        flow: tells the model the steps of a flow.
         options: what a skill wants the turn to be run with.
         call: what is called before the model is asked: a tool's name, and its arguments as JSON.
     """
@@ -39,6 +41,7 @@ class TurnPlan(Struct, frozen=True, kw_only=True):
     reply: Sequence[AnyEvent] = ()
     action: Action | None = None
     repetition: Repetition | None = None
+    flow: FlowRun | None = None
     options: RunOptions | None = None
     call: tuple[str, str] | None = None
 

@@ -288,6 +288,8 @@ class Turn:
             stop: StopReason
             if plan is not None and plan.repetition is not None:
                 stop = await plan.repetition.run(turn)
+            elif plan is not None and plan.flow is not None:
+                stop = await plan.flow.run(turn)
             else:
                 stop = "end_turn"
                 if plan is None or plan.call is None or not await run_user_call(turn, *plan.call):

@@ -1,0 +1,218 @@
+"""Parses D2 (d2lang.com), as far as flows need it: shapes, labels, connections, block strings.
+
+What is within a shape's braces does not concern the flow, but for its `label`. Styles, classes,
+variables and layout are read over.
+"""
+
+from __future__ import annotations
+
+import textwrap
+
+from acp_agent.extensions.flows.flow import Chart, Flow
+from acp_agent.extensions.flows.scanner import Scanner
+
+_ARROWS = ("<->", "<-", "->", "--")
+# Keys that say how something looks (d2lang.com/tour/keywords), and those of the whole file.
+_LOOKS = {
+    "shape", "style", "link", "icon", "near", "width", "height", "direction", "tooltip", "class",
+    "constraint", "top", "left", "grid-rows", "grid-columns", "grid-gap", "vertical-gap",
+    "horizontal-gap", "classes", "vars", "layers", "scenarios", "steps", "source-arrowhead",
+    "target-arrowhead",
+}  # fmt: skip
+_LABEL = "label"
+_DEEPEST = 32  # braces within each other
+_ENDS = "\n;{}"
+
+
+def parse_d2(text: str, line: int) -> Flow:
+    """Return the flow of a diagram.
+
+    Args:
+        text: the diagram.
+        line: the number of its first line in the file.
+
+    Raises:
+        ConfigError: it is none, with the line and what to do.
+    """
+    return _Parser(Scanner(text, line)).parse()
+
+
+class _Parser:
+    def __init__(self, scanner: Scanner) -> None:
+        self._in = scanner
+        self._chart = Chart()
+
+    def parse(self) -> Flow:
+        while True:
+            self._skip_between()
+            if not self._in.next:
+                return self._chart.finish()
+            if self._in.next == "}":
+                raise self._in.wrong("a } has no { before it; take it out")
+            self._statement()
+
+    def _skip_between(self) -> None:
+        """Pass blanks, ends of statements and comments."""
+        scanner = self._in
+        while True:
+            scanner.take_while(lambda one: one.isspace() or one == ";")
+            if scanner.take('"""'):
+                if scanner.take_until('"""', within_line=False) is None:
+                    raise scanner.wrong('a comment does not end; put """ there')
+            elif scanner.sees("#"):
+                scanner.skip_line()
+            else:
+                return
+
+    def _statement(self) -> None:
+        scanner, at = self._in, self._in.line
+        if scanner.next in "(&*!." or "*" in scanner.rest.partition(":")[0]:
+            self._pass_rest()  # changes the looks of what is there already
+            return
+        keys, arrows = [self._key()], list[str]()
+        while arrow := scanner.take(*_ARROWS):
+            if arrow == "<->":
+                raise scanner.wrong("an arrow points both ways; write two")
+            arrows.append(arrow)
+            self._skip_continuation()
+            keys.append(self._key())
+        label = self._value() if scanner.take(":") else None
+        scanner.skip_blanks()
+        inner = self._map() if scanner.take("{") else None
+        if not arrows:
+            self._shape(keys[0], label or inner, at)
+            return
+        names = [".".join(key) for key in keys]
+        if any(_is_look(key) for key in keys):
+            return
+        for name in names:
+            self._chart.add_node(name, None, at)
+        for number, arrow in enumerate(arrows):
+            source, target = names[number : number + 2]
+            if arrow == "<-":
+                source, target = target, source
+            is_last = number == len(arrows) - 1
+            self._chart.add_edge(source, target, (label or inner or "") if is_last else "", at)
+
+    def _shape(self, key: list[str], label: str | None, line: int) -> None:
+        if len(key) > 1 and key[-1] == _LABEL:
+            self._chart.add_node(".".join(key[:-1]), label, line)
+        elif not _is_look(key):
+            self._chart.add_node(".".join(key), label or None, line)
+
+    def _key(self) -> list[str]:
+        """The parts of a name, with points between."""
+        scanner, parts = self._in, list[str]()
+        while True:
+            scanner.skip_blanks()
+            quote = scanner.take('"', "'")
+            part = self._quoted(quote) if quote else self._plain_part()
+            if not part:
+                raise scanner.wrong(f"expected a name, found {scanner.rest[:30]!r}")
+            parts.append(part)
+            scanner.skip_blanks()
+            if not scanner.take("."):
+                return parts
+
+    def _plain_part(self) -> str:
+        scanner, part = self._in, ""
+        while True:
+            part += scanner.take_while(lambda one: one not in '.:;{}\n<-#"')
+            if scanner.next not in {"-", "<", "#"} or scanner.sees(*_ARROWS):
+                return part.strip()
+            if scanner.next == "#" and (not part or part[-1].isspace()):
+                return part.strip()
+            part += scanner.take("-", "<", "#")
+
+    def _quoted(self, quote: str) -> str:
+        scanner, text = self._in, ""
+        while True:
+            text += scanner.take_while(lambda one: one not in (quote, "\\"))
+            if scanner.take(quote):
+                return text
+            if not scanner.take("\\"):
+                raise scanner.wrong(f"a quoted text does not end; put {quote} there")
+            escaped = scanner.next
+            scanner.take(escaped)
+            text += {"n": "\n", "t": "\t", "\n": ""}.get(escaped, escaped)
+
+    def _value(self) -> str:
+        """The text behind a colon; "" where there is none."""
+        scanner = self._in
+        scanner.skip_blanks()
+        if quote := scanner.take('"', "'"):
+            return self._quoted(quote)
+        if scanner.sees("|"):
+            return self._block()
+        text = ""
+        while True:
+            text += scanner.take_while(lambda one: one not in f"{_ENDS}#\\")
+            if scanner.take("\\\n"):
+                text += " "
+            elif scanner.sees("#") and (not text or text[-1].isspace()):
+                scanner.skip_line()
+            elif taken := scanner.take("#", "\\"):
+                text += taken
+            else:
+                return text.strip()
+
+    def _block(self) -> str:
+        """A block string: `|md … |`, `||md … ||` or |`md … `|."""
+        scanner = self._in
+        marks = scanner.take_while(lambda one: one == "|")
+        marks += scanner.take_while(lambda one: one in "`'*%")
+        scanner.take_while(lambda one: one.isalnum() or one in "-_+")  # its language
+        # What follows the language on this line is no part of it, unless it all is on one.
+        text = scanner.take_until(marks[::-1])
+        if text is not None:
+            return text.strip()
+        scanner.skip_line()
+        text = scanner.take_lines_until(marks[::-1])
+        if text is None:
+            raise scanner.wrong(f"a block of text does not end; put {marks[::-1]} below it")
+        return textwrap.dedent(text).strip()
+
+    def _map(self, depth: int = 1) -> str | None:
+        """Pass what is in braces; return the `label` in it."""
+        scanner, label, opened = self._in, None, self._in.line
+        if depth > _DEEPEST:
+            raise scanner.wrong("braces are nested too deeply; take some out")
+        while True:
+            self._skip_between()
+            if scanner.take("}"):
+                return label
+            if not scanner.next:
+                raise scanner.wrong(f"the {{ of line {opened} is not closed; put }} there")
+            if scanner.next in "(&*!.":
+                self._pass_rest(depth)
+                continue
+            if scanner.next == "{":
+                raise scanner.wrong("a { has no name before it; take it out")
+            key = self._key()
+            while scanner.take(*_ARROWS):
+                self._skip_continuation()
+                key = [*self._key(), ""]
+            value = self._value() if scanner.take(":") else None
+            scanner.skip_blanks()
+            if scanner.take("{"):
+                self._map(depth + 1)
+            if key == [_LABEL] and value:
+                label = value
+
+    def _skip_continuation(self) -> None:
+        self._in.skip_blanks()
+        if self._in.take("\\\n"):
+            self._in.skip_blanks()
+
+    def _pass_rest(self, depth: int = 0) -> None:
+        """Pass a statement that does not concern the flow, with its braces."""
+        scanner = self._in
+        while scanner.next and scanner.next not in ";}\n":
+            if scanner.take("{"):
+                self._map(depth + 1)
+            else:
+                scanner.take(scanner.next)
+
+
+def _is_look(key: list[str]) -> bool:
+    return key[0] in _LOOKS or any(part in _LOOKS for part in key[1:])

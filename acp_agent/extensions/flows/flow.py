@@ -1,0 +1,140 @@
+"""A flow: steps and branches between `BEGIN` and `END`, as kimi-cli's flow skills have them.
+
+No maintained Python library parses both languages (the Mermaid ones run Node.js), so `mermaid` and
+`d2` parse the part of them that flows need.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from acp_agent.errors import ConfigError
+
+MOST_NODES = 200
+BEGIN, END = "begin", "end"  # the labels of the nodes where a flow begins and ends, in any case
+
+
+class Branch(Struct, frozen=True):
+    """A way from one node to the next; `label` is what the model chooses it by."""
+
+    target: str
+    label: str = ""
+
+
+class Node(Struct, frozen=True):
+    """A step: what the model is told, and where it goes from there."""
+
+    id: str
+    text: str
+    branches: tuple[Branch, ...] = ()
+
+
+class Flow(Struct, frozen=True, kw_only=True):
+    """A flow that can be run.
+
+    Attributes:
+        nodes: the steps by their ids, nearest to the beginning first; without `BEGIN` and `END`.
+        first: the id of the first step.
+        end: the id of the node that ends it.
+        notes: what the file says besides the chart.
+    """
+
+    nodes: Mapping[str, Node]
+    first: str
+    end: str
+    notes: str = ""
+
+
+class Chart:
+    """The nodes and edges of a chart while it is read."""
+
+    def __init__(self) -> None:
+        self._labels: dict[str, str] = {}
+        self._lines: dict[str, int] = {}
+        self._edges: list[tuple[str, Branch, int]] = []
+
+    def add_node(self, id_: str, label: str | None, line: int) -> None:
+        """Add a node, or a label to one.
+
+        Raises:
+            ConfigError: it has another label already, or there are too many nodes.
+        """
+        self._lines.setdefault(id_, line)
+        if len(self._lines) > MOST_NODES:
+            raise ConfigError(f"line {line}: the flow has more than {MOST_NODES} nodes; divide it")
+        if label is None:
+            return
+        if not label.strip():
+            raise ConfigError(f"line {line}: the node {id_} has no text; write what is to be done")
+        if self._labels.setdefault(id_, label) != label:
+            raise ConfigError(f"line {line}: the node {id_} has two texts; take one out")
+
+    def add_edge(self, source: str, target: str, label: str, line: int) -> None:
+        """Add an edge.
+
+        Raises:
+            ConfigError: there are too many.
+        """
+        self._edges.append((source, Branch(target, " ".join(label.split())), line))
+        if len(self._edges) > MOST_NODES * 5:
+            raise ConfigError(f"line {line}: the flow has too many arrows; divide it")
+
+    def finish(self) -> Flow:
+        """Return the flow.
+
+        Raises:
+            ConfigError: it does not lead from one beginning to one end, or a choice is not clear.
+        """
+        begin, end = self._only(BEGIN), self._only(END)
+        nodes: dict[str, Node] = {}
+        waiting, seen = deque([begin]), {begin}
+        while waiting:
+            id_ = waiting.popleft()
+            node = Node(id_, self._labels.get(id_, id_), self._branches(id_))
+            if id_ == end:
+                continue
+            if not node.branches:
+                raise ConfigError(
+                    f"line {self._lines[id_]}: no arrow leads on from {id_}; add one to the next "
+                    "step or to END"
+                )
+            nodes[id_] = node
+            for branch in node.branches:
+                if branch.target not in seen:
+                    seen.add(branch.target)
+                    waiting.append(branch.target)
+        if end not in seen:
+            raise ConfigError(f"line {self._lines[end]}: no way leads from BEGIN to END; add one")
+        first = nodes.pop(begin).branches
+        if len(first) > 1:
+            raise ConfigError(f"line {self._lines[begin]}: BEGIN has several arrows; leave one")
+        return Flow(nodes=nodes, first=first[0].target, end=end)
+
+    def _only(self, label: str) -> str:
+        ids = [id_ for id_ in self._lines if self._labels.get(id_, id_).strip().lower() == label]
+        if len(ids) == 1:
+            return ids[0]
+        name = label.upper()
+        if not ids:
+            raise ConfigError(f"the flow has no node {name}; add one")
+        raise ConfigError(f"line {self._lines[ids[1]]}: there is a second {name}; leave one")
+
+    def _branches(self, id_: str) -> tuple[Branch, ...]:
+        found = [(branch, line) for source, branch, line in self._edges if source == id_]
+        labels: set[str] = set()
+        for branch, line in found if len(found) > 1 else ():
+            label = branch.label.casefold()
+            if not label:
+                raise ConfigError(
+                    f"line {line}: an arrow from {id_} has no text, and there are several; write "
+                    "when each is taken"
+                )
+            if label in labels:
+                raise ConfigError(
+                    f"line {line}: two arrows from {id_} have the same text; give each its own"
+                )
+            labels.add(label)
+        return tuple(branch for branch, _ in found)

@@ -1,0 +1,214 @@
+"""Parses Mermaid flowcharts (mermaid.js.org/syntax/flowchart.html), as far as flows need them.
+
+Nodes with the shapes in brackets and with `@{ … }`, all arrows and their texts, `A & B`,
+subgraphs, comments. Styles, classes, clicks and directions are read over.
+"""
+
+from __future__ import annotations
+
+import html
+
+from acp_agent.extensions.flows.flow import Chart, Flow
+from acp_agent.extensions.flows.scanner import Scanner
+
+# From the longest, so that `([` is not taken for `(`.
+_SHAPES = {
+    "(((": (")))",),
+    "([": ("])",),
+    "((": ("))",),
+    "[[": ("]]",),
+    "[(": (")]",),
+    "[/": ("/]", "\\]"),
+    "[\\": ("\\]", "/]"),
+    "{{": ("}}",),
+    "[": ("]",),
+    "(": (")",),
+    "{": ("}",),
+    ">": ("]",),
+}
+_PASSED = {
+    "classDef", "class", "style", "linkStyle", "click", "direction", "accTitle", "accDescr",
+    "subgraph", "end",
+}  # fmt: skip
+_HEADERS = {"flowchart", "flowchart-elk", "graph"}
+_STROKES = "-=.~"
+_HEADS = "><ox"
+
+
+def parse_mermaid(text: str, line: int) -> Flow:
+    """Return the flow of a chart.
+
+    Args:
+        text: the chart.
+        line: the number of its first line in the file.
+
+    Raises:
+        ConfigError: it is none, with the line and what to do.
+    """
+    return _Parser(Scanner(text, line)).parse()
+
+
+class _Parser:
+    def __init__(self, scanner: Scanner) -> None:
+        self._in = scanner
+        self._chart = Chart()
+
+    def parse(self) -> Flow:
+        scanner = self._in
+        while True:
+            scanner.take_while(lambda one: one.isspace() or one == ";")
+            if not scanner.next:
+                return self._chart.finish()
+            if scanner.take("---"):  # a title in front matter
+                if scanner.take_until("\n---", within_line=False) is None:
+                    raise scanner.wrong("the front matter does not end; put --- below it")
+                scanner.skip_line()
+            elif scanner.sees("%%"):
+                scanner.skip_line()
+            else:
+                self._statement()
+
+    def _statement(self) -> None:
+        scanner = self._in
+        word = scanner.rest.replace(";", " ").split(maxsplit=1)[0].rstrip(":")
+        if word in _PASSED or word in _HEADERS:
+            if word not in _HEADERS or scanner.take_until(";") is None:
+                scanner.skip_line()
+            return
+        sources = self._nodes()
+        while True:
+            scanner.skip_blanks()
+            if scanner.sees("%%"):
+                scanner.skip_line()
+            if scanner.next in {"", "\n", ";"}:
+                return
+            at = scanner.line
+            label = self._arrow()
+            targets = self._nodes()
+            for source in sources if label is not None else ():
+                for target in targets:
+                    self._chart.add_edge(source, target, label or "", at)
+            sources = targets
+
+    def _nodes(self) -> list[str]:
+        """One node, or several with & between."""
+        found = [self._node()]
+        while True:
+            self._in.skip_blanks()
+            if not self._in.take("&"):
+                return found
+            found.append(self._node())
+
+    def _node(self) -> str:
+        scanner = self._in
+        # An arrow may end a line.
+        scanner.take_while(str.isspace)
+        at, id_ = scanner.line, self._id()
+        if not id_:
+            raise scanner.wrong(f"expected a node, found {scanner.rest[:30]!r}")
+        label = self._label()
+        self._chart.add_node(id_, label, at)
+        if scanner.take(":::"):
+            self._id()
+        return id_
+
+    def _id(self) -> str:
+        scanner, id_ = self._in, ""
+        while True:
+            id_ += scanner.take_while(lambda one: one.isalnum() or one in "_/#")
+            # A hyphen or a point in a name, and not the beginning of an arrow.
+            after = scanner.rest[1:2]
+            if not id_ or scanner.next not in {"-", "."} or not (after.isalnum() or after == "_"):
+                return id_
+            id_ += scanner.take("-", ".")
+
+    def _label(self) -> str | None:
+        scanner = self._in
+        if scanner.take("@{"):
+            return self._attributes()
+        opening = scanner.take(*_SHAPES)
+        if not opening:
+            return None
+        scanner.take_while(str.isspace)
+        if scanner.take('"'):
+            text = self._quoted()
+            scanner.take_while(str.isspace)
+            if not scanner.take(*_SHAPES[opening]):
+                raise scanner.wrong(f"expected {_SHAPES[opening][0]} behind the text of a node")
+            return text
+        found = scanner.take_until(*_SHAPES[opening])
+        if found is None:
+            raise scanner.wrong(f"the text of a node does not end; put {_SHAPES[opening][0]} there")
+        return _plain(found)
+
+    def _quoted(self) -> str:
+        text = self._in.take_until('"', within_line=False)
+        if text is None:
+            raise self._in.wrong('a quoted text does not end; put " there')
+        text = text.strip()
+        return _plain(text[1:-1] if len(text) > 1 and text[0] == text[-1] == "`" else text)
+
+    def _attributes(self) -> str | None:
+        """The label in `@{ shape: diamond, label: "…" }`."""
+        scanner, label = self._in, None
+        while True:
+            scanner.take_while(lambda one: one.isspace() or one == ",")
+            if scanner.take("}"):
+                return label
+            name = scanner.take_while(lambda one: one.isalnum() or one in "_-")
+            scanner.take_while(str.isspace)
+            if not name or not scanner.take(":"):
+                raise scanner.wrong("expected name: value, or } at the end of @{")
+            scanner.take_while(str.isspace)
+            value = (
+                self._quoted()
+                if scanner.take('"')
+                else scanner.take_while(lambda one: one not in ",}\n").strip()
+            )
+            label = value if name == "label" else label
+
+    def _arrow(self) -> str | None:
+        """Pass an arrow; return its text. None for an invisible one, which is for the layout."""
+        scanner = self._in
+        if scanner.sees("<"):
+            raise scanner.wrong("an arrow points both ways; write two")
+        # The name of an arrow: e1@-->
+        if (name := scanner.rest.partition("@")[0]).isalnum() and scanner.rest[len(name) + 1 :][
+            :1
+        ] in _STROKES:
+            scanner.take(f"{name}@")
+        strokes = scanner.take_while(lambda one: one in _STROKES)
+        if len(strokes) < 2:
+            raise scanner.wrong(f"expected an arrow, found {scanner.rest[:30]!r}")
+        label = ""
+        after = scanner.rest[1:2]
+        if scanner.next and scanner.next in _HEADS and (scanner.next == ">" or not after.isalnum()):
+            scanner.take(*_HEADS)
+        elif len(strokes) == 2:
+            label = self._text_within(strokes)
+        scanner.skip_blanks()
+        if scanner.take("|"):
+            found = scanner.take_until("|")
+            if found is None:
+                raise scanner.wrong("the text of an arrow does not end; put | there")
+            label = found
+        return None if strokes.startswith("~") else _plain(label.strip().strip('"'))
+
+    def _text_within(self, strokes: str) -> str:
+        """The text of `-- text -->`, `== text ==>` and `-. text .->`."""
+        scanner, ending = self._in, {"--": "--", "==": "==", "-.": ".-"}.get(strokes)
+        scanner.skip_blanks()
+        quoted = self._quoted() if scanner.take('"') else ""
+        found = None if ending is None else scanner.take_until(ending)
+        if found is None:
+            raise scanner.wrong("an arrow does not end; write -->")
+        scanner.take_while(lambda one: one in _STROKES)
+        scanner.take(">", "o ", "x ")
+        return quoted or found
+
+
+def _plain(text: str) -> str:
+    """A label as text: `<br/>` is a new line, `#quot;` a character."""
+    for tag in ("<br>", "<br/>", "<br />"):
+        text = text.replace(tag, "\n")
+    return html.unescape(text.replace("#quot;", '"').replace("\\n", "\n")).strip()

@@ -1,0 +1,92 @@
+"""Reads a chart's text character by character, and knows the line that it is at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from acp_agent.errors import ConfigError
+
+
+class Scanner:
+    """A place in a text.
+
+    Args:
+        text: the chart.
+        line: the number of its first line in the file.
+    """
+
+    def __init__(self, text: str, line: int) -> None:
+        self._text = text.replace("\r\n", "\n").replace("\r", "\n")
+        self._at = 0
+        self._first = line
+
+    @property
+    def line(self) -> int:
+        """The number of the line."""
+        return self._first + self._text.count("\n", 0, self._at)
+
+    @property
+    def next(self) -> str:
+        """The next character; "" at the end."""
+        return self._text[self._at : self._at + 1]
+
+    @property
+    def rest(self) -> str:
+        """What is left of the line."""
+        end = self._text.find("\n", self._at)
+        return self._text[self._at : len(self._text) if end < 0 else end]
+
+    def sees(self, *texts: str) -> str:
+        """Return the first of these that comes next; "" if none does."""
+        return next((text for text in texts if self._text.startswith(text, self._at)), "")
+
+    def take(self, *texts: str) -> str:
+        """Return the first of these that comes next, and pass it; "" if none does."""
+        found = self.sees(*texts)
+        self._at += len(found)
+        return found
+
+    def take_while(self, wanted: Callable[[str], bool]) -> str:
+        """Return the characters up to the first that is not wanted, and pass them."""
+        start = self._at
+        while self._at < len(self._text) and wanted(self._text[self._at]):
+            self._at += 1
+        return self._text[start : self._at]
+
+    def take_until(self, *ends: str, within_line: bool = True) -> str | None:
+        """Return the text before the nearest of these, and pass both; None: there is none."""
+        limit = len(self._text)
+        if within_line:
+            limit = self._at + len(self.rest)
+        places = ((self._text.find(end, self._at, limit), -len(end)) for end in ends)
+        found = [place for place in places if place[0] >= 0]
+        if not found:
+            return None
+        at, length = min(found)
+        text = self._text[self._at : at]
+        self._at = at - length
+        return text
+
+    def take_lines_until(self, end: str) -> str | None:
+        """Return the lines before one that begins with `end`, and pass both; None: none does."""
+        at = self._at
+        while (at := self._text.find("\n", at)) >= 0:
+            at += 1
+            line = self._text[at:].partition("\n")[0]
+            if line.strip().startswith(end):
+                text = self._text[self._at : at]
+                self._at = at + line.index(end) + len(end)
+                return text
+        return None
+
+    def skip_blanks(self) -> None:
+        """Pass blanks within the line."""
+        self.take_while(lambda one: one in " \t")
+
+    def skip_line(self) -> None:
+        """Pass what is left of the line."""
+        self._at += len(self.rest)
+
+    def wrong(self, why: str) -> ConfigError:
+        """Return the error that something is wrong here."""
+        return ConfigError(f"line {self.line}: {why}")

@@ -1,0 +1,62 @@
+"""`/flow:NAME` runs a flow skill, `/flow:NAME resume` goes on where its last run was stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from acp_agent.events import AnyEvent, UserMessage
+from acp_agent.extensions.definitions.inputs import fill_in
+from acp_agent.extensions.definitions.types import Skill
+from acp_agent.extensions.flows.flow import Flow
+from acp_agent.session.commands.command import FoundCommand, command_line
+from acp_agent.session.core import SessionCore
+from acp_agent.session.extensions import FLOW_PREFIX
+from acp_agent.session.turns.flow import FlowRun, stopped_at
+from acp_agent.session.turns.plan import RunOptions
+
+RESUME = "resume"
+
+
+async def flow_command(
+    core: SessionCore, skill: Skill, flow: Flow, rest: str, options: RunOptions
+) -> FoundCommand:
+    """Return what `/flow:name` does.
+
+    Args:
+        core: the session.
+        skill: the flow's.
+        flow: its steps.
+        rest: what follows the command.
+        options: what the skill wants to be run with.
+    """
+    request, history = rest.strip(), list[AnyEvent]()
+    if resumes := request == RESUME:
+        history = list(await core.history())
+        request = _last_request(skill.name, history)
+    filled, has_request = {}, False
+    for id_, node in flow.nodes.items():
+        text, found = fill_in(node.text, request, {}, skill.path.parent)
+        filled[id_] = replace(node, text=core.clean(text))
+        has_request = has_request or found
+    flow = replace(flow, nodes=filled, notes=core.clean(flow.notes))
+    resumed = stopped_at(flow, history)
+    if resumes and resumed is None:
+        return FoundCommand.answering(
+            core.translate("No run of the flow {name} was stopped here.", name=skill.name)
+        )
+    given = "" if has_request else core.clean(request)
+    run = FlowRun(skill.name, flow, given=given, resumed=resumed)
+    # The plan shows the flow.
+    uses = replace(options.uses, without=(*options.uses.without, "todo"))
+    return FoundCommand(ask=run.first_note, flow=run, options=replace(options, uses=uses))
+
+
+def _last_request(name: str, history: Sequence[AnyEvent]) -> str:
+    """Return what the user gave the last run of a flow."""
+    lines = (
+        command_line(event.content) for event in reversed(history) if isinstance(event, UserMessage)
+    )
+    given = (line[1].strip() for line in lines if line and line[0] == FLOW_PREFIX + name)
+    return next((one for one in given if one != RESUME), "")
