@@ -29,6 +29,7 @@ def bubblewrap_options(
     cwd: str,
     new_user: bool = False,
     proxy: str | None = None,
+    shared_bytes: int | None = None,
 ) -> list[str]:
     """Return the options of bwrap for a program.
 
@@ -38,6 +39,7 @@ def bubblewrap_options(
         cwd: the folder that it starts in.
         new_user: whether it gets a user namespace where bwrap would not need one.
         proxy: the socket of the proxy through which it reaches the network; None: it does not.
+        shared_bytes: how much memory may be shared as files; None: this bwrap cannot limit it.
     """
     options = ["--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"]
     options += ["--unshare-net"]
@@ -47,6 +49,8 @@ def bubblewrap_options(
         for capability in _OTHERS_FILES:
             options += ["--cap-add", capability]
     options += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run"]
+    if shared_bytes is not None:
+        options += ["--size", str(shared_bytes), "--perms", "1777", "--tmpfs", "/dev/shm"]  # noqa: S108 - own
     if os.geteuid() == 0:
         # Settings of the whole machine, which root's user id may change without any capability.
         options += ["--ro-bind", "/proc/sys", "/proc/sys"]
@@ -67,13 +71,18 @@ def bubblewrap_options(
 
 def limited(argv: Sequence[str], limits: SandboxLimitsConfig) -> list[str]:
     """Return a command that runs another with limits."""
-    memory = limits.memory_bytes
-    if memory is None:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
+    memory = memory_limit(limits)
     script = _LIMITS.format(
         processes=limits.processes, memory=memory // 1024, blocks=limits.file_bytes // _BLOCK
     )
     return ["/bin/sh", "-c", script, "sh", *argv]
+
+
+def memory_limit(limits: SandboxLimitsConfig) -> int:
+    """Return the bytes of memory that a process may take."""
+    if limits.memory_bytes is not None:
+        return limits.memory_bytes
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
 
 
 def _is_others(path: str, kind: MountKind) -> bool:

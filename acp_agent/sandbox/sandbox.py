@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from acp_agent.config.public_addresses import Resolve
 from acp_agent.config.sandbox_types import SandboxConfig
 from acp_agent.platform.programs import find_program
-from acp_agent.sandbox.bubblewrap import bubblewrap_options, limited
+from acp_agent.sandbox.bubblewrap import bubblewrap_options, limited, memory_limit
 from acp_agent.sandbox.host_rules import HostRules
 from acp_agent.sandbox.launch import CommandNetwork, Launch
 from acp_agent.sandbox.policy import MountKind, SandboxPolicy
@@ -70,19 +70,22 @@ class Bubblewrap:
     Args:
         program: the path of bwrap.
         new_user: whether it takes a user namespace where it would not need one.
+        sizes: whether it can limit the size of what is kept in memory (bwrap 0.7).
     """
 
-    def __init__(self, program: str, *, new_user: bool) -> None:
+    def __init__(self, program: str, *, new_user: bool, sizes: bool = True) -> None:
         self.program = program
         self.new_user = new_user
-        self._filters: dict[bool, int] = {}
+        self._sizes = sizes
+        self._filters: dict[tuple[bool, int | None], int] = {}
 
-    def filter_descriptor(self, *, sockets: bool) -> int:
+    def filter_descriptor(self, *, sockets: bool, shared_bytes: int | None = None) -> int:
         """Return a new descriptor of the filter of system calls; see `system_call_filter`."""
-        if sockets not in self._filters:
-            program = system_call_filter(sockets=sockets) or b""
-            self._filters[sockets] = _filter_file(program)
-        return os.open(f"/proc/self/fd/{self._filters[sockets]}", os.O_RDONLY | os.O_CLOEXEC)
+        key = sockets, shared_bytes
+        if key not in self._filters:
+            program = system_call_filter(sockets=sockets, shared_bytes=shared_bytes) or b""
+            self._filters[key] = _filter_file(program)
+        return os.open(f"/proc/self/fd/{self._filters[key]}", os.O_RDONLY | os.O_CLOEXEC)
 
     def launch(
         self,
@@ -95,17 +98,19 @@ class Bubblewrap:
         network: CommandNetwork | None = None,
     ) -> Launch:
         """Return how a program is started; see `Backend`."""
+        memory = memory_limit(policy.config.limits)
         options = bubblewrap_options(
             mounts,
             temporary=policy.temporary,
             cwd=cwd,
             new_user=self.new_user,
             proxy=None if network is None else network.path,
+            shared_bytes=memory if self._sizes else None,
         )
         environ = policy.environ(environ)
         if network is not None:
             argv, environ = [*network.command, *argv], environ | network.environ
-        descriptor = self.filter_descriptor(sockets=True)
+        descriptor = self.filter_descriptor(sockets=True, shared_bytes=memory)
         command = [self.program, *options, "--seccomp", str(descriptor), "--"]
         command += limited(argv, policy.config.limits)
         return Launch(tuple(command), environ, (descriptor,), network)
@@ -125,8 +130,8 @@ def find_backend(search_path: str | None) -> Backend | Unavailable:
     if program is None:
         return Unavailable("bubblewrap is not installed", "install the package `bubblewrap`")
     said = ""
-    for new_user in (False, True):
-        backend = Bubblewrap(program, new_user=new_user)
+    for sizes, new_user in ((True, False), (True, True), (False, False), (False, True)):
+        backend = Bubblewrap(program, new_user=new_user, sizes=sizes)
         said = _problem(backend)
         if not said:
             return backend

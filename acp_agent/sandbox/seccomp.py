@@ -20,6 +20,9 @@ from acp_agent.platform.first_use import first_use
 
 # linux/bpf_common.h, linux/seccomp.h
 _LOAD, _EQUAL, _ANY_BIT, _AT_LEAST, _RETURN = 0x20, 0x15, 0x45, 0x35, 0x06
+_ABOVE, _AND = 0x25, 0x54
+# sys/mman.h: memory that processes share, which no limit of a process counts
+_SHARED_KINDS, _SHARED = 0x2F, (0x21, 0x23)
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 # Where `struct seccomp_data` has the number of the call, the architecture, and the lower halves of
 # the arguments; both architectures are little-endian.
@@ -43,6 +46,7 @@ class _Table(Struct, frozen=True, forbid_unknown_fields=True):
     denied: dict[str, _Call]
     unknown: dict[str, _Call]
     namespaces: dict[str, _Call]
+    mmap: _Call
     ioctl: _Call
     ioctl_requests: list[int]
     socket: _Call
@@ -51,12 +55,15 @@ class _Table(Struct, frozen=True, forbid_unknown_fields=True):
     namespace_flags: int
 
 
-def system_call_filter(*, sockets: bool = True, machine: str | None = None) -> bytes | None:
+def system_call_filter(
+    *, sockets: bool = True, shared_bytes: int | None = None, machine: str | None = None
+) -> bytes | None:
     """Return the filter as an array of `struct sock_filter`; None for an unknown architecture.
 
     Args:
         sockets: whether sockets of the network and of other programs may be made at all; false
             where nothing else confines them.
+        shared_bytes: the largest piece of memory that may be shared with no file; None: any.
         machine: the architecture, as `uname -m` names it; None: this machine's.
     """
     machine = machine or platform.machine()
@@ -84,6 +91,8 @@ def system_call_filter(*, sockets: bool = True, machine: str | None = None) -> b
         parts += [_instruction(_EQUAL, number(call), 0, 4), _instruction(_LOAD, _argument(0))]
         parts += [_instruction(_ANY_BIT, table.namespace_flags, 0, 1), refuse(errno.EPERM)]
         parts += [_instruction(_RETURN, _ALLOW)]
+    if shared_bytes is not None:
+        parts += _limit_shared(number(table.mmap), shared_bytes, refuse(errno.ENOMEM))
     requests = table.ioctl_requests
     parts += [_instruction(_EQUAL, number(table.ioctl), 0, 2 + 2 * len(requests))]
     parts += [_instruction(_LOAD, _argument(1))]
@@ -97,6 +106,26 @@ def system_call_filter(*, sockets: bool = True, machine: str | None = None) -> b
         parts += [_instruction(_EQUAL, domain, 0, 1), _instruction(_RETURN, _ALLOW)]
     parts += [refuse(errno.EACCES), _instruction(_RETURN, _ALLOW)]
     return b"".join(parts)
+
+
+def _limit_shared(call: int, most: int, refuse: bytes) -> list[bytes]:
+    high, low = divmod(most, 1 << 32)
+    allow = _instruction(_RETURN, _ALLOW)
+    block = [
+        _instruction(_LOAD, _argument(3)),
+        _instruction(_AND, _SHARED_KINDS),
+        _instruction(_EQUAL, _SHARED[0], 2, 0),
+        _instruction(_EQUAL, _SHARED[1], 1, 0),
+        allow,
+        _instruction(_LOAD, _argument(1) + 4),
+        _instruction(_ABOVE, high, 3, 0),
+        _instruction(_EQUAL, high, 0, 3),
+        _instruction(_LOAD, _argument(1)),
+        _instruction(_ABOVE, low, 0, 1),
+        refuse,
+        allow,
+    ]
+    return [_instruction(_EQUAL, call, 0, len(block)), *block]
 
 
 def _argument(index: int) -> int:
