@@ -54,8 +54,8 @@ def test_only_the_agents_own_words_are_markdown(opened: Opened) -> None:
         nvim.wait_for("look at __main__ and ~~this~~")
         says(nvim, "\n\nI **read** it:\n\n1. a `list`\n   - within it\n")
         calls(nvim, "Read __init__.py", "__all__ = []")
-        screen = nvim.wait_for("○ Read __init__.py")
+        nvim.wait_for("○ Read __init__.py")
+        screen = nvim.wait_for("I read it:")  # the editor parses Markdown after it has drawn it
         assert "▍ look at __main__ and ~~this~~" in screen
-        assert "I read it:" in screen
         assert "1. a list" in screen
         assert "I **read** it:" in chat(nvim)

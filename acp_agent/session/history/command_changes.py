@@ -21,6 +21,7 @@ from acp_agent.errors import WorkspaceError
 from acp_agent.workspace.checkpoints.base import Deadline, shown
 from acp_agent.workspace.checkpoints.folder_watch import FolderWatch, Touched
 from acp_agent.workspace.checkpoints.folders import FolderCheckpoints
+from acp_agent.workspace.scrub import scrub
 
 SECONDS = 2.0  # for the contents from before
 _NAMED = 20  # files that are named
@@ -116,7 +117,9 @@ class CommandChanges:
                 if both and size <= room and len(diffs) < _DIFFS:
                     room -= size
                     place = os.fsdecode(os.path.join(os.fsencode(root), path))  # noqa: PTH118 - bytes
-                    diffs.append(DiffPart(place, new.text or "", old.text))
+                    # Nobody reviews it before it is there, so that keys are hidden in it.
+                    before = None if old.text is None else scrub(old.text)
+                    diffs.append(DiffPart(place, scrub(new.text or ""), before))
         if not named:
             return ()
         more = len(named) - _NAMED
