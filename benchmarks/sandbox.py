@@ -1,4 +1,4 @@
-"""What the sandbox adds to a command."""
+"""What the sandbox adds to a command, and a hook to the time of its program."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ import time
 from pathlib import Path
 
 from acp_agent.config.sandbox_types import SandboxConfig
+from acp_agent.config.types import Config
+from acp_agent.hooks.types import Hook
 from acp_agent.sandbox.policy import SandboxPolicy
 from acp_agent.sandbox.sandbox import Sandbox, Unavailable, find_backend
+from acp_agent.session.hooks import hook_runner
 from acp_agent.workspace.processes import LocalProcesses
 from benchmarks.table import Row, row
 
 _ROUNDS = 40
 _GOAL = 15.0  # ms more than the command takes without
+_HOOK_GOAL = 10.0  # ms more than the hook's program takes
 
 
 def rows() -> list[Row]:
@@ -37,10 +41,40 @@ def rows() -> list[Row]:
             search_path=os.environ.get("PATH", os.defpath),
             config=SandboxConfig(),
         )
-        plain, confined = asyncio.run(_measure(project, Sandbox(backend, policy)))
+        sandbox = Sandbox(backend, policy)
+        plain, confined = asyncio.run(_measure(project, sandbox))
+        alone, hooked, hooked_confined = asyncio.run(_measure_hooks(project, sandbox))
+    both = _HOOK_GOAL + _GOAL
     return [
-        row("a command in the sandbox", "ms", confined, "without", plain, times=1.0, plus=_GOAL)
+        row("a command in the sandbox", "ms", confined, "without", plain, times=1.0, plus=_GOAL),
+        row("a hook outside it", "ms", hooked, "its program", alone, times=1.0, plus=_HOOK_GOAL),
+        row("… in it", "ms", hooked_confined, "its program", alone, times=1.0, plus=both),
     ]
+
+
+async def _measure_hooks(
+    project: Path, sandbox: Sandbox
+) -> tuple[list[float], list[float], list[float]]:
+    runner = hook_runner(project, Config(), os.environ, sandbox)
+    hooks = [Hook(event="Stop", command="true", sandbox=confined) for confined in (False, True)]
+
+    async def alone() -> None:
+        process = await asyncio.create_subprocess_exec(
+            "/bin/sh", "-c", "true", stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        await process.communicate()
+
+    times: tuple[list[float], list[float], list[float]] = ([], [], [])
+    for _ in range(_ROUNDS):
+        began = time.perf_counter()
+        await alone()
+        times[0].append((time.perf_counter() - began) * 1_000)
+        for hook, found in zip(hooks, times[1:], strict=True):
+            began = time.perf_counter()
+            answer = await runner.run(hook, {"hook_event_name": "Stop"})
+            found.append((time.perf_counter() - began) * 1_000)
+            assert not answer.failure, answer.failure
+    return times
 
 
 async def _measure(project: Path, sandbox: Sandbox) -> tuple[list[float], list[float]]:

@@ -6,7 +6,7 @@ import asyncio
 import functools
 import threading
 from collections.abc import Awaitable, Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
@@ -30,6 +30,10 @@ from acp_agent.permissions.access import (
 )
 from acp_agent.tools.base import AnyTool, Prepared
 from acp_agent.workspace.threads import in_daemon_thread
+
+if TYPE_CHECKING:  # where there are hooks
+    from acp_agent.agent.call_hooks import CallHooks
+    from acp_agent.hooks.types import HookAnswer
 
 
 class Refusal(NamedTuple):
@@ -76,13 +80,15 @@ class CallPermissions:
 
     Args:
         turn: what the turn works with.
+        hooks: the user's hooks, where there are any.
 
     Attributes:
         end_turn: whether the user refused a call, and the settings say that this ends the turn.
     """
 
-    def __init__(self, turn: TurnResources) -> None:
+    def __init__(self, turn: TurnResources, hooks: CallHooks | None = None) -> None:
         self._turn = turn
+        self._hooks = hooks
         self.end_turn = False
 
     async def judge(self, prepared: Prepared) -> Verdict:
@@ -112,6 +118,7 @@ class CallPermissions:
         call: ProposedCall,
         tool: AnyTool,
         prepared: Prepared,
+        hooked: HookAnswer | None = None,
         *,
         wait_to_ask: Callable[[], Awaitable[None]],
     ) -> Prepared:
@@ -121,6 +128,7 @@ class CallPermissions:
             call: the call.
             tool: its tool.
             prepared: what it would do.
+            hooked: what the hooks answered that are asked before every call.
             wait_to_ask: waits until the user has been asked about all earlier calls.
 
         Returns:
@@ -130,10 +138,11 @@ class CallPermissions:
             PermissionRefusedError: it may not run; the message is for the model.
             StoreError: the journal could not be written.
         """
-        verdict = await self.judge(prepared)
+        verdict = self._with_hook(await self.judge(prepared), hooked)
         if isinstance(verdict, Ask):
             await wait_to_ask()
-            verdict = await self.judge(prepared)  # an answer meanwhile may have been remembered
+            # An answer meanwhile may have been remembered.
+            verdict = self._with_hook(await self.judge(prepared), hooked)
         if self.end_turn:
             raise _refused(NOT_BEGUN)
         match verdict:
@@ -144,12 +153,45 @@ class CallPermissions:
                     return replace(prepared, access=replace(prepared.access, only_reads=True))
             case Refuse():
                 await self._decided(call, verdict)
+                if self._hooks is not None:
+                    await self._hooks.refused(call, prepared.access, verdict.why)
                 raise PermissionRefusedError(
                     verdict.why, advice=verdict.advice, shown=verdict.shown
                 )
             case Ask():
-                await self._ask(call, tool, prepared, verdict)
+                if not await self._is_allowed_by_hook(call, prepared, verdict, hooked):
+                    await self._ask(call, tool, prepared, verdict)
         return prepared
+
+    def _with_hook(self, verdict: Verdict, hooked: HookAnswer | None) -> Verdict:
+        """Return the verdict, or a question with the hook's reason where a hook wants one."""
+        if hooked is None or hooked.permission not in {"ask", "defer"}:
+            return verdict
+        if isinstance(verdict, Ask):
+            return replace(verdict, warning=verdict.warning or hooked.reason)
+        if isinstance(verdict, Refuse):
+            return verdict
+        from acp_agent.permissions.choices import gate_texts, once_choices  # noqa: PLC0415 - rare
+
+        choices = once_choices(gate_texts(self._turn.user.translate.language))
+        return Ask(choices=choices, warning=hooked.reason)
+
+    async def _is_allowed_by_hook(
+        self, call: ProposedCall, prepared: Prepared, ask: Ask, hooked: HookAnswer | None
+    ) -> bool:
+        """Return whether a hook of the user's allows what would be asked about.
+
+        A call that the policy wants to be asked about, or that may destroy something, is asked
+        about all the same.
+        """
+        if self._hooks is None or ask.rule or ask.warning:
+            return False
+        if hooked is None or hooked.permission != "allow":
+            hooked = await self._hooks.in_place_of_user(call, prepared.access)
+        if hooked.permission != "allow":
+            return False
+        await self._hooks.decided(call, hooked)
+        return True
 
     async def _decided(self, call: ProposedCall, verdict: Allow | Refuse) -> None:
         """Record what was decided without a question."""
@@ -185,6 +227,8 @@ class CallPermissions:
             command=None if access is None else safe_text(access.command, turn.journal.secrets),
             cwd=None if access is None else access.cwd,
         )
+        if turn.hooks is not None:
+            turn.hooks.tell_that_user_is_asked(asking.title)
         unchosen = ("dismissed", DISMISSED)
         try:
             decision = await turn.user.ask_permission(asking, _as_shown(ask, turn.journal.secrets))

@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from msgspec import json
 from msgspec.structs import replace
 from pydantic import BaseModel
 
@@ -21,7 +23,7 @@ from acp_agent.agent.folder_instructions import FolderInstructions
 from acp_agent.agent.resources import TurnResources
 from acp_agent.agent.scrub_events import scrub_content, scrub_object
 from acp_agent.agent.tool_calls import ProposedCall, cancelled_ends, stopped_end
-from acp_agent.content import DiffPart, text_part
+from acp_agent.content import DiffPart, JsonObject, text_part
 from acp_agent.errors import (
     AcpAgentError,
     StoreError,
@@ -48,6 +50,10 @@ from acp_agent.tools.calls.argument_json import read_arguments
 from acp_agent.tools.file_changes import refuse_hidden
 from acp_agent.workspace.scrub import scrub
 
+if TYPE_CHECKING:
+    from acp_agent.agent.call_hooks import CallHooks
+    from acp_agent.hooks.session_hooks import SessionHooks
+
 _log = logging.getLogger(__name__)
 
 
@@ -58,7 +64,8 @@ class CallRunner:
         self._turn = turn
         self._running = asyncio.Semaphore(turn.limits.max_concurrent_calls)
         self._end_turn = False
-        self._permissions = CallPermissions(turn)
+        self._hooks = None if turn.hooks is None else _call_hooks(turn, turn.hooks)
+        self._permissions = CallPermissions(turn, self._hooks)
         self._edits = EditReports(turn.tools)
         self._instructions = FolderInstructions(turn)
 
@@ -125,12 +132,17 @@ class CallRunner:
             tool, params = await self._declare(scheduled)
             await scheduled.wait_for_conflicts()
             prepared = await tool.prepare(params)
+            answer = None
+            if self._hooks is not None:
+                answer = await self._hooks.before(call, prepared.access)
+                if answer.arguments is not None:
+                    prepared = await self._prepare_again(tool, answer.arguments)
             for part in prepared.content:
                 if isinstance(part, DiffPart):
                     await asyncio.to_thread(refuse_hidden, part, self._turn.journal.secrets)
             await self._show(call, prepared)
             prepared = await self._permissions.require(
-                call, tool, prepared, wait_to_ask=scheduled.wait_for_decisions
+                call, tool, prepared, answer, wait_to_ask=scheduled.wait_for_decisions
             )
         except StoreError:
             raise
@@ -139,6 +151,16 @@ class CallRunner:
         else:
             return prepared
         return None
+
+    async def _prepare_again(self, tool: AnyTool, arguments: JsonObject) -> Prepared:
+        """Prepare a call with the arguments that a hook gave.
+
+        Raises:
+            ToolError: they are wrong.
+        """
+        text = json.encode(arguments).decode()
+        _, params, _ = self._turn.tools.toolset.resolve(tool.name, text)
+        return await tool.prepare(params)
 
     async def _declare(self, scheduled: _ScheduledCall) -> tuple[AnyTool, BaseModel]:
         """Find out what the call touches, once all earlier calls have declared it.
@@ -217,7 +239,11 @@ class CallRunner:
         except Exception as error:  # noqa: BLE001 - a tool that breaks must not end the turn
             await self._fail_with(call, error)
         else:
-            self._end_turn = self._end_turn or outcome.end_turn
+            stops = outcome.end_turn
+            if self._hooks is not None:
+                ended, stopped = await self._hooks.after(call, ended)
+                stops = stops or stopped
+            self._end_turn = self._end_turn or stops
             self._turn.tools.open_calls.remove(call.call)
             await self._turn.journal.emit(ended)
 
@@ -274,9 +300,16 @@ class CallRunner:
         """End a call that failed: `why` is for the model, `shown` (or `why`) for the user."""
         why, shown = (scrub(text, self._turn.journal.secrets) for text in (why, shown or why))
         self._turn.tools.open_calls.remove(call.call)
-        await self._turn.journal.emit(
-            ToolEnded(call=call.call, failed=True, result=why, content=(text_part(shown),))
-        )
+        ended = ToolEnded(call=call.call, failed=True, result=why, content=(text_part(shown),))
+        if self._hooks is not None:
+            ended, _ = await self._hooks.after(call, ended)
+        await self._turn.journal.emit(ended)
+
+
+def _call_hooks(turn: TurnResources, hooks: SessionHooks) -> CallHooks:
+    from acp_agent.agent.call_hooks import CallHooks  # noqa: PLC0415 - where there are any
+
+    return CallHooks(turn, hooks)
 
 
 class _ScheduledCall:

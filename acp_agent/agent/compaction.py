@@ -66,6 +66,11 @@ async def compact(
         StoreError: the journal could not be written.
     """
     view = turn.journal.context.view
+    trigger = "manual" if focus else "auto"
+    if turn.hooks is not None:
+        told = {"trigger": trigger, "custom_instructions": focus}
+        answer = await turn.hooks.fire("PreCompact", told, matched=trigger)
+        focus = "\n".join(filter(None, (focus, answer.context)))
     work = _Compaction(turn, before=before, max_tokens=max_tokens // 2, focus=focus)
     verbatim = await _collect_verbatim(turn, view, before)
     try:
@@ -86,6 +91,9 @@ async def compact(
     await work.record(
         "completed", summary=scrub(summary, turn.journal.secrets), keep_from=keep_from
     )
+    if turn.hooks is not None:
+        told = {"trigger": trigger, "compact_summary": scrub(summary, turn.journal.secrets)}
+        await turn.hooks.fire("PostCompact", told, matched=trigger)
     return None
 
 

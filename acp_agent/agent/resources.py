@@ -21,6 +21,7 @@ from acp_agent.permissions.access import Access, Ask, Decision, Gate, Mode
 if TYPE_CHECKING:  # the tools bring pydantic, which is not needed before a prompt runs
     from acp_agent.agent.loop_detection import LoopDetector
     from acp_agent.agent.tool_calls import OpenCalls
+    from acp_agent.hooks.session_hooks import SessionHooks
     from acp_agent.models.roles import ProviderSearch
     from acp_agent.tools.base import Answer, Question
     from acp_agent.tools.toolset import Toolset
@@ -312,7 +313,8 @@ class Tools(Protocol):
 class TurnResources(Struct, frozen=True, kw_only=True):
     """What a turn works with. Functions that need one part of it take only that part.
 
-    `agent` is the name of the agent whose turn it is, empty for the session's own.
+    `agent` is the name of the agent whose turn it is, empty for the session's own. `hooks` are
+    None where there are none.
     """
 
     journal: Journal
@@ -322,3 +324,4 @@ class TurnResources(Struct, frozen=True, kw_only=True):
     tools: Tools
     limits: Limits
     agent: str = ""
+    hooks: SessionHooks | None = None

@@ -51,7 +51,7 @@ class Translator:
     """
 
     def __init__(self, language: Language, messages: Mapping[str, str]) -> None:
-        self._language: Language = language
+        self.language: Language = language
         self._messages = messages
         self._templates: dict[bool, Templates] = {}
 
@@ -65,17 +65,17 @@ class Translator:
 
         A text that is not ours stays as it is. Blocks while it reads a small file, once.
         """
-        return text if self._language == "en" else self._load_templates(titles=False)(text)
+        return text if self.language == "en" else self._load_templates(titles=False)(text)
 
     def rendered_title(self, title: str) -> str:
         """Translate the English title of a tool call, as `rendered` does."""
-        return title if self._language == "en" else self._load_templates(titles=True)(title)
+        return title if self.language == "en" else self._load_templates(titles=True)(title)
 
     def _load_templates(self, *, titles: bool) -> Templates:
         if titles not in self._templates:
             from acp_agent.config.message_templates import Templates  # noqa: PLC0415 - not in English
 
-            tables = read_templates(self._language)
+            tables = read_templates(self.language)
             texts = {**tables["titles"], **tables["texts"]} if titles else tables["texts"]
             self._templates[titles] = Templates(texts, tables["parts"], stop="。")
         return self._templates[titles]

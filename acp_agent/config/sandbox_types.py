@@ -74,6 +74,9 @@ class SandboxConfig(Table, frozen=True, kw_only=True):
     fail_if_unavailable: Annotated[
         bool, Meta(description="Run no command at all where the system cannot confine it.")
     ] = False
+    hooks: Annotated[
+        bool, Meta(description="Confine your own hooks, too. Those of a project always are.")
+    ] = True
     auto_allow: Annotated[
         bool,
         Meta(description="Run confined commands without a question where they can be undone."),

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, field
 
 from acp_agent.config.checkpoint_types import CheckpointsConfig
+from acp_agent.config.hook_types import HookConfig, HookEvent
 from acp_agent.config.mcp_types import McpServerConfig
 from acp_agent.config.policy_types import (
     DraftFolder,
@@ -364,6 +365,9 @@ class Config(Table, frozen=True, kw_only=True):
     agents: Annotated[dict[str, DefinitionConfig], Meta(description="Keyed by name.")] = field(
         default_factory=dict
     )
+    hooks: Annotated[
+        dict[HookEvent, list[HookConfig]], Meta(description="What runs at events, keyed by these.")
+    ] = field(default_factory=dict)
     permissions: PermissionsConfig = PermissionsConfig()
     trusted_folders: Annotated[
         list[TrustedFolder],

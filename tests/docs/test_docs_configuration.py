@@ -27,6 +27,7 @@ ENTRY = {
     "agents": "NAME",
     "language_servers": "NAME",
     "mcp_servers": "NAME",
+    "hooks": "EVENT",
 }
 
 

@@ -159,6 +159,17 @@ def mcp_files(cwd: Path) -> tuple[Path, ...]:
     return tuple(folder / ".mcp.json" for folder in dict.fromkeys((top, cwd)))
 
 
+def hook_files(folder: Path) -> tuple[Path, ...]:
+    """The settings files of a folder that may have hooks."""
+    return tuple(folder / ".claude" / name for name in ("settings.json", "settings.local.json"))
+
+
+def project_hook_files(cwd: Path) -> tuple[Path, ...]:
+    """The files of a project that may have hooks, the most general first."""
+    top = find_repository(cwd) or cwd
+    return tuple(file for folder in dict.fromkeys((top, cwd)) for file in hook_files(folder))
+
+
 def find_repository(cwd: Path) -> Path | None:
     """The top of the repository that a folder is in."""
     for folder in (cwd, *cwd.parents):

@@ -111,6 +111,7 @@ class ChildSession:
             tools=tools,
             limits=limits_of(core.services, options),
             agent=agent,
+            hooks=parent.hooks,
         )
 
     # -- its journal ---------------------------------------------------------------------------

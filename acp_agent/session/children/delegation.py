@@ -30,6 +30,7 @@ from acp_agent.session.children.running import RunningChildren
 from acp_agent.session.commands.prompting import skill_text
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extensions import Definitions
+from acp_agent.session.hooks import MOST_ROUNDS
 from acp_agent.session.turns.budget import SessionBudget
 from acp_agent.session.turns.environment import EnvironmentGatherer
 from acp_agent.session.turns.notes import Notes
@@ -41,6 +42,7 @@ from acp_agent.tools.quoting import code_span, first_line
 from acp_agent.tools.skill import SkillTool
 from acp_agent.tools.skills.composed import ComposedSkill, composed_tool
 from acp_agent.tools.task import TaskTool
+from acp_agent.workspace.scrub import scrub
 
 _TITLE = 120  # characters
 LEVELS = 3  # of agents that follow skills, each for the one before
@@ -250,7 +252,12 @@ class _Run:
                 given = SystemPromptGiven(mode="override", text=agent_prompt(prompt))
             environment = self._parent.environment
             await write_system_prompt(self._core, child, given, environment)
-            ended = TurnEnded(turn=turn, stop_reason=await run_turn(child.resources))
+            stop, rounds = await run_turn(child.resources), 0
+            while stop == "end_turn" and (more := await _goes_on(child.resources, rounds)):
+                words = (TextBlock(text=scrub(more, child.secrets)),)
+                await child.emit(UserMessage(message=new_message_id(), content=words))
+                stop, rounds = await run_turn(child.resources), rounds + 1
+            ended = TurnEnded(turn=turn, stop_reason=stop)
         except asyncio.CancelledError:
             ended = TurnEnded(turn=turn, stop_reason="cancelled")
             raise
@@ -270,7 +277,12 @@ class _Run:
         notes = Notes(self._core.services.config.draft_folder).due(
             today=today, mode=child.resources.user.mode, moved_to=None
         )
-        prompt = UserMessage(message=new_message_id(), content=words, attached="\n\n".join(notes))
+        if child.resources.hooks is not None:
+            more = await child.resources.hooks.agent_begins(child.resources.agent)
+            notes = [*notes, scrub(more, child.secrets)]
+        prompt = UserMessage(
+            message=new_message_id(), content=words, attached="\n\n".join(filter(None, notes))
+        )
         await self._core.emit(  # all or nothing, wherever it is stopped
             SubagentChanged(
                 session=self._child,
@@ -345,3 +357,10 @@ def _outcome(child: ChildSession, stop: StopReason | None) -> Outcome:
         failed=not child.last_answer or stop == "refusal",
         content=tuple(text_part(part) for part in (child.activity, text) if part),
     )
+
+
+async def _goes_on(turn: TurnResources, rounds: int) -> str:
+    """Return what the user's hooks have an agent go on with at its end; "" where they do not."""
+    if turn.hooks is None or rounds >= MOST_ROUNDS:
+        return ""
+    return await turn.hooks.agent_ends(turn.agent, rounds)

@@ -17,6 +17,7 @@ from acp_agent.extensions.definitions.locations import (
     any_folder_exists,
     find_repository,
     mcp_files,
+    project_hook_files,
 )
 from acp_agent.trust.items import Item, Kind, folder_name
 from acp_agent.trust.store import TrustStore
@@ -36,6 +37,7 @@ KINDS: dict[Kind, str] = {
     "instructions": "instructions",
     "git": "git settings and hooks",
     "mcp": "MCP servers",
+    "hooks": "hooks",
     "code": "code of the project, run by language servers",
 }
 
@@ -83,6 +85,10 @@ def find_items(
         from acp_agent.extensions.mcp.configured import project_items  # noqa: PLC0415 - where there are any
 
         found += project_items(cwd)
+    if any(os.path.lexists(file) for file in project_hook_files(cwd)):
+        from acp_agent.hooks.sources import project_items as hooks_of  # noqa: PLC0415 - where there are any
+
+        found += hooks_of(cwd)
     return [*found, *items_above(cwd)]
 
 

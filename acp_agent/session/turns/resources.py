@@ -17,8 +17,10 @@ from acp_agent.session.preload import Preload
 from acp_agent.session.turns.lazy_tools import LazyTools
 
 if TYPE_CHECKING:  # first needed when a prompt runs
+    from acp_agent.content import ContentBlock
     from acp_agent.session.history.checkpoints import Checkpoints
     from acp_agent.session.history.rewind import Rewinder
+    from acp_agent.session.hooks import HookSource
     from acp_agent.session.turns.budget import SessionBudget
     from acp_agent.session.turns.environment import EnvironmentGatherer
     from acp_agent.session.turns.parts import TurnTools
@@ -35,6 +37,7 @@ _PROMPT_MODULES = (
     "acp_agent.session.turns.environment",
     "acp_agent.session.turns.system_prompt",
     "acp_agent.session.memory",
+    "acp_agent.session.hooks",
     "acp_agent.agent.system_prompt",
     "acp_agent.workspace.instructions.files",
     "acp_agent.agent.loop_detection",
@@ -66,6 +69,7 @@ class SessionResources:
         self._checkpoints: Checkpoints | None = None
         self._notes: NoteFolders | None = None  # once `_memory_known`
         self._memory_known = False
+        self._hooks: HookSource | None = None
         self._environment: EnvironmentGatherer | None = None
         self._preload: tuple[Preload, asyncio.Task[None]] | None = None
         self._tools = LazyTools(core, lambda: extensions.trust)
@@ -103,6 +107,7 @@ class SessionResources:
             budget=TurnBudget(core, self.budget, core, models, tools),
             tools=tools,
             limits=limits_of(core.services, options),
+            hooks=await self.hooks.current(own),
         )
         self._add_tools(turn, tools, options)
         return turn
@@ -282,6 +287,19 @@ class SessionResources:
             self._checkpoints = Checkpoints(self._core, on_restored=self._files_restored)
         return self._checkpoints
 
+    @property
+    def hooks(self) -> HookSource:
+        """Finds the session's hooks."""
+        if self._hooks is None:
+            from acp_agent.session.hooks import HookSource  # noqa: PLC0415 - for prompts only
+
+            self._hooks = HookSource(self._core)
+        return self._hooks
+
+    async def refuses(self, content: tuple[ContentBlock, ...]) -> str:
+        """Return why a hook refuses a prompt that is to become part of a turn; "" if none does."""
+        return await self.hooks.steers(await self._tools.get(), content)
+
     async def _files_restored(self) -> None:
         (await self._tools.get()).workspace.files.note_commands_ran()
 
@@ -315,6 +333,8 @@ class SessionResources:
 
     async def aclose(self) -> None:
         """End every process that was started, and the work on saved files."""
+        if self._hooks is not None:
+            await self._hooks.aclose()
         if self._checkpoints is not None:
             await self._checkpoints.aclose()
         if self._environment is not None:

@@ -10,13 +10,15 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from acp_agent.errors import (
     NoTurnError,
     PromptCancelledError,
     SessionNotFoundError,
     TurnRunsError,
 )
-from acp_agent.events import UserMessage
+from acp_agent.events import UserMessage, agent_notice
 from acp_agent.ids import CallId, SessionId
 from acp_agent.session.children.running import RunningChildren
 from acp_agent.session.core import SessionCore
@@ -87,6 +89,11 @@ class TurnRunner:
                 `acp_agent.session.prompts.PromptHandler.submit`.
         """
         self.check(steers)
+        if self.is_steerable and not message.local:  # a new turn asks by itself
+            refused = await self._resources.refuses(message.content)
+            if refused:
+                message = replace(message, local=True)
+                plan = replace(plan, reply=agent_notice(refused), action=None)
         while (turn := self.current) is not None:
             if turn.is_steerable:
                 if withdrawn():

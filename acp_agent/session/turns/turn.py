@@ -188,6 +188,8 @@ class Turn:
                     # Whatever broke while it was being stopped is no news to who stopped it
                     # (Agent Client Protocol v1, Prompt Turn, Cancellation).
                     stop, error = "cancelled", None
+            if error is not None and self._working is not None:
+                await self._resources.hooks.turn_failed(self._working, str(error))
             await core.settled()  # the turn's usage is counted from the journal
             if self._working is not None:
                 self._report_key(self._working, stop, error)
@@ -281,9 +283,15 @@ class Turn:
         from acp_agent.session.turns.parts import turn_slot  # noqa: PLC0415 - likewise
         from acp_agent.session.turns.system_prompt import write_system_prompt  # noqa: PLC0415 - likewise
 
-        if core.state.system_prompt_is_due:
+        is_new = core.state.system_prompt_is_due
+        if is_new:
             given = core.state.given_system_prompt
             await write_system_prompt(core, core, given, self._resources.environment)
+        hooks = self._resources.hooks
+        said = self._first.content
+        if plan is not None and (why := await hooks.refusal(turn, said, is_new=is_new)):
+            await core.emit(*agent_notice(why))
+            return "refusal"
         async with turn_slot(core):
             stop: StopReason
             if plan is not None and plan.repetition is not None:
@@ -294,6 +302,7 @@ class Turn:
                 stop = "end_turn"
                 if plan is None or plan.call is None or not await run_user_call(turn, *plan.call):
                     stop = await run_turn(turn)
+            stop = await hooks.go_on(turn, stop, run_turn)
         await core.settled()
         if not turn.budget.exhausted:  # which was reported already
             await core.emit(*stop_notice(stop, core.context, core.translate))

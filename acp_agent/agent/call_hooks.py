@@ -1,0 +1,149 @@
+"""What the user's hooks decide about a call before it runs, and add to its result."""
+
+from __future__ import annotations
+
+from msgspec import json
+from msgspec.structs import replace
+
+from acp_agent.agent.resources import TurnResources
+from acp_agent.agent.scrub_events import scrub_object
+from acp_agent.agent.tool_calls import ProposedCall
+from acp_agent.content import JsonObject, text_part
+from acp_agent.errors import PermissionRefusedError
+from acp_agent.events import NoticeShown, PermissionDecided, ToolEnded
+from acp_agent.hooks.session_hooks import SessionHooks
+from acp_agent.hooks.types import HookAnswer
+from acp_agent.permissions.access import Access
+from acp_agent.tools.calls.argument_json import read_arguments
+from acp_agent.workspace.scrub import scrub
+
+
+class CallHooks:
+    """The hooks around the calls of one answer.
+
+    Args:
+        turn: what the turn works with.
+        hooks: the hooks of its session.
+    """
+
+    def __init__(self, turn: TurnResources, hooks: SessionHooks) -> None:
+        self._turn = turn
+        self._hooks = hooks
+        self._accesses: dict[str, Access] = {}
+        self._arguments: dict[str, JsonObject] = {}
+        self._changed: dict[str, str] = {}  # what the model is told of a call that was changed
+
+    async def before(self, call: ProposedCall, access: Access) -> HookAnswer:
+        """Ask about a call that is about to be judged.
+
+        Returns:
+            What the hooks answered; with new arguments the call is to be made with these.
+
+        Raises:
+            PermissionRefusedError: a hook does not allow it.
+            StoreError: the journal could not be written.
+        """
+        self._accesses[call.call] = access
+        answer = await self._hooks.before_call(
+            call, self._arguments_of(call), access, self._turn.agent
+        )
+        if answer.blocked:
+            raise await self._refused(call, answer)
+        if answer.arguments is not None:
+            self._arguments[call.call] = answer.arguments
+            shown = json.encode(scrub_object(answer.arguments, self._turn.journal.secrets)).decode()
+            self._changed[call.call] = f"A hook of the user changed the arguments to: {shown}"
+            await self._turn.journal.emit(
+                NoticeShown(
+                    severity="info",
+                    title="A hook changed a call.",
+                    description=f"{_name(answer)}: {call.name} {shown}"[:2_000],
+                )
+            )
+        return answer
+
+    async def in_place_of_user(self, call: ProposedCall, access: Access) -> HookAnswer:
+        """Ask in the user's place whether a call may run.
+
+        Raises:
+            PermissionRefusedError: a hook does not allow it.
+            StoreError: the journal could not be written.
+        """
+        answer = await self._hooks.on_question(
+            call, self._arguments_of(call), access, self._turn.agent
+        )
+        if answer.blocked:
+            raise await self._refused(call, answer)
+        return answer
+
+    async def refused(self, call: ProposedCall, access: Access, reason: str) -> None:
+        """Tell the hooks that a call was refused."""
+        arguments, agent = self._arguments_of(call), self._turn.agent
+        await self._hooks.refused(call, arguments, access, agent, reason)
+
+    async def decided(self, call: ProposedCall, answer: HookAnswer) -> None:
+        """Record that a hook allowed a call.
+
+        Raises:
+            StoreError: the journal could not be written.
+        """
+        await self._record(call, answer, allowed=True)
+
+    async def after(self, call: ProposedCall, ended: ToolEnded) -> tuple[ToolEnded, bool]:
+        """Return the end of a call as the hooks want it told, and whether the turn ends here."""
+        answer = await self._hooks.after_call(
+            call,
+            self._arguments_of(call),
+            self._accesses.get(call.call),
+            self._turn.agent,
+            ended.result,
+            failed=ended.failed,
+        )
+        secrets = self._turn.journal.secrets
+        result = ended.result if answer.output is None else scrub(answer.output, secrets)
+        notes = [self._changed.get(call.call, ""), answer.reason if answer.blocked else ""]
+        notes.append(answer.context)
+        said = scrub("\n".join(filter(None, notes)), secrets)
+        if said:
+            result = f"{result}\n\n[From hooks of the user: {said}]"
+        if result == ended.result:
+            return ended, answer.stop
+        content = ended.content
+        if answer.blocked and answer.reason:
+            reason = text_part(f"{_name(answer)}: {scrub(answer.reason, secrets)}")
+            content = (*(content or ()), reason)
+        return replace(ended, result=result, content=content), answer.stop
+
+    def _arguments_of(self, call: ProposedCall) -> JsonObject:
+        if call.call in self._arguments:
+            return self._arguments[call.call]
+        try:
+            return read_arguments(call.shown)
+        except ValueError:
+            return {}
+
+    async def _refused(self, call: ProposedCall, answer: HookAnswer) -> PermissionRefusedError:
+        await self._record(call, answer, allowed=False)
+        reason = scrub(answer.reason, self._turn.journal.secrets) or "it gives no reason"
+        return PermissionRefusedError(
+            f"a hook of the user refused this call: {reason}",
+            advice="do what it says, or ask the user; do not try the same in another form",
+            shown=f"The hook {_name(answer)} refused this call: {reason}",
+        )
+
+    async def _record(self, call: ProposedCall, answer: HookAnswer, *, allowed: bool) -> None:
+        source = "" if answer.by is None else f" ({answer.by.source})"
+        await self._turn.journal.emit(
+            PermissionDecided(
+                call=call.call,
+                allowed=allowed,
+                by="rule",
+                why=scrub(answer.reason, self._turn.journal.secrets),
+                known=True,
+                rule=f"{'allow' if allowed else 'deny'} hook {_name(answer)}{source}",
+            )
+        )
+
+
+def _name(answer: HookAnswer) -> str:
+    return "" if answer.by is None else answer.by.name

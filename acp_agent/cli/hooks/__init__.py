@@ -1,0 +1,1 @@
+"""`acp-agent hooks`: lists hooks, and tries those of one event."""

@@ -1,0 +1,178 @@
+"""`acp-agent hooks list` and `test`: what is configured, and what a hook answers."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import get_args
+
+import msgspec
+
+from acp_agent.cli.localization import translate, translate_rendered
+from acp_agent.cli.output import FAILED, USAGE, complain, guarded, say, say_json, say_table
+from acp_agent.cli.parser import Parser
+from acp_agent.cli.user_config import UserConfig, load_user_config
+from acp_agent.config.hook_types import HookEvent
+from acp_agent.content import JsonObject
+from acp_agent.errors import InvalidInputError
+from acp_agent.hooks.session_hooks import common_fields, is_for, limited
+from acp_agent.hooks.sources import FoundHooks, find_hooks
+from acp_agent.hooks.tool_names import hook_name, own_name
+from acp_agent.hooks.types import Hook, HookAnswer
+from acp_agent.platform import posix
+from acp_agent.sandbox.sandbox import Sandbox
+from acp_agent.session.confinement import Confinement
+from acp_agent.session.hooks import hook_runner
+from acp_agent.session.services import SharedSandboxes
+from acp_agent.trust.store import TrustStore
+
+_EVENTS: tuple[HookEvent, ...] = get_args(HookEvent)
+_SAMPLES: dict[HookEvent, JsonObject] = {
+    "UserPromptSubmit": {"prompt": "Say hello."},
+    "SessionStart": {"source": "startup"},
+    "SessionEnd": {"reason": "other"},
+    "Stop": {"stop_hook_active": False},
+    "Notification": {"message": "ls", "notification_type": "permission_prompt"},
+}
+
+
+def run(argv: list[str]) -> int:
+    """List hooks, or try those of an event; returns the exit status."""
+    parser = Parser(prog="acp-agent hooks", description="List hooks, and try those of an event.")
+    actions = parser.add_subparsers(dest="action")
+    listing = actions.add_parser("list", help="list the hooks of a folder and their problems")
+    test = actions.add_parser("test", help="run the hooks of an event with a sample of it")
+    test.add_argument("event", choices=_EVENTS, metavar="EVENT", help="for instance PreToolUse")
+    test.add_argument("--tool", default="Bash", help="the tool of the call (default: Bash)")
+    test.add_argument(
+        "--input", default="", metavar="JSON", help="what the call or the event has (an object)"
+    )
+    for action in (listing, test):
+        action.add_argument("--json", action="store_true", help="print JSON")
+        action.add_argument(
+            "--cwd",
+            type=Path,
+            default=Path(),
+            metavar="DIR",
+            help="the session's folder (default: this one)",
+        )
+    options = parser.parse_args(argv)
+    if options.action is None:
+        parser.print_help(sys.stderr)
+        return USAGE
+    posix.forbid_inspection()  # by the hooks
+    return guarded(lambda: _run(options))
+
+
+def _run(options: argparse.Namespace) -> int:
+    options.cwd = Path(os.path.realpath(options.cwd.expanduser()))
+    if not options.cwd.is_dir():
+        complain(translate("{folder} is not a directory", folder=options.cwd))
+        return USAGE
+    setup = load_user_config()
+    found = find_hooks(
+        setup.config.hooks,
+        config_file=str(setup.paths.config_file),
+        home=_home(setup),
+        cwd=options.cwd,
+        confine_own=setup.config.sandbox.hooks,
+        trusts=TrustStore(setup.paths.trust_file, setup.config.trusted_folders).trusts,
+    )
+    failed = _list(found, options) if options.action == "list" else _test(found, setup, options)
+    for problem in found.problems:
+        complain(f"{problem.path}: {translate_rendered(problem.why)}")
+    return FAILED if failed or found.problems else 0
+
+
+def _home(setup: UserConfig) -> Path:
+    return Path(setup.environ.get("HOME") or Path.home())
+
+
+def _list(found: FoundHooks, options: argparse.Namespace) -> bool:
+    if options.json:
+        say_json(
+            {
+                "hooks": [msgspec.to_builtins(hook) for hook in found.hooks],
+                "problems": [msgspec.to_builtins(problem) for problem in found.problems],
+                "untrusted": [f"{item.folder}/{item.path}" for item in found.untrusted],
+            }
+        )
+        return False
+    if found.hooks:
+        headings = [translate("Event"), translate("For"), translate("Runs"), translate("From")]
+        rows = [(one.event, one.matcher or "*", one.name, one.source) for one in found.hooks]
+        say_table(headings, rows)
+    else:
+        say(translate("There are no hooks here."))
+    for item in found.untrusted:
+        say(translate("{file} is not used until you trust it: acp-agent trust", file=item.path))
+    return False
+
+
+def _test(found: FoundHooks, setup: UserConfig, options: argparse.Namespace) -> bool:
+    given = _input(options.input)
+    event: HookEvent = options.event
+    tool = own_name(options.tool)
+    matched = tool if "Tool" in event or "Permission" in event else ""
+    told = common_fields(event, "test", options.cwd, setup.config.mode) | _SAMPLES.get(event, {})
+    if matched:
+        call: JsonObject = {"tool_name": hook_name(tool), "tool_use_id": "test"}
+        told |= {**call, "tool_input": given or {"command": "ls"}, "tool_response": ""}
+    else:
+        told |= given
+        matched = str(told.get("source") or told.get("reason") or told.get("trigger") or "")
+    chosen = [hook for hook in found.hooks if is_for(hook, event, matched)]
+    answers = asyncio.run(_ask(chosen, told, setup, options.cwd))
+    if options.json:
+        say_json([msgspec.to_builtins(answer) for answer in answers])
+    elif not answers:
+        say(translate("No hook runs at that."))
+    for answer in answers if not options.json else ():
+        say(answer.by.name if answer.by is not None else "")
+        for name, value in _shown(answer).items():
+            say(f"  {name}: {value}")
+    return any(answer.failure for answer in answers)
+
+
+def _input(text: str) -> JsonObject:
+    """Return the object that was given.
+
+    Raises:
+        InvalidInputError: it is none.
+    """
+    try:
+        return msgspec.json.decode(text or "{}", type=dict[str, object])
+    except msgspec.DecodeError as error:
+        raise InvalidInputError(f"--input: expected a JSON object ({error})") from None
+
+
+def _shown(answer: HookAnswer) -> dict[str, object]:
+    """Return what a hook answered, without what it left out."""
+    built: dict[str, object] = msgspec.to_builtins(answer)
+    said = {name: value for name, value in built.items() if name != "by" and value}
+    return said or {"permission": "—"}
+
+
+async def _ask(
+    hooks: list[Hook], told: JsonObject, setup: UserConfig, cwd: Path
+) -> list[HookAnswer]:
+    sandboxes = SharedSandboxes()
+    confinement = Confinement(
+        config=setup.config.sandbox,
+        sandboxes=sandboxes,
+        environ=setup.environ,
+        home=_home(setup),
+        own=setup.paths.own,
+    )
+    search_path = setup.environ.get("PATH")
+    backend = await asyncio.to_thread(sandboxes.find, setup.config.sandbox, search_path, str(cwd))
+    policy = confinement.policy((cwd,), sandboxes.temporary("services"))
+    sandbox = None if backend is None else Sandbox(backend, policy)
+    runner = hook_runner(cwd, setup.config, setup.environ, sandbox)
+    try:
+        return [limited(await runner.run(hook, told)) for hook in hooks]
+    finally:
+        await sandboxes.aclose()

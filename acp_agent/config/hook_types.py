@@ -1,0 +1,65 @@
+"""The types of what the user's configuration says about hooks."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, field
+
+from acp_agent.config.policy_types import Table
+
+HookEvent = Literal[
+    "PreToolUse",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PermissionRequest",
+    "PermissionDenied",
+    "Notification",
+    "UserPromptSubmit",
+    "SessionStart",
+    "SessionEnd",
+    "Stop",
+    "StopFailure",
+    "SubagentStart",
+    "SubagentStop",
+    "PreCompact",
+    "PostCompact",
+]
+
+
+class HookConfig(
+    Table, frozen=True, kw_only=True, rename={"condition": "if", "runs_async": "async"}
+):
+    """A hook: a program that is run, or an address that is asked, at an event."""
+
+    matcher: Annotated[
+        str,
+        Meta(
+            max_length=1_000,
+            description="Which tools it is for: names with | between them, or a regular expression."
+            " Empty: all.",
+        ),
+    ] = ""
+    command: Annotated[str, Meta(description="The program, as a line for the shell.")] = ""
+    args: Annotated[
+        list[str] | None,
+        Meta(description="Arguments of the program; it is started without a shell then."),
+    ] = None
+    url: Annotated[
+        str, Meta(pattern=r"^$|^https?://", description="The address to send the event to.")
+    ] = ""
+    headers: Annotated[
+        dict[str, str],
+        Meta(description="HTTP headers; $NAME is a variable of the environment."),
+    ] = field(default_factory=dict)
+    condition: Annotated[
+        str, Meta(description='A rule that the call must match, like "Bash(git push:*)".')
+    ] = ""
+    timeout: Annotated[float, Meta(gt=0, le=3_600, description="Seconds that it may take.")] = 60.0
+    runs_async: Annotated[bool, Meta(description="Nothing waits for it.")] = False
+    once: Annotated[bool, Meta(description="It runs once in a session.")] = False
+    on_failure: Annotated[
+        Literal["continue", "block"],
+        Meta(description="What becomes of the action where the hook itself fails."),
+    ] = "continue"
+    sandbox: Annotated[bool, Meta(description="It runs confined, as commands do.")] = True

@@ -1,0 +1,225 @@
+"""Runs a hook: a program that reads the event and prints its answer, or an address that is asked.
+
+Exit code 0 ends well; 2 blocks, with what was written to stderr as the reason; any other is a
+failure of the hook, which blocks nothing unless the hook says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+from msgspec.structs import replace
+
+from acp_agent.content import JsonObject
+from acp_agent.hooks.sources import PROJECT_VARIABLES
+from acp_agent.hooks.types import Hook, HookAnswer, read_answer
+from acp_agent.platform.posix import end_group
+from acp_agent.sandbox.launch import Launch
+from acp_agent.workspace.child_process import REAP_LIMIT, wait_at_most
+
+_MOST_BYTES = 1_000_000  # of an answer
+_TOO_LONG = f"its answer has more than {_MOST_BYTES:,} bytes"
+_PIPE_SECONDS = 1.0  # until the pipes of an ended program are closed
+_BLOCKED = 2  # the exit code
+_OK = range(200, 300)  # statuses of HTTP
+_VARIABLE = re.compile(r"\$\{(\w+)\}|\$(\w+)")
+
+
+class Confine(Protocol):
+    """Says how a program is started confined."""
+
+    async def __call__(self, argv: list[str], cwd: Path, environ: Mapping[str, str]) -> Launch:
+        """Return how it is started.
+
+        Raises:
+            OSError, AcpAgentError: it cannot be confined.
+        """
+        ...
+
+
+class HookRunner:
+    """Runs hooks of one session.
+
+    Args:
+        cwd: the session's folder.
+        environ: the environment of programs, without secrets.
+        variables: the environment that headers of HTTP may name.
+        confine: confines programs; None where nothing does.
+    """
+
+    def __init__(
+        self,
+        cwd: Path,
+        environ: Mapping[str, str],
+        variables: Mapping[str, str],
+        confine: Confine | None,
+    ) -> None:
+        self._cwd = cwd
+        self._environ = {
+            **environ,
+            **dict.fromkeys(PROJECT_VARIABLES, str(cwd)),
+        }
+        self._variables = variables
+        self._confine = confine
+
+    async def run(self, hook: Hook, event: JsonObject) -> HookAnswer:
+        """Run a hook to its end, or its time limit; raises nothing but a cancellation."""
+        body = msgspec.json.encode(event)
+        try:
+            async with asyncio.timeout(hook.timeout):
+                answer = await (self._ask(hook, body) if hook.url else self._start(hook, body))
+        except TimeoutError:
+            answer = _failed(hook, f"it took longer than {hook.timeout:g} s")
+        except OSError as error:
+            answer = _failed(hook, error.strerror or str(error))
+        except Exception as error:  # noqa: BLE001 - whatever it is must not end the turn
+            answer = _failed(hook, str(error) or type(error).__name__)
+        return replace(answer, by=hook)
+
+    async def _start(self, hook: Hook, event: bytes) -> HookAnswer:
+        argv = ["/bin/sh", "-c", hook.command]
+        if hook.args is not None:
+            argv = [self._filled(one, self._environ) for one in (hook.command, *hook.args)]
+        launch = Launch(tuple(argv), self._environ)
+        if hook.sandbox and self._confine is not None:
+            launch = await self._confine(argv, self._cwd, self._environ)
+        loop = asyncio.get_running_loop()
+        try:
+            transport, output = await loop.subprocess_exec(
+                _Output,
+                *launch.argv,
+                cwd=self._cwd,
+                env=launch.environ,
+                pass_fds=launch.descriptors,
+                start_new_session=True,
+            )
+        except BaseException:
+            await launch.aclose()
+            raise
+        finally:
+            launch.close_descriptors()
+        try:
+            output.give(event)
+            await output.ended.wait()
+            end_group(transport.get_pid(), at_once=True)  # what it left running holds the pipes
+            await wait_at_most(output.closed.wait(), _PIPE_SECONDS)
+        finally:
+            end_group(transport.get_pid(), at_once=True)
+            transport.close()
+            await wait_at_most(output.exited.wait(), REAP_LIMIT)
+            await launch.aclose()
+        if output.is_too_long:
+            return _failed(hook, _TOO_LONG)
+        out, err = output.text(1), output.text(2)
+        status = transport.get_returncode()
+        if status == _BLOCKED:
+            return HookAnswer(
+                blocked=True, permission="deny", reason=err.strip() or "no reason given"
+            )
+        if status:
+            why = f"it ended with exit code {status}"
+            return _failed(hook, f"{why}: {err.strip()[-500:]}" if err.strip() else why)
+        return _read(hook, out)
+
+    async def _ask(self, hook: Hook, event: bytes) -> HookAnswer:
+        import httpx2  # noqa: PLC0415 - 100 ms that only a hook of this kind needs
+
+        headers = {"content-type": "application/json"}
+        headers |= {
+            name: self._filled(value, self._variables) for name, value in hook.headers.items()
+        }
+        async with (
+            httpx2.AsyncClient(follow_redirects=False, timeout=None) as client,
+            client.stream("POST", hook.url, content=event, headers=headers) as response,
+        ):
+            body = b""
+            async for chunk in response.aiter_bytes():
+                body += chunk
+                if len(body) > _MOST_BYTES:
+                    return _failed(hook, _TOO_LONG)
+            if response.status_code not in _OK:
+                return _failed(hook, f"it answered with status {response.status_code}")
+        return _read(hook, body.decode("utf-8", "replace"))
+
+    def _filled(self, text: str, variables: Mapping[str, str]) -> str:
+        """Replace `$NAME` and `${NAME}`; what is not known is left out."""
+        return _VARIABLE.sub(lambda found: variables.get(found[1] or found[2], ""), text)
+
+
+class _Output(asyncio.SubprocessProtocol):
+    """What a program writes. The streams of asyncio do not tell that it ended while others write.
+
+    Attributes:
+        ended: nothing more is awaited: it was reaped, or wrote too much.
+        exited: it was reaped.
+        closed: nothing holds its pipes any more.
+        is_too_long: whether it wrote too much.
+    """
+
+    def __init__(self) -> None:
+        self.ended = asyncio.Event()
+        self.exited = asyncio.Event()
+        self.closed = asyncio.Event()
+        self.is_too_long = False
+        self._stdin: asyncio.WriteTransport | None = None
+        self._data = {1: bytearray(), 2: bytearray()}
+        self._open = {1, 2}
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """It runs."""
+        assert isinstance(transport, asyncio.SubprocessTransport)
+        stdin = transport.get_pipe_transport(0)
+        assert isinstance(stdin, asyncio.WriteTransport)
+        self._stdin = stdin
+
+    def give(self, event: bytes) -> None:
+        """Write the event; it need not read it."""
+        if self._stdin is not None:
+            self._stdin.write(event)
+            self._stdin.write_eof()
+
+    def text(self, fd: int) -> str:
+        """Return what it wrote to a descriptor."""
+        return self._data[fd].decode("utf-8", "replace")
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """It wrote."""
+        if len(self._data[fd]) + len(data) > _MOST_BYTES:
+            self.is_too_long = True
+            self.ended.set()
+        else:
+            self._data[fd] += data
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        """Nothing holds a pipe any more."""
+        del exc
+        self._open.discard(fd)
+        if not self._open:
+            self.closed.set()
+
+    def process_exited(self) -> None:
+        """It was reaped."""
+        self.exited.set()
+        self.ended.set()
+
+
+def _read(hook: Hook, text: str) -> HookAnswer:
+    try:
+        return read_answer(hook, text)
+    except ValueError as error:
+        return _failed(hook, f"its answer cannot be read: {error}")
+
+
+def _failed(hook: Hook, why: str) -> HookAnswer:
+    blocks = hook.blocks_on_failure and hook.event not in {"Stop", "SessionEnd"}
+    return HookAnswer(
+        blocked=blocks,
+        permission="deny" if blocks else None,
+        reason=f"the hook {hook.name} failed: {why}" if blocks else "",
+        failure=f"{hook.name}: {why}",
+    )

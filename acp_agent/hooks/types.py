@@ -1,0 +1,205 @@
+"""A hook, what it is told, and what its answer means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from acp_agent.config.hook_types import HookEvent
+from acp_agent.content import JsonObject
+
+Permission = Literal["allow", "ask", "defer", "deny"]
+# The strictest of several answers counts.
+_STRICTNESS: tuple[Permission, ...] = ("allow", "ask", "defer", "deny")
+
+_LONGEST = 10_000  # characters of a text that a hook gives to the model or the user
+
+
+class Hook(Struct, frozen=True, kw_only=True):
+    """One hook.
+
+    Attributes:
+        event: when it runs.
+        matcher: which tools it is for.
+        command: a line for the shell, or with `args` a program. "" where `url` is asked.
+        args: arguments of the program; None: the shell runs the line.
+        url: the address to send the event to.
+        headers: HTTP headers, with variables of the environment.
+        condition: a rule that the call must match; "" where any will do.
+        timeout: seconds that it may take.
+        runs_async: nothing waits for it, and its answer means nothing.
+        once: it runs once in a session.
+        blocks_on_failure: the action does not happen where the hook fails.
+        sandbox: it runs confined.
+        by_user: it is the user's own, and so may answer questions for them.
+        source: the file that it is from.
+    """
+
+    event: HookEvent
+    matcher: str = ""
+    command: str = ""
+    args: tuple[str, ...] | None = None
+    url: str = ""
+    headers: dict[str, str] = msgspec.field(default_factory=dict)
+    condition: str = ""
+    timeout: float = 60.0
+    runs_async: bool = False
+    once: bool = False
+    blocks_on_failure: bool = False
+    sandbox: bool = True
+    by_user: bool = False
+    source: str = ""
+
+    @property
+    def name(self) -> str:
+        """What it is called in texts: its program or address, on one line."""
+        line = " ".join((self.url or self.command).split())
+        return line if len(line) <= 80 else f"{line[:79]}…"
+
+
+class HookAnswer(Struct, frozen=True, kw_only=True):
+    """What a hook, or several together, answered.
+
+    Attributes:
+        permission: what is to become of a call; None: the hook leaves it to the rules.
+        blocked: the action is not to happen, or the turn is not to end.
+        reason: why, for the model and the user.
+        arguments: what the call is to be made with in place of its own.
+        context: what the model is told beside.
+        output: what the model is told in place of the call's result; None: the result.
+        stop: the turn is to end.
+        message: what the user is told.
+        failure: why the hook itself failed; "" where it did not.
+        by: the hook that decided.
+    """
+
+    permission: Permission | None = None
+    blocked: bool = False
+    reason: str = ""
+    arguments: JsonObject | None = None
+    context: str = ""
+    output: str | None = None
+    stop: bool = False
+    message: str = ""
+    failure: str = ""
+    by: Hook | None = None
+
+
+NO_ANSWER = HookAnswer()
+
+
+class _Specific(Struct, rename="camel"):
+    """`hookSpecificOutput`: what an event's answer has of its own. Other fields are ignored."""
+
+    permission_decision: str | None = None
+    permission_decision_reason: str = ""
+    updated_input: dict[str, Any] | None = None
+    additional_context: str = ""
+    updated_tool_output: Any = None
+    decision: Any = None  # of a PermissionRequest
+
+
+class _Output(Struct, rename="camel"):
+    """What a hook prints as JSON. Other fields are ignored."""
+
+    go_on: bool = msgspec.field(default=True, name="continue")
+    stop_reason: str = ""
+    decision: str | None = None
+    reason: str = ""
+    system_message: str = ""
+    hook_specific_output: _Specific | None = None
+
+
+def read_answer(hook: Hook, text: str) -> HookAnswer:
+    """Return what the output of a hook means that ended well.
+
+    A JSON object is read as the contract has it. Other text is context for the model where the
+    event is a prompt or a session's start, and means nothing otherwise.
+
+    Raises:
+        ValueError: the output begins as JSON and is none, or has wrong values.
+    """
+    text = text.strip()
+    if not text.startswith("{"):
+        plain = hook.event in {"UserPromptSubmit", "SessionStart"}
+        return HookAnswer(context=text[:_LONGEST] if plain else "")
+    try:
+        output = msgspec.json.decode(text.encode(), type=_Output)
+    except msgspec.DecodeError as error:
+        raise ValueError(str(error)) from None
+    own = output.hook_specific_output or _Specific()
+    permission, reason = _permission(hook, output, own)
+    arguments = own.updated_input
+    if isinstance(own.decision, dict) and isinstance(own.decision.get("updatedInput"), dict):
+        arguments = own.decision["updatedInput"]
+    return HookAnswer(
+        permission=permission if hook.event in {"PreToolUse", "PermissionRequest"} else None,
+        blocked=permission == "deny",
+        reason=(reason or output.reason or output.stop_reason)[:_LONGEST],
+        arguments=arguments if hook.event in {"PreToolUse", "PermissionRequest"} else None,
+        context=own.additional_context[:_LONGEST],
+        output=_as_text(own.updated_tool_output),
+        stop=not output.go_on,
+        message=(output.system_message or ("" if output.go_on else output.stop_reason))[:_LONGEST],
+        by=hook,
+    )
+
+
+def _permission(hook: Hook, output: _Output, own: _Specific) -> tuple[Permission | None, str]:
+    """Return what an answer says about the action, and why.
+
+    Raises:
+        ValueError: it says something that there is not.
+    """
+    if isinstance(own.decision, dict):
+        behavior = own.decision.get("behavior")
+        if behavior not in {"allow", "deny"}:
+            raise ValueError(f"decision.behavior: {behavior!r}, expected allow or deny")
+        return behavior, str(own.decision.get("message") or "")
+    if own.permission_decision is not None:
+        if own.permission_decision not in _STRICTNESS:
+            raise ValueError(f"permissionDecision: {own.permission_decision!r}")
+        return own.permission_decision, own.permission_decision_reason
+    match output.decision:
+        case None:
+            return None, ""
+        case "block":
+            return "deny", output.reason
+        case "approve":
+            return ("allow" if hook.event == "PreToolUse" else None), output.reason
+        case other:
+            raise ValueError(f"decision: {other!r}, expected approve or block")
+
+
+def _as_text(value: object) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return msgspec.json.encode(value).decode()
+
+
+def combined(answers: Sequence[HookAnswer]) -> HookAnswer:
+    """Return what several hooks answered together: deny before defer, ask and allow."""
+    if len(answers) == 1:
+        return answers[0]
+    decided = [one for one in answers if one.permission is not None]
+    strictest = max(
+        decided, key=lambda one: _STRICTNESS.index(one.permission or "allow"), default=None
+    )
+    blocking = next((one for one in answers if one.blocked), None)
+    decisive = blocking or strictest or NO_ANSWER
+    stopping = next((one for one in answers if one.stop), None)
+    return HookAnswer(
+        permission=None if strictest is None else strictest.permission,
+        blocked=blocking is not None,
+        reason=decisive.reason or ("" if stopping is None else stopping.reason),
+        arguments=next((one.arguments for one in answers if one.arguments is not None), None),
+        context="\n".join(one.context for one in answers if one.context),
+        output=next((one.output for one in answers if one.output is not None), None),
+        stop=stopping is not None,
+        message="\n".join(one.message for one in answers if one.message),
+        failure="\n".join(one.failure for one in answers if one.failure),
+        by=decisive.by or next((one.by for one in answers if one.by is not None), None),
+    )

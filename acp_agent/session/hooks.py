@@ -1,0 +1,257 @@
+"""The hooks of a session: found before each turn, and asked about prompts and the end of turns."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from acp_agent.agent.resources import TurnResources
+from acp_agent.content import ContentBlock, TextBlock
+from acp_agent.events import NoticeShown, StopReason
+from acp_agent.extensions.definitions.locations import hook_files, project_hook_files
+from acp_agent.ids import new_message_id
+from acp_agent.session.core import SessionCore
+from acp_agent.workspace.child_process import wait_at_most
+from acp_agent.workspace.scrub import scrub
+
+if TYPE_CHECKING:  # where there are hooks
+    from acp_agent.config.types import Config
+    from acp_agent.hooks.running import HookRunner
+    from acp_agent.hooks.session_hooks import SessionHooks
+    from acp_agent.hooks.sources import FoundHooks
+    from acp_agent.hooks.types import HookAnswer
+    from acp_agent.permissions.access import Access
+    from acp_agent.sandbox.launch import Launch
+    from acp_agent.sandbox.sandbox import Sandbox
+    from acp_agent.session.turns.toolset import WorkspaceTools
+
+MOST_ROUNDS = 5  # in which hooks may have the model go on at the end of its work
+_END_SECONDS = 5.0  # for the hooks of a session's end
+
+
+class HookSource:
+    """Finds the hooks of a session.
+
+    Args:
+        core: the session.
+    """
+
+    def __init__(self, core: SessionCore) -> None:
+        self._core = core
+        self._found: FoundHooks | None = None
+        self._hooks: SessionHooks | None = None
+        self._reported: set[tuple[str, str]] = set()
+        self._started = False
+        self._start: HookAnswer | None = None  # what the model is to be told of it
+
+    async def current(self, tools: WorkspaceTools) -> SessionHooks | None:
+        """Return the hooks as they are at the moment; None where there are none."""
+        if not self._may_have_any():
+            self._found = self._hooks = None
+            return None
+        found = await asyncio.to_thread(self._find)
+        await self._report(found)
+        if found != self._found:
+            self._found = found
+            self._hooks = self._make(found, tools) if found.hooks else None
+        return self._hooks
+
+    def _may_have_any(self) -> bool:
+        services = self._core.services
+        files = (*hook_files(services.home), *project_hook_files(self._core.cwd))
+        return bool(services.config.hooks) or any(map(os.path.lexists, files))
+
+    def _find(self) -> FoundHooks:
+        from acp_agent.hooks.sources import find_hooks  # noqa: PLC0415 - where there may be any
+
+        services = self._core.services
+        return find_hooks(
+            services.config.hooks,
+            config_file=str(services.user_folder / "config.toml"),
+            home=services.home,
+            cwd=self._core.cwd,
+            confine_own=services.config.sandbox.hooks,
+            trusts=services.trust().trusts,
+        )
+
+    async def _report(self, found: FoundHooks) -> None:
+        """Report once what is wrong with the files."""
+        new = [one for one in found.problems if (one.path, one.why) not in self._reported]
+        if not new:
+            return
+        self._reported |= {(one.path, one.why) for one in new}
+        lines = [f"{one.path}: {self._core.translate.rendered(one.why)}" for one in new[:5]]
+        # Not journaled: it is about the files as they are now.
+        await self._core.notify(
+            NoticeShown(
+                severity="warning", title="Some hooks are not used.", description="\n".join(lines)
+            )
+        )
+
+    def _make(self, found: FoundHooks, tools: WorkspaceTools) -> SessionHooks:
+        from acp_agent.hooks.session_hooks import SessionHooks  # noqa: PLC0415 - where there are any
+
+        core, services = self._core, self._core.services
+        sandbox = tools.workspace.processes.sandbox
+
+        def spawn(work: Coroutine[Any, Any, None]) -> None:
+            core.background.spawn(work)
+
+        return SessionHooks(
+            found.hooks,
+            hook_runner(core.cwd, services.config, services.environ, sandbox),
+            session=core.id,
+            cwd=core.cwd,
+            mode=lambda: core.settings.mode,
+            fits=lambda rule, access: _fits(rule, access, core.cwd, services.home),
+            notify=core.notify,
+            spawn=spawn,
+        )
+
+    async def refusal(
+        self, turn: TurnResources, content: tuple[ContentBlock, ...], *, is_new: bool
+    ) -> str:
+        """Ask the hooks about a prompt that begins a turn, and before the first about the session.
+
+        What they add is put into the conversation.
+
+        Args:
+            turn: the turn.
+            content: the prompt.
+            is_new: whether the session has no prompt before it.
+
+        Returns:
+            Why the prompt is not to be answered; "" where it is.
+        """
+        hooks = turn.hooks
+        if hooks is None:
+            return ""
+        if not self._started:
+            self._started = True
+            source = "startup" if is_new else "resume"
+            fields = {"source": source, "model": turn.models.current.ref}
+            self._start = await hooks.fire("SessionStart", fields, matched=source)
+        refused = await self._refusal(hooks, content)
+        if not refused and self._start is not None:  # a refused turn is forgotten
+            await self._add_context(self._start)
+            self._start = None
+        return refused
+
+    async def steers(self, tools: WorkspaceTools, content: tuple[ContentBlock, ...]) -> str:
+        """Ask the hooks about a prompt that is to become part of a turn; see `refusal`."""
+        hooks = await self.current(tools)
+        return "" if hooks is None else await self._refusal(hooks, content)
+
+    async def _refusal(self, hooks: SessionHooks, content: tuple[ContentBlock, ...]) -> str:
+        said = "\n".join(block.text for block in content if isinstance(block, TextBlock))
+        answer = await hooks.fire("UserPromptSubmit", {"prompt": said, "source": "user"})
+        if answer.blocked or answer.stop:
+            reason = scrub(answer.reason, self._core.secrets) or "it gives no reason"
+            return self._core.translate("A hook refused this prompt: {why}", why=reason)
+        await self._add_context(answer)
+        return ""
+
+    async def go_on(
+        self,
+        turn: TurnResources,
+        stop: StopReason,
+        run: Callable[[TurnResources], Awaitable[StopReason]],
+    ) -> StopReason:
+        """Let the model go on at the end of a turn for as long as the hooks want it to.
+
+        Args:
+            turn: the turn.
+            stop: why it ends.
+            run: asks the model.
+
+        Returns:
+            Why it ends then.
+        """
+        hooks = turn.hooks
+        for rounds in range(MOST_ROUNDS):
+            if hooks is None or stop != "end_turn":
+                break
+            answer = await hooks.fire("Stop", {"stop_hook_active": rounds > 0})
+            await self._add_context(answer)
+            if not answer.blocked or answer.stop:
+                break
+            await self._tell("A hook has the model go on.", answer.reason)
+            stop = await run(turn)
+        return stop
+
+    async def turn_failed(self, turn: TurnResources, error: str) -> None:
+        """Tell the hooks that a turn ended with an error."""
+        if turn.hooks is not None:
+            details = scrub(error, self._core.secrets)
+            await turn.hooks.fire("StopFailure", {"error": "unknown", "error_details": details})
+
+    async def _add_context(self, answer: HookAnswer) -> None:
+        if answer.context:
+            await self._tell("A hook told the model something.", answer.context)
+
+    async def _tell(self, title: str, text: str) -> None:
+        text = scrub(text, self._core.secrets)
+        await self._core.emit(
+            NoticeShown(
+                severity="info",
+                title=title,
+                description=text,
+                message=new_message_id(),
+                for_model=f"[From a hook of the user: {text}]",
+            )
+        )
+
+    async def aclose(self) -> None:
+        """Tell the hooks that the session ends; waits a few seconds at most."""
+        if self._hooks is not None and self._started:
+            ending = self._hooks.fire("SessionEnd", {"reason": "other"}, matched="other")
+            await wait_at_most(ending, _END_SECONDS)
+
+
+def hook_runner(
+    cwd: Path, config: Config, environ: Mapping[str, str], sandbox: Sandbox | None
+) -> HookRunner:
+    """Return what runs the hooks of a session in a folder.
+
+    Args:
+        cwd: the folder.
+        config: the user's configuration.
+        environ: the user's environment.
+        sandbox: what confines the session's programs; None where nothing does.
+    """
+    from acp_agent.hooks.running import HookRunner  # noqa: PLC0415 - where there are any
+    from acp_agent.workspace.environment import command_environ  # noqa: PLC0415 - likewise
+
+    async def confine(argv: list[str], cwd: Path, environ: Mapping[str, str]) -> Launch:
+        from acp_agent.workspace.network import system_resolve  # noqa: PLC0415 - likewise
+
+        assert sandbox is not None
+        return await sandbox.launch(
+            argv, cwd, environ, only_reads=False, alone=False, resolve=system_resolve
+        )
+
+    keys = [one.api_key_env for one in config.providers.values() if one.api_key_env]
+    return HookRunner(
+        cwd,
+        command_environ(environ, hide=keys),
+        environ,
+        None if sandbox is None else confine,
+    )
+
+
+def _fits(rule: str, access: Access, cwd: Path, home: Path) -> bool:
+    """Return whether a call fits a rule: a gate that knows no other would refuse it for that."""
+    from acp_agent.config.policy_types import RuleConfig  # noqa: PLC0415 - where a hook has one
+    from acp_agent.permissions.access import Refuse  # noqa: PLC0415 - likewise
+    from acp_agent.permissions.gate import PolicyGate  # noqa: PLC0415 - likewise
+    from acp_agent.permissions.grants import GrantStore  # noqa: PLC0415 - likewise
+    from acp_agent.permissions.policy.loading import Policies, make_rule  # noqa: PLC0415 - likewise
+    from acp_agent.permissions.policy.rules import Source  # noqa: PLC0415 - likewise
+
+    made = make_rule("deny", RuleConfig(rule=rule), Source(file="a hook"))
+    gate = PolicyGate(GrantStore(Path(os.devnull)), home=str(home), policies=Policies([made]))
+    verdict = gate.judge(access, mode="full", project=str(cwd))
+    return isinstance(verdict, Refuse) and verdict.rule == made.label

@@ -1,0 +1,120 @@
+"""A hook's program or address is asked, within its bounds, and its answer is understood."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from acp_agent.config.sandbox_types import SandboxConfig
+from acp_agent.config.types import Config
+from acp_agent.content import JsonObject
+from acp_agent.hooks.running import HookRunner
+from acp_agent.hooks.types import Hook, HookAnswer
+from acp_agent.sandbox.policy import SandboxPolicy
+from acp_agent.sandbox.sandbox import Sandbox, Unavailable, find_backend
+from acp_agent.session.hooks import hook_runner
+from tests.support.open_session import is_alive
+from tests.support.web_site import Server, response
+
+CALL: JsonObject = {"tool_name": "Bash", "tool_input": {"command": "ls"}}
+
+
+def runner(cwd: Path, sandbox: Sandbox | None = None) -> HookRunner:
+    environ = {"PATH": os.environ["PATH"], "HOME": str(cwd), "TOKEN": "t0ken", "NAME": "value"}
+    return hook_runner(cwd, Config(), environ, sandbox)
+
+
+async def asked(cwd: Path, command: str, **more: object) -> HookAnswer:
+    hook = Hook(event="PreToolUse", command=command, **more)  # type: ignore[arg-type]
+    return await runner(cwd).run(hook, CALL)
+
+
+async def test_what_a_hook_leaves_running_is_ended_and_not_waited_for(tmp_path: Path) -> None:
+    answer = await asked(tmp_path, "sleep 60 & echo $! > pid; echo no >&2; exit 2", timeout=30)
+    assert (answer.permission, answer.reason) == ("deny", "no")
+    assert not is_alive(int((tmp_path / "pid").read_text()))
+
+
+async def test_a_program_with_arguments_is_started_without_a_shell(tmp_path: Path) -> None:
+    line = 'import sys; sys.exit(sys.argv[1:] != ["value", ";", sys.argv[3]] or 2)'
+    folder = "${CLAUDE_PROJECT_DIR}/x y"
+    answer = await asked(tmp_path, "python3", args=("-c", line, "$NAME", ";", folder))
+    assert answer.blocked
+
+
+async def test_a_program_that_reads_nothing_still_answers(tmp_path: Path) -> None:
+    hook = Hook(event="PreToolUse", command="exec 0<&-; echo no >&2; exit 2")
+    answer = await runner(tmp_path).run(hook, CALL | {"much": "x" * 3_000_000})
+    assert answer.reason == "no"
+
+
+async def test_an_address_is_sent_the_event_and_its_answer_counts(tmp_path: Path) -> None:
+    said = {"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "no"}}
+    async with Server() as server:
+        server.pages = {
+            "/hook": response(json.dumps(said).encode(), "application/json"),
+            "/moved": response(b"", status="302 Found", more="Location: /hook\r\n"),
+            "/broken": response(b"{", "application/json"),
+        }
+        found = {}
+        for path in (*server.pages, "/none"):
+            url = f"http://127.0.0.1:{server.port}{path}"
+            hook = Hook(event="PreToolUse", url=url, headers={"X-Token": "$TOKEN"})
+            found[path] = await runner(tmp_path).run(hook, CALL)
+        assert (found["/hook"].permission, found["/hook"].reason) == ("deny", "no")
+        assert "status 302" in found["/moved"].failure
+        assert "cannot be read" in found["/broken"].failure
+        assert "status 404" in found["/none"].failure
+    gone = Hook(event="PreToolUse", url=f"http://127.0.0.1:{server.port}/hook", timeout=10)
+    assert (await runner(tmp_path).run(gone, CALL)).failure
+
+
+ANSWERS = {
+    '{"decision": "approve"}': ("allow", False),
+    '{"decision": "block", "reason": "no"}': ("deny", True),
+    '{"hookSpecificOutput": {"permissionDecision": "defer"}}': ("defer", False),
+    '{"hookSpecificOutput": {"permissionDecision": "maybe"}}': None,
+    '{"decision": 1}': None,
+    '{"unknown": [1], "hookSpecificOutput": {"unknown": {}}}': (None, False),
+    "some text": (None, False),
+    "": (None, False),
+}
+
+
+@pytest.mark.parametrize("text", ANSWERS)
+async def test_what_is_printed_is_read_as_the_contract_has_it(tmp_path: Path, text: str) -> None:
+    (tmp_path / "answer").write_text(text)
+    answer = await asked(tmp_path, "cat answer")
+    expected = ANSWERS[text]
+    if expected is None:
+        assert "cannot be read" in answer.failure
+        assert not answer.blocked
+    else:
+        assert (answer.permission, answer.blocked) == expected
+
+
+async def test_a_hook_runs_confined(tmp_path: Path) -> None:
+    found = find_backend(os.environ.get("PATH"))
+    if isinstance(found, Unavailable):
+        pytest.skip(f"no sandbox: {found.reason}")
+    project = Path(os.path.realpath(tmp_path), "project")
+    project.mkdir()
+    policy = SandboxPolicy(
+        roots=(str(project),),
+        home=str(project.parent),
+        own=(),
+        readable=(),
+        temporary=f"{project.parent}/temporary",
+        search_path=os.environ["PATH"],
+        config=SandboxConfig(),
+    )
+    hook = Hook(event="PreToolUse", command="touch inside; touch ../outside || exit 2")
+    for confined in (True, False):
+        chosen = Hook(event="PreToolUse", command=hook.command, sandbox=confined)
+        answer = await runner(project, Sandbox(found, policy)).run(chosen, CALL)
+        assert answer.blocked is confined
+        assert (project / "inside").exists()
+        assert (project.parent / "outside").exists() is not confined
