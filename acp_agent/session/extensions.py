@@ -181,7 +181,13 @@ class Definitions:
     Args:
         core: the session.
         on_commands: called when there are other commands now.
+
+    Attributes:
+        writing: whether the user had a skill written in this session, so that the model has the
+            tool for it.
     """
+
+    writing = False
 
     def __init__(self, core: SessionCore, on_commands: Callable[[], None]) -> None:
         self._core = core

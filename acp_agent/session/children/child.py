@@ -49,7 +49,15 @@ from acp_agent.tools.toolset import Toolset
 from acp_agent.workspace.workspace import Workspace
 
 # What belongs to the user's own conversation, or would let a child have children.
-NOT_FOR_CHILDREN = ("task", "skill", "finish_loop", "rewind", "session_search", "memory")
+NOT_FOR_CHILDREN = (
+    "task",
+    "skill",
+    "finish_loop",
+    "rewind",
+    "session_search",
+    "memory",
+    "write_skill",
+)
 
 SHOWN = 20  # calls in the list; of more, the last ones
 

@@ -111,10 +111,10 @@ async def _builtin(
         case "trust":
             return FoundCommand(action=partial(_trust, context.extensions), refusal=LATER)
         case "init":
-            from importlib.resources import files  # noqa: PLC0415 - 8 ms that only this needs
-
-            ask = (files(__package__) / "init.md").read_text("utf-8").strip()
-            return FoundCommand(ask=f"{ask}\n\nThe user adds: {rest}" if rest else ask)
+            return _ask("init.md", rest)
+        case "skill-new":
+            context.extensions.definitions.writing = True
+            return _ask("skill_new.md", rest)
         case _:
             return await _unprefixed(context, name, rest, content)
 
@@ -144,6 +144,14 @@ def _answer(context: CommandContext, name: str, rest: str) -> Callable[[], Await
 
             answer = partial(memory_command, core, rest)
     return answer
+
+
+def _ask(name: str, rest: str) -> FoundCommand:
+    """Return the command that tells the model a text of ours, with what the user adds."""
+    from importlib.resources import files  # noqa: PLC0415 - 8 ms that only this needs
+
+    ask = (files(__package__) / name).read_text("utf-8").strip()
+    return FoundCommand(ask=f"{ask}\n\nThe user adds: {rest}" if rest else ask)
 
 
 async def _unprefixed(

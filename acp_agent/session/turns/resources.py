@@ -178,6 +178,19 @@ class SessionResources:
                 )
             ]
 
+        def write_skill() -> Sequence[AnyTool]:
+            from acp_agent.tools.skills.write_skill import (  # noqa: PLC0415 - rarely needed
+                SkillPlaces,
+                WriteSkillTool,
+            )
+
+            places = SkillPlaces(
+                user=core.services.home / ".agents" / "skills",
+                known=lambda: {one.name: one.path for one in definitions.skills},
+                tools=lambda: [spec.name for spec in tools.toolset.specs()],
+            )
+            return [WriteSkillTool(tools.workspace, places)]
+
         def finish_loop() -> Sequence[AnyTool]:
             from acp_agent.tools.finish_loop import FinishLoopTool  # noqa: PLC0415 - rarely needed
 
@@ -200,6 +213,7 @@ class SessionResources:
             # Where the model is not sent all of the session, the provider's cache is lost anyway.
             AddedTools(lambda: core.context.is_shortened, search),
             AddedTools(lambda: core.services.config.checkpoints.rewind_tool, rewind),
+            AddedTools(lambda: definitions.writing, write_skill),
             AddedTools(lambda: tools.edit_checks.know_symbols, code),
             # Kept after a loop, for the provider's cache.
             AddedTools(

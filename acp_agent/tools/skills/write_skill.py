@@ -1,0 +1,183 @@
+"""Write a new skill."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from importlib.resources import files as package_files
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+import yaml
+from msgspec import Struct
+from pydantic import Field
+
+from acp_agent.config.types import DefinitionConfig
+from acp_agent.content import DiffPart, JsonObject, Location
+from acp_agent.errors import ConfigError, ToolError, WorkspaceError
+from acp_agent.events import ToolKind
+from acp_agent.extensions.definitions.build import DefinitionFile, build_skill
+from acp_agent.extensions.definitions.fields import SkillFields, parse_fields
+from acp_agent.extensions.definitions.front_matter import read_front_matter
+from acp_agent.extensions.definitions.skill_files import FILE_NAME
+from acp_agent.permissions.access import WriteAccess
+from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams, text_argument
+from acp_agent.tools.editing.replace import Edited
+from acp_agent.tools.file_changes import Change, apply_change, prepare_change
+from acp_agent.tools.quoting import joined_names
+from acp_agent.workspace.file_io import replace_file
+from acp_agent.workspace.workspace import Workspace
+
+_PROJECT_FOLDER = Path(".agents", "skills")
+
+
+class WriteSkillParams(ToolParams):
+    """The skill."""
+
+    name: Annotated[str, Field(description="Lowercase letters, digits and hyphens.")]
+    description: Annotated[str, Field(min_length=1, max_length=1_024)]
+    text: Annotated[str, Field(min_length=1)]
+    place: Literal["project", "user"] = "project"
+    argument_hint: Annotated[str, Field(description="What may follow its command.")] = ""
+    tools: tuple[str, ...] = ()
+
+
+class SkillPlaces(Struct, frozen=True, kw_only=True):
+    """Where skills are, and what they may name.
+
+    Attributes:
+        user: the user's folder of skills.
+        known: returns the paths of the skills that there are, by name.
+        tools: returns the names of the session's tools.
+    """
+
+    user: Path
+    known: Callable[[], Mapping[str, Path]]
+    tools: Callable[[], Sequence[str]]
+
+
+class WriteSkillTool(Tool[WriteSkillParams]):
+    """Writes a SKILL.md, as the write tool writes a file.
+
+    Args:
+        workspace: what the tools may touch.
+        places: where skills are.
+    """
+
+    name: ClassVar[str] = "write_skill"
+    kind: ClassVar[ToolKind] = "edit"
+    effect: ClassVar[Literal["reads", "writes"]] = "writes"
+    params: ClassVar[type[WriteSkillParams]] = WriteSkillParams
+
+    def __init__(self, workspace: Workspace, places: SkillPlaces) -> None:
+        super().__init__(workspace)
+        self._places = places
+
+    def description(self) -> str:
+        """What the tool is for, and what makes a good skill."""
+        return (package_files(__package__) / "write_skill.md").read_text("utf-8").strip()
+
+    def title(self, arguments: JsonObject) -> str:
+        """For instance "Write the skill release-notes"."""
+        return f"Write the skill {text_argument(arguments, 'name')}".strip()
+
+    async def prepare(self, params: WriteSkillParams) -> Prepared:
+        """Check the skill as it will be checked when it is read, and show its file.
+
+        Raises:
+            ToolError: it could not be used, or there is one already.
+        """
+        text = self._checked(params)
+        title = self.title(params.model_dump())
+        if params.place == "project":
+            asked = str(_PROJECT_FOLDER / params.name / FILE_NAME)
+            path = self.workspace.files.resolve(asked)
+            await self._refuse_existing(params.name, path)
+            return self._project_file(params.name, asked, path, text, title)
+        path = self._places.user / params.name / FILE_NAME
+        await self._refuse_existing(params.name, path)
+
+        async def run(_: Progress) -> Outcome:
+            await self._refuse_existing(params.name, path)
+            data = text.encode("utf-8", "replace")
+            try:
+                await asyncio.to_thread(replace_file, path, data, shown=str(path))
+            except WorkspaceError as error:
+                raise ToolError(str(error)) from error
+            return Outcome(text=_done(params.name, path))
+
+        return Prepared(
+            title=title,
+            run=run,
+            # This folder steers agents, so that the user is asked in every mode.
+            access=WriteAccess(
+                paths=(await asyncio.to_thread(os.path.realpath, path),), asked=(str(path),)
+            ),
+            locations=(Location(path=str(path), line=1),),
+            content=(DiffPart(path=str(path), old_text=None, new_text=text),),
+        )
+
+    def _project_file(self, name: str, asked: str, path: Path, text: str, title: str) -> Prepared:
+        files = self.workspace.files
+        change = Change(
+            asked=asked,
+            path=path,
+            opened=files.editor_path(path),
+            shown=asked,
+            before=None,
+            edited=Edited(text, 1, ()),
+        )
+
+        async def run(_: Progress) -> Outcome:
+            return await apply_change(change, files, lambda _: _done(name, path))
+
+        return prepare_change(change, title=title, run=run)
+
+    def _checked(self, params: WriteSkillParams) -> str:
+        """Return the text of the file."""
+        fields: dict[str, object] = {"name": params.name, "description": params.description}
+        if params.argument_hint:
+            fields["argument-hint"] = params.argument_hint
+        if params.tools:
+            fields["tools"] = list(params.tools)
+        front_matter = yaml.safe_dump(fields, sort_keys=False, allow_unicode=True, width=1_000)
+        text = f"---\n{front_matter}---\n\n{params.text.strip()}\n"
+        try:
+            read, below = read_front_matter(text)
+            checked = parse_fields(read, SkillFields)
+            file = DefinitionFile(path=Path(), source="user", fields=checked, text=below)
+            skill = build_skill(file, DefinitionConfig())
+        except ConfigError as error:
+            raise ToolError(str(error)) from error
+        there = self._places.tools()
+        unknown = [
+            tool
+            for tool in skill.uses.tools or ()
+            if not tool.startswith("mcp__") and not any(fnmatchcase(one, tool) for one in there)
+        ]
+        if unknown:
+            raise ToolError(
+                f"there is no tool {joined_names(unknown)}",
+                advice=f"the tools are {', '.join(there)}",
+            )
+        return text
+
+    async def _refuse_existing(self, name: str, path: Path) -> None:
+        """Refuse where there is a skill of the name: nothing is replaced silently."""
+        found = self._places.known().get(name)
+        if found is None and await asyncio.to_thread(os.path.lexists, path):
+            found = path
+        if found is not None:
+            raise ToolError(
+                f"there is a skill {name} already: {found}",
+                advice="choose another name, or edit that file if the user wants it changed",
+            )
+
+
+def _done(name: str, path: Path) -> str:
+    return (
+        f"The skill {name} is written to {path}. The user chooses it with /skill:{name}; in a "
+        "project it has to be trusted first, for which the user is asked."
+    )
