@@ -11,7 +11,7 @@ from acp_agent.content import DiffPart
 from acp_agent.events import ToolEnded
 from tests.session.agent_and_skill import write_skill
 from tests.support.model_server import Call, ModelServer, answer
-from tests.support.open_session import Desk, presses
+from tests.support.open_session import Desk, open_desk, presses
 
 
 def call(**more: Any) -> Call:
@@ -25,30 +25,32 @@ def tools(server: ModelServer, request: int) -> list[str]:
 
 @pytest.mark.parametrize("place", ["project", "user"])
 async def test_a_skill_is_written_where_it_is_meant_for_once_the_user_saw_it(
-    desk: Desk, model_server: ModelServer, place: str
+    tmp_path: Path, model_server: ModelServer, place: str
 ) -> None:
-    await desk.session.core.settings.change("mode", "accept-edits")
-    model_server.add(
-        answer("Hi."), answer(call(place=place, tools=["read", "gr*"])), answer("Written.")
-    )
-    await desk.say("Hi")
-    await desk.say("/skill-new how we release")
-    assert "write_skill" not in tools(model_server, 0)
-    assert "write_skill" in tools(model_server, 1)
-    assert "The user adds: how we release" in desk.words()[1]
-    home = desk.folder if place == "project" else desk.session.core.services.home
-    path = home / ".agents" / "skills" / "release" / "SKILL.md"
-    (asked,) = desk.editor.asked
-    (diff,) = [part for part in asked.content if isinstance(part, DiffPart)]
-    assert (diff.path, diff.old_text, diff.new_text) == (str(path), None, path.read_text())
-    assert path.read_text() == (
-        "---\nname: release\ndescription: 'Makes a release: with tags.'\n"
-        "tools:\n- read\n- gr*\n---\n\nTag $0.\n"
-    )
-    await desk.session.extensions.definitions.load()
-    skill = desk.session.extensions.definitions.skill("release")
-    assert skill is not None
-    assert skill.source == place
+    environ = {"HOME": str(tmp_path / "user")}
+    async with open_desk(tmp_path, model_server, environ=environ) as desk:
+        await desk.session.core.settings.change("mode", "accept-edits")
+        model_server.add(
+            answer("Hi."), answer(call(place=place, tools=["read", "gr*"])), answer("Written.")
+        )
+        await desk.say("Hi")
+        await desk.say("/skill-new how we release")
+        assert "write_skill" not in tools(model_server, 0)
+        assert "write_skill" in tools(model_server, 1)
+        assert "The user adds: how we release" in desk.words()[1]
+        home = desk.folder if place == "project" else desk.session.core.services.home
+        path = home / ".agents" / "skills" / "release" / "SKILL.md"
+        (asked,) = desk.editor.asked
+        (diff,) = [part for part in asked.content if isinstance(part, DiffPart)]
+        assert (diff.path, diff.old_text, diff.new_text) == (str(path), None, path.read_text())
+        assert path.read_text() == (
+            "---\nname: release\ndescription: 'Makes a release: with tags.'\n"
+            "tools:\n- read\n- gr*\n---\n\nTag $0.\n"
+        )
+        await desk.session.extensions.definitions.load()
+        skill = desk.session.extensions.definitions.skill("release")
+        assert skill is not None
+        assert skill.source == place
 
 
 async def test_a_skill_that_the_user_refuses_is_not_written(
