@@ -232,11 +232,14 @@ class Sandbox:
             self._watch.allow(path)
 
     def _watched(self, surroundings: Surroundings | None) -> WatchedCommand:
-        from acp_agent.sandbox.watch import SandboxWatch  # noqa: PLC0415 - when first needed
+        from acp_agent.sandbox.process_limits import ProcessLimits  # noqa: PLC0415 - when first needed
+        from acp_agent.sandbox.watch import SandboxWatch  # noqa: PLC0415 - so
 
         if self._watch is None:
             self._watch = SandboxWatch()
-        return self._watch.start(surroundings)
+        given = self._policy.config.limits
+        limits = ProcessLimits(given.processes, memory_limit(given))
+        return self._watch.start(surroundings, limits)
 
     def _surroundings(self, repositories: Sequence[GitFolders]) -> Surroundings:
         from acp_agent.sandbox.new_files import NewFiles  # noqa: PLC0415 - when first needed

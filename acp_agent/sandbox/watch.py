@@ -19,6 +19,7 @@ from msgspec import Struct
 from acp_agent.platform.nofollow import opened_folder
 from acp_agent.sandbox.new_files import NewFiles
 from acp_agent.sandbox.new_repositories import NewRepositories
+from acp_agent.sandbox.process_limits import ProcessLimits
 
 _MOST_TIMES = 5  # that a command may make the same file
 _OFTEN = 0.02  # seconds between two looks, at first …
@@ -93,12 +94,17 @@ class WatchedCommand:
     Attributes:
         moved: what was moved away while it ran.
         on_moved: is called for each of them, in another thread.
+        on_limit: is called, likewise, with a limit that was exceeded, for which something ended.
+        leader: the process that started all of its processes; None: its limits are not enforced.
     """
 
-    def __init__(self, watch: SandboxWatch) -> None:
+    def __init__(self, watch: SandboxWatch, limits: ProcessLimits) -> None:
         self.moved: list[Moved] = []
         self.on_moved: Callable[[Moved], None] | None = None
+        self.on_limit: Callable[[str], None] | None = None
+        self.leader: int | None = None
         self._watch = watch
+        self._limits = limits
 
     @property
     def insists(self) -> bool:
@@ -107,6 +113,13 @@ class WatchedCommand:
             bool(self.moved)
             and sum(moved.path == self.moved[-1].path for moved in self.moved) >= _MOST_TIMES
         )
+
+    def enforce_limits(self) -> None:
+        """End processes of it that exceed its limits."""
+        if self.leader is not None:
+            exceeded = self._limits.enforce(self.leader)
+            if exceeded and self.on_limit is not None:
+                self.on_limit(exceeded)
 
     def finish(self) -> None:
         """Look once more, now that no process of it is left; no more is noted from then on."""
@@ -124,13 +137,14 @@ class SandboxWatch:
         self._wake = threading.Event()
         self._since = 0.0
 
-    def start(self, surroundings: Surroundings | None) -> WatchedCommand:
+    def start(self, surroundings: Surroundings | None, limits: ProcessLimits) -> WatchedCommand:
         """Watch a command that is about to start.
 
         Args:
             surroundings: what was found with no command running; None where others run.
+            limits: what it may take.
         """
-        command = WatchedCommand(self)
+        command = WatchedCommand(self, limits)
         with self._lock:
             self._surroundings = surroundings or self._surroundings
             self._since = time.monotonic()
@@ -144,6 +158,7 @@ class SandboxWatch:
     def finish(self, command: WatchedCommand) -> None:
         """See `WatchedCommand.finish`."""
         with self._lock:
+            command.leader = None
             if command in self._commands:
                 self._look()
                 self._commands.discard(command)
@@ -164,6 +179,8 @@ class SandboxWatch:
                     self._thread = None
                     return
                 try:
+                    for command in self._commands:
+                        command.enforce_limits()
                     self._look()
                 except Exception:  # noqa: BLE001 - the command goes on; its end looks again
                     _log.exception("the folders could not be looked at")

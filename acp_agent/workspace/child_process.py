@@ -155,8 +155,13 @@ class StartedCommand:
         watched = None if self.confined is None else self.confined.watched
         return () if watched is None else tuple(watched.moved)
 
-    def on_moved(self, note: Callable[[Moved], None] | None) -> None:
-        """Call something for each file that is moved away; end the command that insists on it."""
+    def follow_sandbox(self, note: Callable[[str], None], *, tell_moved: bool) -> None:
+        """Pass on what the sandbox does to the command; end one that insists on a file.
+
+        Args:
+            note: is given each line for the command's output, in the event loop.
+            tell_moved: whether files that are moved away are worth a line.
+        """
         if self.confined is None or self.confined.watched is None:
             return
         loop, watched = asyncio.get_running_loop(), self.confined.watched
@@ -164,10 +169,14 @@ class StartedCommand:
         def moved(one: Moved) -> None:
             if watched.insists:
                 posix.end_group(self.group, at_once=True)
-            if note is not None:
-                loop.call_soon_threadsafe(note, one)
+            if tell_moved:
+                loop.call_soon_threadsafe(note, str(one))
 
-        watched.on_moved = moved
+        def exceeded(limit: str) -> None:
+            line = f"[the sandbox ended {limit}; `sandbox.limits` in the configuration sets that]\n"
+            loop.call_soon_threadsafe(note, line)
+
+        watched.on_moved, watched.on_limit, watched.leader = moved, exceeded, self.group
 
     async def finish(self) -> None:
         """Look for files to be moved away once more, when no process of the command is left."""

@@ -162,13 +162,13 @@ class LocalProcesses:
             watcher.started()
         late: list[str] = []  # what is to be said when nothing is read from the command any more
 
-        def note_moved(moved: Moved) -> None:
+        def note(line: str) -> None:
             if pump.done():
-                late.append(str(moved))
+                late.append(line)
             else:
-                started.reader.pipe_data_received(1, str(moved).encode("utf-8", "replace"))
+                started.reader.pipe_data_received(1, line.encode("utf-8", "replace"))
 
-        started.on_moved(None if watcher is None else note_moved)
+        started.follow_sandbox(note, tell_moved=watcher is not None)
         pump = asyncio.create_task(_pump(started, output, LiveOutput(on_output), watcher))
         try:
             stopped = await _stopped(started, timeout, stop or asyncio.Event())
@@ -190,7 +190,7 @@ class LocalProcesses:
             self._let_go(started, pump, output)
         if watcher is not None:
             watcher.wrote("".join(late), output.path)
-        text = output.for_model()
+        text = output.for_model() + "".join(late)
         if started.background_ended and stopped is None:
             text += "" if text.endswith("\n") or not text else "\n"
             text += "[processes left in the background were ended]\n"

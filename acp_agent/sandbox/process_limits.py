@@ -1,0 +1,92 @@
+"""Ends processes of a confined command that go beyond its limits, where the kernel does not.
+
+The kernel limits neither the number of root's processes nor the memory that processes share.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+
+from msgspec import Struct
+
+from acp_agent.sandbox.git_data import read_small
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_SHARED = (
+    b"RssAnon:",
+    b"RssShmem:",
+)  # memory that belongs to no file of a disk; proc_pid_status(5)
+
+
+class ProcessLimits(Struct, frozen=True):
+    """What a command may take.
+
+    Attributes:
+        processes: how many processes and threads.
+        memory: bytes of one process.
+    """
+
+    processes: int
+    memory: int
+
+    def enforce(self, leader: int) -> str:
+        """End what goes beyond the limits; return what that was, "" where nothing was.
+
+        Of processes that are too many, the one that started most of them is ended with all of
+        them. Reads a few small files of each process.
+
+        Args:
+            leader: the process that started all others.
+        """
+        children: dict[int, list[int]] = {}
+        sizes: dict[int, int] = {}
+        order = [leader]
+        for process in order:
+            sizes[process], children[process] = _look(process)
+            order += children[process]
+        if sum(sizes.values()) > self.processes:
+            for process in reversed(order):
+                sizes[process] += sum(sizes[child] for child in children[process])
+            victim = leader
+            while larger := [one for one in children[victim] if sizes[one] > self.processes // 2]:
+                victim = max(larger, key=sizes.__getitem__)
+            _end_all(victim)
+            return f"more than {self.processes:,} processes"
+        for process in order:
+            if _resident(process) > self.memory and _own_memory(process) > self.memory:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(process, signal.SIGKILL)
+                return f"a process with more than {self.memory:,} bytes of memory"
+        return ""
+
+
+def _look(process: int) -> tuple[int, list[int]]:
+    """Return how many threads a process has, and the processes that it started."""
+    threads: list[str] = []
+    found: list[int] = []
+    with suppress(OSError):
+        threads = os.listdir(f"/proc/{process}/task")  # noqa: PTH208 - many, and pathlib is slow
+    for thread in threads:
+        found += map(int, read_small(f"/proc/{process}/task/{thread}/children").split())
+    return len(threads), found
+
+
+def _end_all(victim: int) -> None:
+    """End a process and what it started: first it, so that it starts no others meanwhile."""
+    order = [victim]
+    for process in order:
+        order += _look(process)[1]
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(process, signal.SIGKILL)
+
+
+def _resident(process: int) -> int:
+    fields = read_small(f"/proc/{process}/statm").split()
+    return int(fields[1]) * _PAGE if len(fields) > 1 else 0
+
+
+def _own_memory(process: int) -> int:
+    lines = read_small(f"/proc/{process}/status").splitlines()
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(_SHARED))
