@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
+from dulwich.repo import Repo
 
 from acp_agent.config.policy_types import PermissionsConfig
 from acp_agent.permissions.access import CommandAccess, WriteAccess
@@ -17,6 +18,7 @@ from acp_agent.permissions.gate import PolicyGate
 from acp_agent.permissions.grants import GrantStore
 from acp_agent.permissions.policy.loading import Policies, rules_of
 from acp_agent.permissions.policy.rules import PolicyRule, Source
+from acp_agent.workspace.git_repositories import GitRepositories, KnownRepositories
 from benchmarks.table import Row, row
 
 _CORPORA = Path(__file__).parents[1] / "tests" / "permissions"
@@ -38,7 +40,7 @@ def rows() -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         home = os.path.realpath(folder)
         project = f"{home}/project"
-        Path(project, ".git").mkdir(parents=True)
+        Repo.init(project, mkdir=True)
         gate = PolicyGate(
             GrantStore(Path(home, "grants.json")), home=home, policies=Policies(_rules())
         )
@@ -52,13 +54,17 @@ def rows() -> list[Row]:
         # Git is asked about the repository only where a line reads by git.
         every = [line for line in lines() if "git" not in line]
         times = sorted(_best(command(line)) for line in every)
+        known = KnownRepositories()
+        gate.repositories = lambda stopped: GitRepositories(stopped, known=known)  # as a session's
         reads = _best(command("git status"))
+        asked = _best(lambda: GitRepositories().used_in(project))
         edits = _best(lambda: gate.judge(edit, mode="ask", project=project))
     count = f"{len(every):,}"
     return [
         row(f"decide about a command line, of {count}", "ms", times, plus=_GOAL),
         row("… 99 of 100", "ms", [times[len(times) * 99 // 100]], plus=_GOAL),
-        row("… read by git, whose settings are asked for", "ms", [reads]),
+        row("… read by git", "ms", [reads], plus=_GOAL),
+        row("… when its settings must be asked for", "ms", [asked]),
         row("… an edit", "ms", [edits], plus=_GOAL),
     ]
 

@@ -201,11 +201,15 @@ async def assemble(
     @cache
     def gate() -> Gate:
         from acp_agent.permissions.opening import open_permissions  # noqa: PLC0415 - for prompts only
-        from acp_agent.workspace.git_repositories import GitRepositories  # noqa: PLC0415 - so
+        from acp_agent.workspace.git_repositories import (  # noqa: PLC0415 - so
+            GitRepositories,
+            KnownRepositories,
+        )
 
         found = open_permissions(paths, config, environ, trust=trust()).gate
         confine = sandboxes.confine(config.sandbox, environ.get("PATH"))
-        found.repositories = lambda stopped: GitRepositories(stopped, confine)
+        known = KnownRepositories()
+        found.repositories = lambda stopped: GitRepositories(stopped, confine, known)
         return found
 
     return Services(

@@ -30,6 +30,12 @@ _GITLINK = b"160000 "
 # Git gives its submodules none of its variables, but those that say where the user's settings are.
 _KEPT = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"})
 
+# Files of a repository that say where its settings are, what they are, and which submodules it has.
+_FILES = ("/config", "/config.worktree", "/commondir", "/HEAD", "/index", "/objects", "/refs")
+_SETTLED = 50_000_000  # nanoseconds: a file may change again in the same tick of the clock
+_KNOWN_LIMIT = 100  # folders
+_Stamps = tuple[tuple[int, ...] | None, ...]
+
 
 class Repository(Struct, frozen=True, kw_only=True):
     """A repository: its folders, resolved, and its own settings, not those of the user."""
@@ -48,19 +54,79 @@ class _FailedError(_UnreadableError):
     """Git answered with a failure."""
 
 
+class KnownRepositories:
+    """What was read of folders, for as long as no file that it depends on changes.
+
+    Only plain repositories are kept: a folder `.git` without submodules, whose settings include no
+    other files. Safe to use from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[_Stamps, tuple[Repository, ...]]] = {}
+
+    def get(self, folder: str) -> tuple[Repository, ...] | None:
+        """Return what is still true of a folder."""
+        known = self._known.get(folder)
+        if known is None or known[0] != _stamps(folder):
+            return None
+        return known[1]
+
+    def keep(self, folder: str, before: _Stamps, found: tuple[Repository, ...], *, at: int) -> None:
+        """Keep what was read, if its files can show that they change.
+
+        Args:
+            folder: what it was read of.
+            before: `_stamps` from before.
+            found: what was read.
+            at: when reading began, in nanoseconds since 1970.
+        """
+        plain = not found or (len(found) == 1 and found[0].git_dir == f"{_top(folder)}/.git")
+        included = [name for one in found for name, _ in one.settings if name.startswith("include")]
+        changed = max((stamp[-1] for stamp in before if stamp is not None), default=at)
+        if plain and not included and changed < at - _SETTLED and before == _stamps(folder):
+            while len(self._known) >= _KNOWN_LIMIT:
+                del self._known[next(iter(self._known))]
+            self._known[folder] = before, found
+
+
+def _stamps(folder: str) -> _Stamps:
+    """Return what changes where git would find another repository, or other settings."""
+    paths = [f"{_top(folder)}/.git{name}" for name in _FILES]
+    at, below = os.path.realpath(folder), ""
+    while at != below:
+        paths += [f"{at}/.git", f"{at}/HEAD"]  # a bare repository has the latter
+        at, below = os.path.dirname(at), at  # noqa: PTH120 - a name of any characters
+    return tuple(map(_stamp, paths))
+
+
+def _stamp(path: str) -> tuple[int, ...] | None:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    owner = (found.st_mode, found.st_uid, found.st_ino, found.st_dev, found.st_size)
+    return (*owner, found.st_mtime_ns, found.st_ctime_ns)
+
+
 class GitRepositories:
     """The repositories of folders, read once: use it for one question only.
 
     Args:
         stopped: whether the question was cancelled; then every answer is None.
         confine: says how git is started.
+        known: what was read for earlier questions.
     """
 
     def __init__(
-        self, stopped: Callable[[], bool] = lambda: False, confine: Confine = unconfined
+        self,
+        stopped: Callable[[], bool] = lambda: False,
+        confine: Confine = unconfined,
+        known: KnownRepositories | None = None,
     ) -> None:
         self._stopped = stopped
         self._confine = confine
+        self._earlier = known or KnownRepositories()
+        self._has_links = False  # to submodules
         self._program = ""
         self._known: dict[str, tuple[Repository, ...] | None] = {}
 
@@ -71,13 +137,19 @@ class GitRepositories:
         in a thread.
         """
         if folder not in self._known:
-            try:
-                found = tuple(self._look(folder, time.monotonic() + _SECONDS))
-            except (_UnreadableError, OSError, ValueError):
-                self._known[folder] = None
-            else:
-                self._known[folder] = found
+            found = self._earlier.get(folder)
+            self._known[folder] = self._ask(folder) if found is None else found
         return self._known[folder]
+
+    def _ask(self, folder: str) -> tuple[Repository, ...] | None:
+        before, at, self._has_links = _stamps(folder), time.time_ns(), False
+        try:
+            found = tuple(self._look(folder, time.monotonic() + _SECONDS))
+        except (_UnreadableError, OSError, ValueError):
+            return None
+        if self._program and not self._has_links:
+            self._earlier.keep(folder, before, found, at=at)
+        return found
 
     def _look(self, folder: str, deadline: float) -> Iterator[Repository]:
         self._program = find_git(_top(folder)) or ""
@@ -149,6 +221,7 @@ class GitRepositories:
         arguments = (*folders, "ls-files", "--stage", "-z")
         for record in self._records(arguments, repository.work_tree, environ, deadline):
             if record.startswith(_GITLINK):
+                self._has_links = True
                 path = os.fsdecode(record.partition(b"\t")[2])
                 folder = os.path.join(repository.work_tree, path)  # noqa: PTH118 - likewise
                 if os.path.lexists(f"{folder}/.git"):

@@ -1,0 +1,111 @@
+"""What is known of a repository is read again whenever git could see something else there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from acp_agent.workspace import git_repositories
+from acp_agent.workspace.git_repositories import GitRepositories, KnownRepositories
+
+Seen = list[tuple[str, dict[str, str]]]
+
+
+@pytest.fixture
+def look(
+    workspace_repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str], tuple[Seen, int]]:
+    """Returns what is known of a folder of the repository, and how often git was asked for it."""
+    known = KnownRepositories()
+    # Any time is long ago, but to the test of the clock's tick.
+    monkeypatch.setattr(git_repositories, "_SETTLED", -(10**18))
+    records = GitRepositories._records
+    asked = [0]
+
+    def counted(self: GitRepositories, *arguments: object) -> object:
+        asked[0] += 1
+        return records(self, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(GitRepositories, "_records", counted)
+
+    def used(folder: str) -> tuple[Seen, int]:
+        asked[0] = 0
+        found = GitRepositories(known=known).used_in(os.path.realpath(workspace_repo / folder))
+        return [(one.git_dir, dict(one.settings)) for one in found or ()], asked[0]
+
+    return used
+
+
+def test_a_repository_is_asked_about_once_and_each_folder_of_it(
+    look: Callable[[str], tuple[Seen, int]], workspace_repo: Path
+) -> None:
+    first, asked = look(".")
+    assert (len(first), asked > 0) == (1, True)
+    assert look(".") == (first, 0)
+    (workspace_repo / "new.txt").write_text("x")
+    assert look(".") == (first, 0)
+    assert look("src") == (first, asked)
+    assert look("src") == (first, 0)
+
+
+# What is done to the repository, and whether its settings or git's folder are others then.
+CHANGES = {
+    "git config core.pager evil": True,
+    "printf '[core]\\n\\tpager = evil\\n' >> .git/config": True,
+    "git config extensions.worktreeConfig true; git config --worktree core.pager evil": True,
+    "git init -q src": True,
+    "git init -q --bare x; cp -r x/HEAD x/objects x/refs x/config src": True,
+    "mv .git elsewhere; echo 'gitdir: elsewhere' > .git": True,
+    "mv .git elsewhere; ln -s elsewhere .git": True,
+    "rm -r .git/objects": True,
+    "rm .git/HEAD": True,
+    "cp .git/config c; cat c > .git/config": False,
+    "git checkout -q -b other": False,
+}
+
+
+@pytest.mark.parametrize("command", CHANGES)
+def test_git_is_asked_again_after_every_change_that_matters(
+    look: Callable[[str], tuple[Seen, int]], workspace_repo: Path, command: str
+) -> None:
+    before, _ = look("src")
+    assert look("src")[1] == 0
+    environ = os.environ | {"GIT_CONFIG_GLOBAL": "/dev/null"}
+    subprocess.run(["/bin/sh", "-c", command], cwd=workspace_repo, env=environ, check=True)
+    after, asked = look("src")
+    assert asked > 0
+    assert (after != before) is CHANGES[command]
+
+
+def test_settings_that_include_others_links_and_submodules_are_asked_for_each_time(
+    look: Callable[[str], tuple[Seen, int]], workspace_repo: Path
+) -> None:
+    def git(*arguments: str) -> None:
+        subprocess.run(["git", *arguments], cwd=workspace_repo, check=True, capture_output=True)
+
+    git("config", "include.path", "not-there-yet")
+    assert look(".")[1] == look(".")[1] > 0
+    git("config", "--unset", "include.path")
+    assert look(".")[1] > look(".")[1] == 0
+    shutil.copytree(workspace_repo, workspace_repo.parent / "inner")
+    shutil.move(workspace_repo.parent / "inner", workspace_repo / "inner")
+    git("add", "inner")
+    assert len(look(".")[0]) == 2
+    assert look(".")[1] > 0
+    shutil.rmtree(workspace_repo / "inner" / ".git")
+    assert len(look(".")[0]) == 1
+    assert look(".")[1] > 0  # it may come back, which changes nothing here
+
+
+def test_a_file_that_changed_a_moment_ago_is_not_relied_on(
+    workspace_repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(git_repositories, "_SETTLED", 10**18)
+    known = KnownRepositories()
+    GitRepositories(known=known).used_in(str(workspace_repo))
+    assert known.get(str(workspace_repo)) is None
