@@ -15,6 +15,18 @@ _Variable = Annotated[
 ]
 
 
+class McpOAuthConfig(Table, frozen=True, kw_only=True):
+    """How `acp-agent mcp login` introduces itself to the authorization server."""
+
+    client_id: Annotated[str, Meta(description="A client that you registered there.")] = ""
+    client_metadata_url: Annotated[
+        str, Meta(description="Where a client's metadata document is, which is then its id.")
+    ] = ""
+    scopes: Annotated[list[str], Meta(description="What to ask for. Empty: what it names.")] = (
+        field(default_factory=list)
+    )
+
+
 class McpServerConfig(Table, frozen=True, kw_only=True):
     """An MCP server: a program, or an address. `${VAR}` and `${VAR:-default}` are expanded."""
 
@@ -51,6 +63,7 @@ class McpServerConfig(Table, frozen=True, kw_only=True):
     hosts: Annotated[list[Domain], Meta(description="Hosts that it reaches from the sandbox.")] = (
         field(default_factory=list)
     )
+    oauth: McpOAuthConfig = McpOAuthConfig()
     start_timeout: Annotated[Seconds | None, Meta(description="Seconds until it can be used.")] = (
         None
     )

@@ -27,6 +27,7 @@ class Paths(Struct, frozen=True, kw_only=True):
             self.grants_file,
             self.trust_file,
             self.sessions_file,
+            self.mcp_logins_file,
         )
         return (self.data_dir, self.log_file.parent, *(file.parent for file in files), *files)
 
@@ -44,6 +45,11 @@ class Paths(Struct, frozen=True, kw_only=True):
     def trust_file(self) -> Path:
         """What the user trusts of what folders bring along."""
         return self.data_dir / "trust.json"
+
+    @property
+    def mcp_logins_file(self) -> Path:
+        """The tokens of logins at MCP servers."""
+        return self.data_dir / "mcp_logins.json"
 
     @property
     def checkpoints_dir(self) -> Path:

@@ -228,6 +228,7 @@ async def assemble(
         memory=paths.memory_dir,
         user_folder=paths.config_file.parent,
         own_files=paths.own,
+        mcp_logins=paths.mcp_logins_file,
         sandboxes=sandboxes,
         turn_limit=ConcurrencyLimit(config.limits.max_turns_all_sessions),
         call_limit=ConcurrencyLimit(config.limits.max_calls_all_sessions),

@@ -322,6 +322,7 @@ class Services(Struct, frozen=True, kw_only=True):
     adapt_tools: Callable[[Toolset], Toolset] = lambda tools: tools
     sandboxes: SharedSandboxes = field(default_factory=SharedSandboxes)
     own_files: tuple[Path, ...] = ()
+    mcp_logins: Path
 
     @property
     def confine(self) -> Confine:

@@ -80,10 +80,17 @@ class WebServer:
 
 @contextlib.asynccontextmanager
 async def web_server(
-    kind: Kind = "http", *, key: str | None = None, port: int = 0
+    kind: Kind = "http",
+    *,
+    key: str | None = None,
+    port: int = 0,
+    made: WebServer | None = None,
 ) -> AsyncIterator[WebServer]:
-    """Serve until the block is left; with `key`, only who sends it in the header `KEY`."""
-    web = WebServer(kind, key)
+    """Serve until the block is left; with `key`, only who sends it in the header `KEY`.
+
+    `made` is a server to use in the place of a new one.
+    """
+    web = made or WebServer(kind, key)
     web.build()
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from acp_agent.cli.localization import translate
 from acp_agent.cli.output import USAGE, complain, guarded
-from acp_agent.cli.parser import Parser
+from acp_agent.cli.parser import Parser, number
 from acp_agent.platform import posix
 
 
@@ -33,6 +33,10 @@ def _run(options: argparse.Namespace) -> int:
         from acp_agent.cli.mcp import listing  # noqa: PLC0415 - only for these actions
 
         return listing.show_servers(options) if options.action == "list" else listing.test(options)
+    if options.action in {"login", "logout"}:
+        from acp_agent.cli.mcp.login import login, logout  # noqa: PLC0415 - brings the `mcp` package
+
+        return login(options) if options.action == "login" else logout(options)
     if options.action == "import":
         from acp_agent.cli.mcp.importing import import_servers  # noqa: PLC0415 - only for this action
 
@@ -76,9 +80,27 @@ def _parser() -> Parser:
         help="a settings file (default: those of yours and of this folder)",
     )
     importing.add_argument("--save", action="store_true", help="save the servers without asking")
+    signing_in = actions.add_parser("login", help="log in at a server that wants it (OAuth)")
+    signing_in.add_argument("--device", action="store_true", help="log in on another device")
+    signing_in.add_argument(
+        "--no-browser", action="store_true", help="only print the address to open"
+    )
+    signing_in.add_argument(
+        "--port",
+        type=number(0, 65_535),
+        default=0,
+        metavar="N",
+        help="the port that the browser comes back to (default: a free one)",
+    )
+    signing_in.add_argument(
+        "--keyring", action="store_true", help="keep the tokens in the system's keyring"
+    )
+    signing_out = actions.add_parser("logout", help="forget the login at a server")
+    for action in (signing_in, signing_out):
+        action.add_argument("name", help="the server, or its address")
     for action in (listing, test):
         action.add_argument("--json", action="store_true", help="print JSON")
-    for action in (listing, add, remove, test, importing):
+    for action in (listing, add, remove, test, importing, signing_in, signing_out):
         action.add_argument(
             "--cwd",
             type=Path,

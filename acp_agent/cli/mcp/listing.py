@@ -19,6 +19,7 @@ from acp_agent.extensions.mcp.config import (
     MARK,
     HttpServer,
     ProgramServer,
+    SavedLogins,
     ServerConfig,
     all_values,
 )
@@ -177,6 +178,7 @@ async def _connect(
                 rest=setup.config.limits.mcp_restart_delay,
                 clean=lambda text: scrub(text, all_values(server)),
                 launch=confinement.mcp_server,
+                logins=SavedLogins(setup.paths.mcp_logins_file, lambda _: None),
             ),
             owner=reporter,
             asker=reporter,

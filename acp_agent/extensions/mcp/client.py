@@ -31,6 +31,7 @@ from acp_agent.extensions.mcp.config import (
     HttpServer,
     Launcher,
     ProgramServer,
+    SavedLogins,
     ServerConfig,
 )
 from acp_agent.extensions.mcp.elicitation import Asker, answered
@@ -201,6 +202,7 @@ class McpClient:
         watch: Watchdog,
         clean: Callable[[str], str],
         launch: Launcher,
+        logins: SavedLogins,
     ) -> AsyncIterator[None]:
         """Be connected; see `stdio_transport` for the arguments.
 
@@ -224,7 +226,7 @@ class McpClient:
                         on_start=self._started,
                     )
                 case HttpServer():
-                    return http_transport(self._config, self._http_status)
+                    return http_transport(self._config, self._http_status, logins)
                 case ChannelServer():
                     return acp_transport(self._config)
 

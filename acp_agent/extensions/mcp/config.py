@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Literal, Protocol
 from urllib.parse import urlsplit
 
@@ -132,6 +133,13 @@ class ChannelServer(Struct, frozen=True, kw_only=True):
     server_id: str
     channel: Channel
     options: ServerOptions = _FROM_EDITOR
+
+
+class SavedLogins(Struct, frozen=True):
+    """The file of the user's logins at servers; `learn` is given values that must not be shown."""
+
+    path: Path
+    learn: Callable[[Sequence[str]], None]
 
 
 ServerConfig = ProgramServer | HttpServer | ChannelServer

@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from acp_agent.config.certificates import tls_verification
 from acp_agent.config.loopback import no_proxy_mounts
-from acp_agent.extensions.mcp.config import HttpServer
+from acp_agent.extensions.mcp.config import HttpServer, SavedLogins
 
 BODY_LIMIT = 16_000_000  # bytes of one answer, or of one event of a stream
 _CONNECT_SECONDS = 30.0
@@ -44,21 +44,40 @@ class HttpStatus:
             case None:
                 return ""
             case 401 | 403:
-                return f"it wants other credentials (HTTP {self._status}): check its headers"
+                return (
+                    f"it wants other credentials (HTTP {self._status}): check its headers, or log "
+                    "in with acp-agent mcp login"
+                )
             case _:
                 return f"it answered with HTTP {self._status}"
 
 
 @asynccontextmanager
-async def http_transport(server: HttpServer, status: HttpStatus) -> AsyncIterator[TransportStreams]:
+async def http_transport(
+    server: HttpServer,
+    status: HttpStatus,
+    logins: SavedLogins | None = None,
+) -> AsyncIterator[TransportStreams]:
     """Reach a server over HTTP. Redirects are followed only within its own origin.
 
     Args:
         server: where it is.
         status: records the status of every response.
+        logins: the user's logins.
+
+    Raises:
+        ConfigError: the logins cannot be read.
     """
     timeout = httpx2.Timeout(_CONNECT_SECONDS, read=_SILENCE_SECONDS)
     trust = await asyncio.to_thread(tls_verification, server.url)
+
+    authorization = None
+    if logins is not None and await asyncio.to_thread(logins.path.exists):
+        from acp_agent.extensions.mcp.oauth.logins import LoginStore  # noqa: PLC0415 - where there are any
+        from acp_agent.extensions.mcp.oauth.provider import saved_authorization  # noqa: PLC0415 - so
+
+        store = LoginStore(logins.path)
+        authorization = await asyncio.to_thread(saved_authorization, server, store, logins.learn)
 
     def client(
         headers: dict[str, str] | None = None,
@@ -68,7 +87,7 @@ async def http_transport(server: HttpServer, status: HttpStatus) -> AsyncIterato
         return httpx2.AsyncClient(
             headers=headers,
             timeout=timeout,
-            auth=auth,
+            auth=auth or authorization,
             mounts=no_proxy_mounts(server.url),
             verify=trust,
             event_hooks={"response": [bounded]},

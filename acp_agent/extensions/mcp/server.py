@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from acp_agent.content import JsonObject
 from acp_agent.errors import ToolError
-from acp_agent.extensions.mcp.config import Launcher, ServerConfig
+from acp_agent.extensions.mcp.config import Launcher, SavedLogins, ServerConfig
 from acp_agent.platform.watchdog import Watchdog
 
 if TYPE_CHECKING:  # these bring the `mcp` package
@@ -64,6 +64,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     rest: float
     clean: Callable[[str], str]
     launch: Launcher
+    logins: SavedLogins
 
 
 class McpServer:
@@ -184,6 +185,7 @@ class McpServer:
                             environ=setting.environ,
                             watch=setting.watch,
                             clean=setting.clean,
+                            logins=setting.logins,
                             launch=setting.launch,
                         )
                     )

@@ -18,7 +18,7 @@ from acp_agent.content import JsonObject
 from acp_agent.elicitation import Form, Page, Response
 from acp_agent.errors import AcpAgentError
 from acp_agent.events import NoticeShown
-from acp_agent.extensions.mcp.config import ServerConfig, all_values, credentials
+from acp_agent.extensions.mcp.config import SavedLogins, ServerConfig, all_values, credentials
 from acp_agent.extensions.mcp.names import server_labels
 from acp_agent.extensions.mcp.server import McpServer, ServerSettings
 from acp_agent.ids import SessionId
@@ -80,15 +80,13 @@ class McpServers:
         self._ending = BackgroundTasks(f"the end of MCP servers of session {session}")
         self._asking = asyncio.Lock()
         self._hidden: tuple[str, ...] = ()
-        self.secrets: tuple[str, ...] = ()
+        self.secrets: list[str] = []  # stays the same list: logins add to it
         self.servers: list[McpServer] = []
 
     def use(self, configs: Sequence[ServerConfig]) -> None:
         """Connect to these servers; those that are connected already stay so, others end."""
         self._hidden = tuple(value for config in configs for value in all_values(config))
-        self.secrets = tuple(
-            dict.fromkeys(value for config in configs for value in credentials(config))
-        )
+        self._learn([value for config in configs for value in credentials(config)])
         left = list(self.servers)
         used: list[McpServer] = []
         labels = server_labels([config.name for config in configs])
@@ -102,6 +100,9 @@ class McpServers:
             used.append(server)
         self.servers = used
         self._end(left)
+
+    def _learn(self, secrets: Sequence[str]) -> None:
+        self.secrets += [value for value in secrets if value not in self.secrets]
 
     def restart(self, server: McpServer) -> None:
         """End a server and start it again."""
@@ -120,6 +121,7 @@ class McpServers:
             rest=limits.mcp_restart_delay,
             clean=self.clean,
             launch=Confinement.of(services).mcp_server,
+            logins=SavedLogins(services.mcp_logins, self._learn),
         )
         asker = McpAsker(
             config.name,

@@ -1,0 +1,235 @@
+"""`acp-agent mcp login` and `logout`: OAuth at an MCP server."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import sys
+import webbrowser
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from html import escape
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+import msgspec
+from mcp.client.auth import OAuthFlowError
+from mcp.shared.auth import AuthorizationCodeResult
+
+from acp_agent.cli.localization import translate
+from acp_agent.cli.output import say
+from acp_agent.cli.user_config import UserConfig, load_user_config
+from acp_agent.config.certificates import tls_verification
+from acp_agent.config.loopback import is_loopback, no_proxy_mounts
+from acp_agent.config.mcp_types import McpServerConfig
+from acp_agent.errors import ConfigError, InvalidInputError
+from acp_agent.extensions.mcp.checks import web
+from acp_agent.extensions.mcp.config import HttpServer
+from acp_agent.extensions.mcp.configured import KEY, build_server
+from acp_agent.extensions.mcp.errors import describe_error
+from acp_agent.extensions.mcp.oauth.device import device_login
+from acp_agent.extensions.mcp.oauth.logins import Login, LoginStore
+from acp_agent.extensions.mcp.oauth.provider import (
+    ClientSettings,
+    Person,
+    Provider,
+    configured_client,
+)
+
+_SECONDS = 600.0  # that the user has
+_REQUEST_SECONDS = 30.0
+_LONGEST_LINE = 16_000  # bytes of the browser's request
+_HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "acp-agent", "version": "1"},
+    },
+}
+
+
+def login(options: argparse.Namespace) -> int:
+    """Log in at a server; returns the exit status.
+
+    Raises:
+        ConfigError, InvalidInputError: there is no such server, or it does not work.
+    """
+    setup = load_user_config()
+    server, settings = _find(options.name, setup)
+    if any(name.lower() == "authorization" for name, _ in server.headers):
+        raise ConfigError(f"{options.name} has an Authorization header, which wins; take it out")
+    address = urlsplit(server.url)
+    if address.scheme != "https" and not is_loopback(address.hostname or ""):
+        raise ConfigError(f"{server.url} is not https: anybody on the way could read the tokens")
+    # The package logs a failed flow with a traceback; the user gets its reason.
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)
+    store = LoginStore(setup.paths.mcp_logins_file)
+    begin = Login(keyring=options.keyring)
+    try:
+        found = asyncio.run(_login(server, settings, store, begin, options))
+    except (OAuthFlowError, httpx2.HTTPError, TimeoutError) as error:
+        why = describe_error(error, str)
+        raise ConfigError(f"the login at {options.name} failed: {why}") from None
+    if not found:
+        say(translate("{name} wants no login.", name=options.name))
+    elif options.keyring:
+        say(translate("Logged in. The tokens are in the system's keyring."))
+    else:
+        say(translate("Logged in. The tokens are in {file}.", file=setup.paths.mcp_logins_file))
+    return 0
+
+
+def logout(options: argparse.Namespace) -> int:
+    """Forget the login at a server; returns the exit status.
+
+    Raises:
+        ConfigError, InvalidInputError: there is no such server, or it cannot be forgotten.
+    """
+    setup = load_user_config()
+    server, _ = _find(options.name, setup)
+    store = LoginStore(setup.paths.mcp_logins_file)
+    if store.delete(server.url):
+        say(translate("Logged out."))
+    else:
+        say(translate("There was no login."))
+    return 0
+
+
+def _find(name: str, setup: UserConfig) -> tuple[HttpServer, ClientSettings]:
+    if name.startswith(("http://", "https://")):
+        return web("url", name, name, []), ClientSettings()
+    table: McpServerConfig | None = setup.config.mcp_servers.get(name)
+    if table is None:
+        raise InvalidInputError(
+            f"there is no MCP server {name!r} in your configuration; give its address instead"
+        )
+    server = build_server(name, table, setup.environ, field=KEY, source="user")
+    if not isinstance(server, HttpServer):
+        raise InvalidInputError(f"{name} is a program; only servers with a url have logins")
+    oauth = table.oauth
+    return server, ClientSettings(
+        client_id=oauth.client_id,
+        client_metadata_url=oauth.client_metadata_url,
+        scopes=tuple(oauth.scopes),
+    )
+
+
+async def _login(
+    server: HttpServer,
+    settings: ClientSettings,
+    store: LoginStore,
+    begin: Login,
+    options: argparse.Namespace,
+) -> bool:
+    """Log in and keep the tokens; return whether the server wanted a login."""
+    trust = await asyncio.to_thread(tls_verification, server.url)
+
+    def client(auth: httpx2.Auth | None = None) -> httpx2.AsyncClient:
+        return httpx2.AsyncClient(
+            headers=dict(server.headers),
+            timeout=_REQUEST_SECONDS,
+            auth=auth,
+            mounts=no_proxy_mounts(server.url),
+            verify=trust,
+        )
+
+    async with asyncio.timeout(_SECONDS):
+        if options.device:
+            async with client() as http:
+                got = await device_login(server.url, http, settings, _show_code)
+            kept = msgspec.structs.replace(got, keyring=begin.keyring)
+            await asyncio.to_thread(store.set, server.url, kept)
+            return True
+        async with _callback(options) as person:
+            known = configured_client(settings, person.redirect_uri)
+            begin = msgspec.structs.replace(begin, client=known)
+            provider = Provider(server, store, begin, settings=settings, person=person)
+            async with client(provider) as http:
+                response = await http.post(
+                    server.url,
+                    json=_HELLO,
+                    headers={"Accept": "application/json, text/event-stream"},
+                )
+            if response.status_code in {401, 403}:
+                raise ConfigError(f"the server refuses the login (HTTP {response.status_code})")
+            return provider.context.current_tokens is not None
+
+
+def _show_code(address: str, code: str) -> None:
+    say(translate("Open this address on any device: {address}", address=address))
+    if code:
+        say(translate("Enter there, or compare, the code: {code}", code=code))
+    sys.stdout.flush()
+
+
+@asynccontextmanager
+async def _callback(options: argparse.Namespace) -> AsyncIterator[Person]:
+    """Listen for the browser; also take the address that the user pastes."""
+    loop = asyncio.get_running_loop()
+    came: asyncio.Future[AuthorizationCodeResult] = loop.create_future()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError, ValueError, asyncio.LimitOverrunError):
+            line = (await reader.readline()).decode("ascii", "replace").split()
+            result = _result(line[1]) if len(line) > 1 else None
+            if result is not None and not came.done():
+                came.set_result(result)
+            said = "You can close this page." if result is not None else "Not found."
+            body = f"<!doctype html><title>acp-agent</title><p>{escape(translate(said))}</p>"
+            status = "200 OK" if result is not None else "404 Not Found"
+            head = "Content-Type: text/html; charset=utf-8\r\nConnection: close\r\n\r\n"
+            writer.write(f"HTTP/1.1 {status}\r\n{head}{body}".encode())
+            await writer.drain()
+        writer.close()
+
+    listener = await asyncio.start_server(answer, "127.0.0.1", options.port, limit=_LONGEST_LINE)
+    port = listener.sockets[0].getsockname()[1]
+
+    async def visit(address: str) -> None:
+        say(translate("Open this address to log in:"))
+        say(address)
+        say(
+            translate(
+                "If that browser is on another computer, paste the address that it ends at here."
+            )
+        )
+        sys.stdout.flush()
+        with suppress(OSError, ValueError):  # a file, or none
+            loop.add_reader(sys.stdin.fileno(), pasted)
+        if not options.no_browser:
+            with suppress(OSError, webbrowser.Error):
+                await asyncio.to_thread(webbrowser.open, address)
+
+    def pasted() -> None:
+        line = sys.stdin.readline()
+        if not line:
+            loop.remove_reader(sys.stdin.fileno())
+            return
+        result = _result(line.strip())
+        if result is not None and not came.done():
+            came.set_result(result)
+
+    async def wait() -> AuthorizationCodeResult:
+        return await came
+
+    redirect = f"http://127.0.0.1:{port}/callback"
+    try:
+        yield Person(redirect_uri=redirect, visit=visit, answer=wait)
+    finally:
+        with suppress(ValueError, OSError):
+            loop.remove_reader(sys.stdin.fileno())
+        listener.close()
+
+
+def _result(address: str) -> AuthorizationCodeResult | None:
+    """Return what the authorization server said in an address; None where it said nothing."""
+    values = {name: each[0] for name, each in parse_qs(urlsplit(address).query).items()}
+    if not ({"code", "error"} & values.keys()):
+        return None
+    return AuthorizationCodeResult(
+        code=values.get("code", ""), state=values.get("state"), iss=values.get("iss")
+    )

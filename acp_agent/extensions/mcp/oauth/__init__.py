@@ -1,0 +1,1 @@
+"""OAuth for MCP servers behind HTTP; imported only where a user logged in to one."""

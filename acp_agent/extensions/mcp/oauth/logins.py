@@ -1,0 +1,159 @@
+"""The logins at MCP servers: tokens by address, in a private file or the system's keyring.
+
+Several processes share the file: it is replaced atomically under a lock.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct, field
+
+from acp_agent.errors import ConfigError
+from acp_agent.platform.descriptor_limit import describe_os_error
+from acp_agent.platform.posix import (
+    is_private,
+    make_private,
+    make_private_folder,
+    try_lock,
+    write_private,
+)
+
+_LOCK_SECONDS = 5.0
+_LOCK_STEP = 0.01  # seconds between two attempts
+_KEYRING = "mcp "  # what the name of a keyring's entry begins with
+
+
+class Login(Struct, frozen=True, kw_only=True):
+    """What a server's authorization server gave.
+
+    Attributes:
+        tokens: the answer of its token endpoint (RFC 6749); empty in the file where the keyring
+            has them.
+        client: this program's registration there (RFC 7591).
+        metadata: the authorization server's metadata (RFC 8414).
+        expires_at: when the access token expires, in seconds since 1970; None where unknown.
+        keyring: whether the keyring has the tokens.
+    """
+
+    tokens: dict[str, Any] = field(default_factory=dict)
+    client: dict[str, Any] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    expires_at: float | None = None
+    keyring: bool = False
+
+    def __repr__(self) -> str:
+        return "Login(...)"
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The values that must not be shown."""
+        names = ("access_token", "refresh_token", "id_token")
+        found = [self.tokens.get(name) for name in names] + [self.client.get("client_secret")]
+        return tuple(value for value in found if isinstance(value, str) and value)
+
+
+class _File(Struct, frozen=True, kw_only=True):
+    version: Literal[1] = 1
+    logins: dict[str, Login] = field(default_factory=dict)
+
+
+class LoginStore:
+    """The logins of one user. Every method blocks: use a thread.
+
+    Args:
+        path: a JSON file; it and its folder need not exist.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def get(self, url: str) -> Login | None:
+        """Return the login at a server.
+
+        Raises:
+            ConfigError: the file or the keyring cannot be read.
+        """
+        login = self._read().logins.get(url)
+        if login is None or not login.keyring:
+            return login
+        from acp_agent.config.keyring_store import read_key  # noqa: PLC0415 - optional
+
+        try:
+            tokens = msgspec.json.decode(read_key(_KEYRING + url) or "{}", type=dict[str, Any])
+        except msgspec.DecodeError:
+            tokens = {}
+        return msgspec.structs.replace(login, tokens=tokens) if tokens else None
+
+    def set(self, url: str, login: Login) -> None:
+        """Keep the login at a server, in place of an older one.
+
+        Raises:
+            ConfigError: it cannot be kept.
+        """
+        if login.keyring:
+            from acp_agent.config.keyring_store import write_key  # noqa: PLC0415 - optional
+
+            write_key(_KEYRING + url, msgspec.json.encode(login.tokens).decode())
+            login = msgspec.structs.replace(login, tokens={})
+        self._change(lambda logins: logins | {url: login})
+
+    def delete(self, url: str) -> bool:
+        """Forget the login at a server; return whether there was one.
+
+        Raises:
+            ConfigError: it cannot be removed.
+        """
+        login = self._read().logins.get(url)
+        if login is None:
+            return False
+        if login.keyring:
+            from acp_agent.config.keyring_store import remove_key  # noqa: PLC0415 - optional
+
+            remove_key(_KEYRING + url)
+        self._change(lambda logins: {name: one for name, one in logins.items() if name != url})
+        return True
+
+    def _read(self) -> _File:
+        try:
+            content = self._path.read_bytes()
+            if not is_private(self._path):
+                make_private(self._path)
+            return msgspec.json.decode(content, type=_File)
+        except (FileNotFoundError, NotADirectoryError):
+            return _File()
+        except OSError as error:
+            raise ConfigError(
+                f"cannot use the logins in {self._path} ({describe_os_error(error)}); make the "
+                "file yours alone"
+            ) from None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            raise ConfigError(
+                f"{self._path} is damaged; move it away and log in again: acp-agent mcp login"
+            ) from None
+
+    def _change(self, change: Callable[[dict[str, Login]], dict[str, Login]]) -> None:
+        try:
+            make_private_folder(self._path.parent)
+            lock = self._path.with_name(f"{self._path.name}.lock")
+            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                deadline = time.monotonic() + _LOCK_SECONDS
+                while not try_lock(descriptor):
+                    if time.monotonic() > deadline:
+                        raise ConfigError(f"another process holds {self._path} for too long")
+                    time.sleep(_LOCK_STEP)
+                changed = _File(logins=change(self._read().logins))
+                write_private(self._path, msgspec.json.encode(changed) + b"\n")
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise ConfigError(
+                f"cannot keep the login in {self._path} ({describe_os_error(error)}); check the "
+                "folder"
+            ) from None

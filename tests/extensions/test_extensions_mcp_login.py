@@ -1,0 +1,158 @@
+"""Logging in at MCP servers behind HTTP, at an authorization server of our own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.cli.cli_process import environment
+from tests.extensions.authorization_server import AuthorizedServer
+from tests.extensions.mcp_session import OpenWithServers, call, notices, results
+from tests.extensions.mcp_web import web_server
+from tests.support.model_server import ModelServer, answer
+
+
+class Command:
+    """`acp-agent mcp …` while it runs."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+
+    @classmethod
+    async def start(cls, home: Path, *arguments: str) -> Command:
+        pipe = asyncio.subprocess.PIPE
+        command = (sys.executable, "-m", "acp_agent", "mcp", *arguments)
+        return cls(
+            await asyncio.create_subprocess_exec(
+                *command,
+                stdin=pipe,
+                stdout=pipe,
+                stderr=pipe,
+                env=environment(home),
+                cwd=home,
+            )
+        )
+
+    async def address(self) -> str:
+        """The page that the user is to open."""
+        assert self.process.stdout is not None
+        async for line in self.process.stdout:
+            if line.startswith(b"http"):
+                return line.decode().strip()
+        raise AssertionError(await self.end())
+
+    async def end(self, stdin: str = "") -> tuple[int | None, str]:
+        async with asyncio.timeout(30):
+            out, err = await self.process.communicate(stdin.encode())
+        return self.process.returncode, (out + err).decode()
+
+
+async def browse(address: str) -> str:
+    """Open the page; return where it leads back to."""
+    async with httpx2.AsyncClient() as http:
+        response = await http.get(address)
+    assert response.status_code == 302, response.text
+    return response.headers["location"]
+
+
+def kept(home: Path) -> Path:
+    return home / "agent" / "mcp_logins.json"
+
+
+@pytest.mark.parametrize("how", ["browser", "pasted", "document"])
+async def test_a_login_is_kept_privately_used_and_refreshed(tmp_path: Path, how: str) -> None:
+    server = AuthorizedServer()
+    server.documents = how == "document"
+    async with web_server(made=server):
+        (tmp_path / "agent").mkdir()
+        table = f"[mcp_servers.web]\nurl = '{server.url}'\n"
+        if how == "document":
+            table += "oauth.client_metadata_url = 'https://example.org/client.json'\n"
+        (tmp_path / "agent" / "config.toml").write_text(table)
+        command = await Command.start(tmp_path, "login", "web", "--no-browser")
+        back = await browse(await command.address())
+        if how == "pasted":
+            code, said = await command.end(f"{back}\n")
+        else:
+            async with httpx2.AsyncClient() as http:
+                await http.get(back)
+            code, said = await command.end()
+        assert code == 0, said
+        assert ("/register" in server.log) == (how != "document")
+        assert kept(tmp_path).stat().st_mode & 0o777 == 0o600
+        assert not any(token in said for token in server.access)
+        if how != "browser":
+            return
+
+        code, said = await (await Command.start(tmp_path, "test", "web")).end()
+        assert (code, "web: connected" in said) == (0, True), said
+        logins = json.loads(kept(tmp_path).read_text())
+        logins["logins"][server.url]["expires_at"] = 1
+        kept(tmp_path).write_text(json.dumps(logins))
+        server.log.clear()
+        code, said = await (await Command.start(tmp_path, "test", "web")).end()
+        assert (code, server.log) == (0, ["/token"]), said
+        new = json.loads(kept(tmp_path).read_text())["logins"][server.url]
+        assert new["tokens"]["refresh_token"] in server.refreshing
+
+        assert (await (await Command.start(tmp_path, "logout", "web")).end())[0] == 0
+        code, said = await (await Command.start(tmp_path, "test", "web")).end()
+        assert code == 1
+        assert "acp-agent mcp login" in said
+
+
+async def test_an_answer_of_another_issuer_or_a_refusal_ends_the_login(tmp_path: Path) -> None:
+    server = AuthorizedServer()
+    server.iss = "https://evil.example"
+    async with web_server(made=server):
+        command = await Command.start(tmp_path, "login", server.url, "--no-browser")
+        code, said = await command.end(f"{await browse(await command.address())}\n")
+        assert code == 1
+        assert "iss" in said
+        assert "Traceback" not in said
+        assert "/token" not in server.log
+        command = await Command.start(tmp_path, "login", server.url, "--no-browser")
+        await command.address()
+        code, said = await command.end("http://127.0.0.1/callback?error=access_denied\n")
+        assert code == 1
+        assert not kept(tmp_path).exists()
+
+
+async def test_a_login_on_another_device_needs_no_browser_here(tmp_path: Path) -> None:
+    server = AuthorizedServer()
+    async with web_server(made=server):
+        command = await Command.start(tmp_path, "login", server.url, "--device")
+        code, said = await command.end()
+        assert code == 0, said
+        assert f"{server.issuer}/enter" in said
+        assert "ABCD-EFGH" in said
+        logins = json.loads(kept(tmp_path).read_text())["logins"]
+        assert logins[server.url]["tokens"]["access_token"] in server.access
+
+
+async def test_a_session_uses_a_login_and_headers_of_its_own_win(
+    with_servers: OpenWithServers, model_server: ModelServer, tmp_path: Path, home: Path
+) -> None:
+    server = AuthorizedServer()
+    async with web_server(made=server):
+        command = await Command.start(tmp_path, "login", server.url, "--device")
+        assert (await command.end())[0] == 0
+        folder = home / "acp-agent"
+        folder.mkdir(exist_ok=True)
+        place = folder / "mcp_logins.json"
+        place.write_bytes(kept(tmp_path).read_bytes())
+        model_server.add(answer(call("add", server="web", a=1, b=2)), answer("Three."))
+        other = server.named(Authorization="Bearer wrong") | {"name": "other"}
+        running, session = await with_servers(
+            server.named(), other, environ={"ACP_AGENT_HOME": str(folder)}
+        )
+        await running.prompt(session, "add")
+        assert "3" in results(model_server)[0]
+        (notice,) = notices(running, session)
+        assert "'other' could not be connected" in notice
+        assert place.stat().st_mode & 0o777 == 0o600
