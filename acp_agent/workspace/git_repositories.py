@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import select
+import stat
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -32,7 +33,10 @@ _KEPT = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTE
 
 # Files of a repository that say where its settings are, what they are, and which submodules it has.
 _FILES = ("/config", "/config.worktree", "/commondir", "/HEAD", "/index", "/objects", "/refs")
+# Variables that lead git to other files than these.
+_ELSEWHERE = ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
 _SETTLED = 50_000_000  # nanoseconds: a file may change again in the same tick of the clock
+_SECOND = 1_000_000_000
 _KNOWN_LIMIT = 100  # folders
 _Stamps = tuple[tuple[int, ...] | None, ...]
 
@@ -57,8 +61,8 @@ class _FailedError(_UnreadableError):
 class KnownRepositories:
     """What was read of folders, for as long as no file that it depends on changes.
 
-    Only plain repositories are kept: a folder `.git` without submodules, whose settings include no
-    other files. Safe to use from several threads.
+    Only plain repositories are kept: a folder `.git` without links and submodules, that has all its
+    settings itself, and no repository at all. Safe to use from several threads.
     """
 
     def __init__(self) -> None:
@@ -80,12 +84,21 @@ class KnownRepositories:
             found: what was read.
             at: when reading began, in nanoseconds since 1970.
         """
-        plain = not found or (len(found) == 1 and found[0].git_dir == f"{_top(folder)}/.git")
-        included = [name for one in found for name, _ in one.settings if name.startswith("include")]
-        changed = max((stamp[-1] for stamp in before if stamp is not None), default=at)
-        if plain and not included and changed < at - _SETTLED and before == _stamps(folder):
+        git_dir = f"{_top(folder)}/.git"
+        if found:
+            plain = [(one.git_dir, one.common_dir) for one in found] == [(git_dir, git_dir)]
+        else:  # what git refuses to use, it may use once the user's settings are others
+            plain = not any(before)
+        included = any(name.startswith("include") for one in found for name, _ in one.settings)
+        if not plain or included or any(name in os.environ for name in _ELSEWHERE):
+            return
+        present = [stamp for stamp in before if stamp is not None]
+        linked = any(stat.S_ISLNK(stamp[0]) for stamp in present)
+        # Whole seconds: this file system's clock is too slow to tell two changes apart.
+        exact = all(stamp[-1] % _SECOND and stamp[-1] < at - _SETTLED for stamp in present)
+        if exact and not linked and before == _stamps(folder):
             while len(self._known) >= _KNOWN_LIMIT:
-                del self._known[next(iter(self._known))]
+                self._known.pop(next(iter(tuple(self._known))), None)
             self._known[folder] = before, found
 
 

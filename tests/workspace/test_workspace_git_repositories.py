@@ -102,6 +102,34 @@ def test_settings_that_include_others_links_and_submodules_are_asked_for_each_ti
     assert look(".")[1] > 0  # it may come back, which changes nothing here
 
 
+# Settings of repositories that are elsewhere, or are used only from some time on.
+ELSEWHERE = [
+    "mv .git/config settings; ln -s ../settings .git/config",
+    "mv .git/refs refs; ln -s ../refs .git/refs",
+    "mkdir c; mv .git/objects .git/refs .git/config c; echo ../c > .git/commondir",
+    "mv .git real; echo 'gitdir: real' > .git",
+    "echo broken > .git/HEAD",
+]
+
+
+@pytest.mark.parametrize("command", ELSEWHERE)
+def test_what_may_change_unseen_is_asked_for_each_time(
+    look: Callable[[str], tuple[Seen, int]], workspace_repo: Path, command: str
+) -> None:
+    subprocess.run(["/bin/sh", "-c", command], cwd=workspace_repo, check=True)
+    assert look(".")[1] > 0
+    assert look(".")[1] > 0
+
+
+def test_a_repository_that_a_variable_names_is_asked_for_each_time(
+    look: Callable[[str], tuple[Seen, int]],
+    workspace_repo: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("GIT_DIR", str(workspace_repo / ".git"))
+    assert look(".")[1] == look(".")[1] > 0
+
+
 def test_a_file_that_changed_a_moment_ago_is_not_relied_on(
     workspace_repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
