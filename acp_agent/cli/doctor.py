@@ -9,7 +9,13 @@ from pathlib import Path
 
 from acp_agent.cli import doctor_checks as checks
 from acp_agent.cli.doctor_checks import Finding
-from acp_agent.cli.doctor_models import check_definitions, check_model, check_providers, check_roles
+from acp_agent.cli.doctor_models import (
+    check_definitions,
+    check_model,
+    check_providers,
+    check_roles,
+    usable_config,
+)
 from acp_agent.cli.localization import translate
 from acp_agent.cli.output import FAILED, escape_controls, guarded, on_terminal, say, say_json
 from acp_agent.cli.parser import Parser
@@ -37,7 +43,7 @@ def run(argv: list[str]) -> int:
 def _examine(*, offline: bool, as_json: bool) -> int:
     paths = find_paths(os.environ)
     examine: Sequence[Callable[[], list[Finding]]] = (
-        checks.check_programs,
+        lambda: checks.check_programs(usable_config(paths, os.environ).sandbox.backend),
         lambda: checks.check_config(paths, os.environ),
         lambda: checks.check_files(paths),
         lambda: asyncio.run(checks.check_store(paths)),

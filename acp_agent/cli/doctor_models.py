@@ -42,7 +42,7 @@ def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) 
 
     secrets = Secrets(paths.secrets_file, environ)
     try:
-        config = _usable_config(paths, environ)
+        config = usable_config(paths, environ)
         with locate_errors(paths.config_file):
             loaded = load_providers(config, secrets, environ)
         providers = [p for p in loaded.values() if p.api != "demo" and p.usable]
@@ -96,7 +96,7 @@ async def check_model(paths: Paths, environ: Mapping[str, str], *, offline: bool
     from acp_agent.models.registry import Models  # noqa: PLC0415 - likewise
 
     secrets = Secrets(paths.secrets_file, environ)
-    config = _usable_config(paths, environ)
+    config = usable_config(paths, environ)
     try:
         with locate_errors(paths.config_file):
             providers = await asyncio.to_thread(load_providers, config, secrets, environ)
@@ -128,7 +128,7 @@ def _with(what: str, more: str) -> str:
     return translate("{what}; {more}", what=what, more=more)
 
 
-def _usable_config(paths: Paths, environ: Mapping[str, str]) -> Config:
+def usable_config(paths: Paths, environ: Mapping[str, str]) -> Config:
     """Return the configuration, or the defaults if it is invalid, which `check_config` reports."""
     try:
         return load_config(paths.config_file, environ)

@@ -5,7 +5,7 @@ The names are those of Anthropic's sandbox-runtime, in this file's spelling.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
@@ -21,6 +21,9 @@ Domain = Annotated[
         examples=["example.org", "*.example.org", "localhost:8080"],
     ),
 ]
+
+
+BackendName = Literal["auto", "bubblewrap", "landlock", "sandbox-exec"]
 
 
 class SandboxFilesystemConfig(Table, frozen=True, kw_only=True):
@@ -71,6 +74,10 @@ class SandboxConfig(Table, frozen=True, kw_only=True):
     """How commands are confined."""
 
     enabled: Annotated[bool, Meta(description="Confine commands where the system can.")] = True
+    backend: Annotated[
+        BackendName,
+        Meta(description="What confines them; `auto` takes the first that works here."),
+    ] = "auto"
     fail_if_unavailable: Annotated[
         bool, Meta(description="Run no command at all where the system cannot confine it.")
     ] = False

@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Mapping, Sequence
 
-from acp_agent.sandbox.policy import SandboxPolicy
-from acp_agent.sandbox.sandbox import Backend, Sandbox, Unavailable
+from acp_agent.sandbox.launch import CommandNetwork, Launch
+from acp_agent.sandbox.policy import TEMPORARY, MountKind, SandboxPolicy
+from acp_agent.sandbox.sandbox import Sandbox, Unavailable
 from acp_agent.session.services import SharedSandboxes
 from acp_agent.workspace.git_repositories import GitRepositories, Repository
+
+
+class _NoBackend:
+    """A `Backend` that confines nothing, since nothing runs."""
+
+    name = ""
+    has_network = True
+    notice = ""
+
+    def temporary(self, policy: SandboxPolicy) -> str:
+        del policy
+        return TEMPORARY
+
+    def launch(
+        self,
+        argv: Sequence[str],
+        *,
+        mounts: Sequence[tuple[str, MountKind]],
+        policy: SandboxPolicy,
+        cwd: str,
+        environ: Mapping[str, str],
+        network: CommandNetwork | None = None,
+    ) -> Launch:
+        raise NotImplementedError
 
 
 class RecordedSandboxes(SharedSandboxes):
@@ -30,7 +55,7 @@ class RecordedSandboxes(SharedSandboxes):
         del search_path
         if not self._confined:
             return Unavailable("the recorded machine had no sandbox", "")
-        return Sandbox(cast("Backend", object()), policy)
+        return Sandbox(_NoBackend(), policy)
 
 
 class PlainRepositories(GitRepositories):

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from acp_agent.config.sandbox_types import SandboxLimitsConfig
-from acp_agent.sandbox.launch import PROXY_SOCKET
-from acp_agent.sandbox.policy import TEMPORARY, MountKind, kind_of, visible_in_run
+from acp_agent.sandbox.launch import PROXY_SOCKET, CommandNetwork, Launch
+from acp_agent.sandbox.policy import (
+    TEMPORARY,
+    MountKind,
+    SandboxPolicy,
+    kind_of,
+    visible_in_run,
+)
+from acp_agent.sandbox.seccomp import system_call_filter
 
 # A process of its own for the kernel's limits: they are to count from inside the namespaces.
 _LIMITS = (
@@ -20,6 +27,67 @@ _LIMITS = (
 _BLOCK = 512  # bytes (POSIX.1-2017, ulimit)
 # As root among files of others: what its user could do with them outside as well.
 _OTHERS_FILES = ("CAP_DAC_OVERRIDE", "CAP_CHOWN", "CAP_FOWNER")
+
+
+class Bubblewrap:
+    """A `Backend`: bubblewrap.
+
+    Args:
+        program: the path of bwrap.
+        new_user: whether it takes a user namespace where it would not need one.
+        sizes: whether it can limit the size of what is kept in memory (bwrap 0.7).
+    """
+
+    name = "bubblewrap"
+    has_network = True
+    notice = ""
+
+    def __init__(self, program: str, *, new_user: bool, sizes: bool = True) -> None:
+        self.program = program
+        self.new_user = new_user
+        self._sizes = sizes
+        self._filters: dict[tuple[bool, int | None], int] = {}
+
+    def temporary(self, policy: SandboxPolicy) -> str:
+        """Return where programs have their folder for temporary files; see `Backend`."""
+        del policy
+        return TEMPORARY
+
+    def filter_descriptor(self, *, sockets: bool, shared_bytes: int | None = None) -> int:
+        """Return a new descriptor of the filter of system calls; see `system_call_filter`."""
+        key = sockets, shared_bytes
+        if key not in self._filters:
+            program = system_call_filter(sockets=sockets, shared_bytes=shared_bytes) or b""
+            self._filters[key] = _filter_file(program)
+        return os.open(f"/proc/self/fd/{self._filters[key]}", os.O_RDONLY | os.O_CLOEXEC)
+
+    def launch(
+        self,
+        argv: Sequence[str],
+        *,
+        mounts: Sequence[tuple[str, MountKind]],
+        policy: SandboxPolicy,
+        cwd: str,
+        environ: Mapping[str, str],
+        network: CommandNetwork | None = None,
+    ) -> Launch:
+        """Return how a program is started; see `Backend`."""
+        memory = memory_limit(policy.config.limits)
+        options = bubblewrap_options(
+            mounts,
+            temporary=policy.temporary,
+            cwd=cwd,
+            new_user=self.new_user,
+            proxy=None if network is None else network.path,
+            shared_bytes=memory if self._sizes else None,
+        )
+        environ = policy.environ(environ)
+        if network is not None:
+            argv, environ = [*network.command, *argv], environ | network.environ
+        descriptor = self.filter_descriptor(sockets=True, shared_bytes=memory)
+        command = [self.program, *options, "--seccomp", str(descriptor), "--"]
+        command += limited(argv, policy.config.limits)
+        return Launch(tuple(command), environ, (descriptor,), network)
 
 
 def bubblewrap_options(
@@ -110,3 +178,9 @@ def _sockets(mounts: Sequence[tuple[str, MountKind]]) -> Iterator[str]:
                 found = os.path.realpath(path)
                 if kind_of(found, kinds) == "read":
                     yield found
+
+
+def _filter_file(program: bytes) -> int:
+    descriptor = os.memfd_create("seccomp", os.MFD_CLOEXEC)
+    os.write(descriptor, program)
+    return descriptor

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # needed by the first command
     from acp_agent.sandbox.git_folders import GitFolders
 
 TEMPORARY = "/tmp"  # noqa: S108 - as confined programs see it: a folder of the session's own
-_UNSEEN = (TEMPORARY, "/var/tmp", "/run", "/dev", "/proc")  # noqa: S108 - no file is made there
+UNSEEN = (TEMPORARY, "/var/tmp", "/run", "/dev", "/proc")  # noqa: S108 - no file is made there
 
 _HOMES = 50  # of other users that are looked at
 
@@ -100,19 +100,23 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
         mounts |= dict.fromkeys(denied, "hide")
         return _needed(mounts)
 
-    def environ(self, environ: Mapping[str, str]) -> dict[str, str]:
+    def environ(self, environ: Mapping[str, str], temporary: str = TEMPORARY) -> dict[str, str]:
         """Return the environment of a confined program.
 
         Without variables that lead to programs outside, and with folders for package managers.
+
+        Args:
+            environ: what it would have otherwise.
+            temporary: the path by which it knows its folder for temporary files.
         """
         passed = {name: value for name, value in environ.items() if name not in _hidden().variables}
-        if "TMPDIR" in passed:
-            passed["TMPDIR"] = TEMPORARY
+        if "TMPDIR" in passed or temporary != TEMPORARY:
+            passed["TMPDIR"] = temporary
         writable = [*_existing(self.roots), *self._absolute(self.config.filesystem.allow_write)]
         for name, folder in _hidden().caches.items():
             used = passed.get(name, f"{self.home}/{folder}")
             if not any(is_below(used, root) for root in writable):
-                passed[name] = f"{TEMPORARY}/.cache/{Path(folder).name}"
+                passed[name] = f"{temporary}/.cache/{Path(folder).name}"
         return passed
 
     def repositories(self) -> list[GitFolders]:
@@ -196,7 +200,7 @@ def kind_of(path: str, mounts: Mapping[str, MountKind]) -> MountKind:
     for folder in [path, *_folders_of(path)]:
         if folder in mounts:
             return mounts[folder]
-        if folder in _UNSEEN:
+        if folder in UNSEEN:
             return "hide"
     return "read"
 

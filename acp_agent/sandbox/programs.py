@@ -12,20 +12,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acp_agent.sandbox.launch import CommandNetwork, Launch
-from acp_agent.sandbox.policy import TEMPORARY
 
 if TYPE_CHECKING:
     from acp_agent.config.public_addresses import Resolve
     from acp_agent.config.sandbox_types import SandboxConfig
-    from acp_agent.sandbox.policy import SandboxPolicy
-    from acp_agent.sandbox.sandbox import Backend
+    from acp_agent.sandbox.backends import Backend
+    from acp_agent.sandbox.policy import MountKind, SandboxPolicy
 
 # Other devices cannot be opened on such a mount. `--as-pid-1` saves a process.
 _SEES = ("--ro-bind", "/", "/", "--dev-bind", "/dev/null", "/dev/null")
 _APART = ("--unshare-pid", "--as-pid-1", "--unshare-ipc", "--cap-drop", "ALL", "--die-with-parent")
 
-# Where programs that run for long write although they are not asked to.
-_CACHES = {"XDG_CACHE_HOME": f"{TEMPORARY}/.cache", "CARGO_TARGET_DIR": f"{TEMPORARY}/target"}
+# Where programs that run for long write although they are not asked to, in their temporary folder.
+_CACHES = {"XDG_CACHE_HOME": ".cache", "CARGO_TARGET_DIR": "target"}
 
 
 def is_excluded(program: str, config: SandboxConfig) -> bool:
@@ -57,7 +56,7 @@ def launch_reader(
         cwd: the folder that it starts in; the caller starts it there.
         write: folders that it may change, resolved.
     """
-    from acp_agent.sandbox.sandbox import Bubblewrap  # noqa: PLC0415 - imports this module's users
+    from acp_agent.sandbox.bubblewrap import Bubblewrap  # noqa: PLC0415 - when first needed
 
     if not isinstance(backend, Bubblewrap):
         return _launch_otherwise(backend, argv, environ, cwd, write)
@@ -99,7 +98,7 @@ async def launch_server(
     """
     given = policy.config.network
     network: CommandNetwork | None = None
-    if hosts or given.allowed_domains:
+    if backend.has_network and (hosts or given.allowed_domains):
         from acp_agent.sandbox.host_rules import HostRules  # noqa: PLC0415 - few have hosts
 
         rules = HostRules([*given.allowed_domains, *hosts], given.denied_domains)
@@ -141,7 +140,8 @@ def launch_service(
     """
     os.makedirs(policy.temporary, mode=0o700, exist_ok=True)  # noqa: PTH103 - a string
     mounts = policy.mounts(only_reads=True)
-    environ = dict(environ) | _CACHES
+    temporary = backend.temporary(policy)
+    environ = dict(environ) | {name: f"{temporary}/{below}" for name, below in _CACHES.items()}
     return backend.launch(
         argv,
         mounts=mounts,
@@ -160,22 +160,21 @@ def _launch_otherwise(
     write: Sequence[str],
 ) -> Launch:
     from acp_agent.config.sandbox_types import SandboxConfig  # noqa: PLC0415 - seldom needed
-    from acp_agent.sandbox.policy import SandboxPolicy  # noqa: PLC0415 - so
+    from acp_agent.sandbox.policy import UNSEEN, SandboxPolicy  # noqa: PLC0415 - so
 
     policy = SandboxPolicy(
         roots=(),
         home="/",
         own=(),
         readable=(),
-        temporary=os.environ.get("TMPDIR", "/tmp"),  # noqa: S108 - seen, and not used
+        temporary="",
         search_path="",
         config=SandboxConfig(),
     )
+    seen = [folder for folder in UNSEEN if folder != "/dev"]
+    mounts: dict[str, MountKind] = dict.fromkeys(seen, "read")
+    mounts |= dict.fromkeys(write, "write")
     launch = backend.launch(
-        argv,
-        mounts=[(folder, "write") for folder in write],
-        policy=policy,
-        cwd=os.path.realpath(cwd),
-        environ=environ,
+        argv, mounts=list(mounts.items()), policy=policy, cwd=os.path.realpath(cwd), environ=environ
     )
     return Launch(launch.argv, dict(environ), launch.descriptors)

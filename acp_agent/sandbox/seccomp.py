@@ -76,63 +76,65 @@ def system_call_filter(
         return call.x86_64 if machine == "x86_64" else call.aarch64
 
     def refuse(error: int) -> bytes:
-        return _instruction(_RETURN, _ERRNO | error)
+        return instruction(_RETURN, _ERRNO | error)
 
-    parts = [_instruction(_LOAD, _ARCHITECTURE)]
-    parts += [_instruction(_EQUAL, architecture.audit, 1, 0), refuse(errno.ENOSYS)]
-    parts += [_instruction(_LOAD, _NUMBER)]
+    parts = [instruction(_LOAD, _ARCHITECTURE)]
+    parts += [instruction(_EQUAL, architecture.audit, 1, 0), refuse(errno.ENOSYS)]
+    parts += [instruction(_LOAD, _NUMBER)]
     if architecture.foreign is not None:
-        parts += [_instruction(_AT_LEAST, architecture.foreign, 0, 1), refuse(errno.ENOSYS)]
+        parts += [instruction(_AT_LEAST, architecture.foreign, 0, 1), refuse(errno.ENOSYS)]
     for call in table.denied.values():
-        parts += [_instruction(_EQUAL, number(call), 0, 1), refuse(errno.EPERM)]
+        parts += [instruction(_EQUAL, number(call), 0, 1), refuse(errno.EPERM)]
     for call in table.unknown.values():  # programs do without what the kernel does not have
-        parts += [_instruction(_EQUAL, number(call), 0, 1), refuse(errno.ENOSYS)]
+        parts += [instruction(_EQUAL, number(call), 0, 1), refuse(errno.ENOSYS)]
     for call in table.namespaces.values():
-        parts += [_instruction(_EQUAL, number(call), 0, 4), _instruction(_LOAD, _argument(0))]
-        parts += [_instruction(_ANY_BIT, table.namespace_flags, 0, 1), refuse(errno.EPERM)]
-        parts += [_instruction(_RETURN, _ALLOW)]
+        parts += [instruction(_EQUAL, number(call), 0, 4), instruction(_LOAD, argument(0))]
+        parts += [instruction(_ANY_BIT, table.namespace_flags, 0, 1), refuse(errno.EPERM)]
+        parts += [instruction(_RETURN, _ALLOW)]
     if shared_bytes is not None:
         parts += _limit_shared(number(table.mmap), shared_bytes, refuse(errno.ENOMEM))
     requests = table.ioctl_requests
-    parts += [_instruction(_EQUAL, number(table.ioctl), 0, 2 + 2 * len(requests))]
-    parts += [_instruction(_LOAD, _argument(1))]
+    parts += [instruction(_EQUAL, number(table.ioctl), 0, 2 + 2 * len(requests))]
+    parts += [instruction(_LOAD, argument(1))]
     for request in requests:
-        parts += [_instruction(_EQUAL, request, 0, 1), refuse(errno.EPERM)]
-    parts += [_instruction(_RETURN, _ALLOW)]
+        parts += [instruction(_EQUAL, request, 0, 1), refuse(errno.EPERM)]
+    parts += [instruction(_RETURN, _ALLOW)]
     domains = [*table.socket_domains, *table.network_domains] if sockets else table.socket_domains
-    parts += [_instruction(_EQUAL, number(table.socket), 0, 2 + 2 * len(domains))]
-    parts += [_instruction(_LOAD, _argument(0))]
+    parts += [instruction(_EQUAL, number(table.socket), 0, 2 + 2 * len(domains))]
+    parts += [instruction(_LOAD, argument(0))]
     for domain in domains:
-        parts += [_instruction(_EQUAL, domain, 0, 1), _instruction(_RETURN, _ALLOW)]
-    parts += [refuse(errno.EACCES), _instruction(_RETURN, _ALLOW)]
+        parts += [instruction(_EQUAL, domain, 0, 1), instruction(_RETURN, _ALLOW)]
+    parts += [refuse(errno.EACCES), instruction(_RETURN, _ALLOW)]
     return b"".join(parts)
 
 
 def _limit_shared(call: int, most: int, refuse: bytes) -> list[bytes]:
     high, low = divmod(most, 1 << 32)
-    allow = _instruction(_RETURN, _ALLOW)
+    allow = instruction(_RETURN, _ALLOW)
     block = [
-        _instruction(_LOAD, _argument(3)),
-        _instruction(_AND, _SHARED_KINDS),
-        _instruction(_EQUAL, _SHARED[0], 2, 0),
-        _instruction(_EQUAL, _SHARED[1], 1, 0),
+        instruction(_LOAD, argument(3)),
+        instruction(_AND, _SHARED_KINDS),
+        instruction(_EQUAL, _SHARED[0], 2, 0),
+        instruction(_EQUAL, _SHARED[1], 1, 0),
         allow,
-        _instruction(_LOAD, _argument(1) + 4),
-        _instruction(_ABOVE, high, 3, 0),
-        _instruction(_EQUAL, high, 0, 3),
-        _instruction(_LOAD, _argument(1)),
-        _instruction(_ABOVE, low, 0, 1),
+        instruction(_LOAD, argument(1) + 4),
+        instruction(_ABOVE, high, 3, 0),
+        instruction(_EQUAL, high, 0, 3),
+        instruction(_LOAD, argument(1)),
+        instruction(_ABOVE, low, 0, 1),
         refuse,
         allow,
     ]
-    return [_instruction(_EQUAL, call, 0, len(block)), *block]
+    return [instruction(_EQUAL, call, 0, len(block)), *block]
 
 
-def _argument(index: int) -> int:
+def argument(index: int) -> int:
+    """Return where `struct seccomp_data` has the lower half of an argument."""
     return 16 + 8 * index
 
 
-def _instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+def instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    """Return a `struct sock_filter`; the last two say how many instructions are skipped."""
     return struct.pack("<HBBI", code, if_true, if_false, value)
 
 

@@ -220,13 +220,15 @@ class SharedSandboxes:
         return f"{self._folder}-{user}"
 
     def notice(self) -> str:
-        """Return, once, that commands are not confined and why; "" where they are."""
+        """Return, once, that commands are not confined and why, or what does not hold; else ""."""
         if self._said or self._backend is None:
             return ""
         from acp_agent.sandbox.sandbox import Unavailable  # noqa: PLC0415 - when first needed
 
         self._said = True
-        return str(self._backend) if isinstance(self._backend, Unavailable) else ""
+        if isinstance(self._backend, Unavailable):
+            return str(self._backend)
+        return self._backend.notice
 
     def confine(self, config: SandboxConfig, search_path: str | None) -> Confine:
         """Return what starts this program's own helpers, confined where that is possible.
@@ -251,7 +253,7 @@ class SharedSandboxes:
         """Return what confines programs; None where nothing can or the user wants nothing to."""
         from acp_agent.sandbox.sandbox import Unavailable  # noqa: PLC0415 - when first needed
 
-        backend = self._find(search_path, (cwd,)) if config.enabled else None
+        backend = self._find(search_path, (cwd,), config) if config.enabled else None
         return None if isinstance(backend, Unavailable) else backend
 
     async def aclose(self) -> None:
@@ -271,16 +273,18 @@ class SharedSandboxes:
         """
         from acp_agent.sandbox.sandbox import Sandbox, Unavailable  # noqa: PLC0415 - when first needed
 
-        backend = self._find(search_path, policy.roots)
+        backend = self._find(search_path, policy.roots, policy.config)
         return backend if isinstance(backend, Unavailable) else Sandbox(backend, policy)
 
-    def _find(self, search_path: str | None, roots: Sequence[str]) -> Backend | Unavailable:
+    def _find(
+        self, search_path: str | None, roots: Sequence[str], config: SandboxConfig
+    ) -> Backend | Unavailable:
         from acp_agent.sandbox.sandbox import find_backend  # noqa: PLC0415 - when first needed
 
         with self._lock:
             if self._backend is None:
                 folders = search_path if search_path is not None else os.defpath
-                self._backend = find_backend(outside_folders(folders, roots))
+                self._backend = find_backend(outside_folders(folders, roots), config.backend)
             return self._backend
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, ClassVar
 
 from msgspec.structs import replace
@@ -33,7 +33,7 @@ _SIGNS = re.compile(
 )
 _ADVICE = (
     "\n[It ran in the sandbox, which may be why it failed: it reaches {hosts} and can write "
-    "only in {roots} and /tmp. If it needs more, call it again with `hosts` or "
+    "only in {roots} and {temporary}. If it needs more, call it again with `hosts` or "
     "`outside_sandbox`; the user is asked.]"
 )
 _MOVED = (
@@ -45,6 +45,8 @@ _SHOWN_MOVED = (
     "It made files that other programs run or obey by themselves. They were renamed: {moved}. "
     "`sandbox.filesystem.allow_write` in the configuration allows them."
 )
+_NO_HOSTS = "the sandbox of this machine can reach no host"
+_OUTSIDE = "call it again with `outside_sandbox` in the place of `hosts`; the user is asked"
 _REFUSED = "\n[The sandbox kept it from reaching {hosts}. If it needs that, name it in `hosts`.]"
 
 
@@ -72,6 +74,7 @@ class ConfinedShellTool(ShellTool):
         *,
         default_timeout: float = 60.0,
         reversible: bool = False,
+        notice: Callable[[], str] = str,
     ) -> None:
         """Make the tool.
 
@@ -80,15 +83,16 @@ class ConfinedShellTool(ShellTool):
             sandbox: the workspace's.
             default_timeout: as in `ShellTool`.
             reversible: whether checkpoints can undo what commands do.
+            notice: as in `ShellTool`.
         """
-        super().__init__(workspace, default_timeout=default_timeout)
+        super().__init__(workspace, default_timeout=default_timeout, notice=notice)
         self.reversible = reversible
         self.unasked = reversible and sandbox.policy.config.auto_allow
         self._sandbox = sandbox
 
     def description(self) -> str:
         """Return the description with what the sandbox means."""
-        network = _hosts(self._sandbox.policy.config.network.allowed_domains)
+        network = _hosts(self._allowed_hosts())
         own = super().description().format(network=network)
         return f"{ShellTool(self.workspace).description()}\n{own}"
 
@@ -103,6 +107,8 @@ class ConfinedShellTool(ShellTool):
         if isinstance(params, ConfinedShellParams) and params.outside_sandbox:
             return Reach(confined=False, outside=True)
         named = params.hosts if isinstance(params, ConfinedShellParams) else []
+        if named and not self._sandbox.has_network:
+            raise ToolError(_NO_HOSTS, advice=_OUTSIDE)
         network = self._sandbox.policy.config.network
         try:
             allowed = HostRules(network.allowed_domains, network.denied_domains)
@@ -125,11 +131,17 @@ class ConfinedShellTool(ShellTool):
             advice = _REFUSED.format(hosts=", ".join(result.refused_hosts))
         elif _SIGNS.search(result.output):
             roots = ", ".join(str(root) for root in self.workspace.files.roots)
-            hosts = _hosts(self._sandbox.policy.config.network.allowed_domains)
-            advice = _ADVICE.format(hosts=hosts, roots=roots)
+            hosts = _hosts(self._allowed_hosts())
+            advice = _ADVICE.format(hosts=hosts, roots=roots, temporary=self._sandbox.temporary)
         else:
             return outcome
         return _with(outcome, advice, "It ran in the sandbox, which may be why it failed.")
+
+    def _allowed_hosts(self) -> list[str]:
+        """Return what every command may reach."""
+        if not self._sandbox.has_network:
+            return []
+        return self._sandbox.policy.config.network.allowed_domains
 
     def _is_excluded(self, command: str) -> bool:
         """Whether the configuration names every command of a line as one to run outside."""

@@ -1,9 +1,9 @@
 """Runs all cases of `escapes.toml`, and prints what each reached.
 
-    python -m tests.sandbox.escape_run FOLDER [without-bubblewrap | unconfined]
+    python -m tests.sandbox.escape_run FOLDER [without-bubblewrap | old-landlock | unconfined]
 
-runs them in sandboxes of the agent, also of the kind that it has where bubblewrap is missing, or
-without one, and prints a JSON object: lists of sentences by
+runs them in sandboxes of the agent, also of the kind that it has where bubblewrap is missing (as on
+this kernel, or on an old one), or without one, and prints a JSON object: lists of sentences by
 the case's name. It stands itself within an outer sandbox, see `test_sandbox_escapes.py`; FOLDER is
 empty, and it changes nothing else.
 """
@@ -25,6 +25,7 @@ from msgspec import structs
 
 from acp_agent.config.sandbox_types import SandboxConfig, SandboxLimitsConfig
 from acp_agent.platform.programs import find_program
+from acp_agent.sandbox.landlock.backend import OLDEST, Landlock
 from acp_agent.sandbox.policy import SandboxPolicy
 from acp_agent.sandbox.sandbox import Sandbox, Unavailable, find_backend
 from acp_agent.workspace.processes import LocalProcesses
@@ -158,6 +159,8 @@ async def main(base: Path, kind: str) -> dict[str, list[str]]:
 def _sandboxes(world: World, kind: str) -> tuple[LocalProcesses, LocalProcesses]:
     """What runs commands in the sandbox; the second with narrow limits."""
     backend = find_backend(NOWHERE if kind == "without-bubblewrap" else os.environ["PATH"])
+    if kind == "old-landlock":
+        backend = Landlock(OLDEST, "")
     assert not isinstance(backend, Unavailable), backend
     repositories = [world.folder_of(case) for case in world.cases if case.repo]
     roots = (world.project, world.base / "filled", world.base / "fresh", *repositories)

@@ -94,6 +94,37 @@ async def test_a_command_reaches_the_hosts_that_the_user_allowed_and_no_others(
     assert "kept it from reaching example.org:80" in found[2]
 
 
+async def test_landlock_confines_a_session_and_what_it_does_not_do_is_said_once(
+    opened: OpenSession, model_server: ModelServer, home: Path, workspace_repo: Path
+) -> None:
+    found = find_backend(os.environ.get("PATH"), "landlock")
+    if isinstance(found, Unavailable):
+        pytest.skip(found.reason)
+    config_file(
+        home, '[sandbox]\nbackend = "landlock"\n[sandbox.network]\nallowed_domains = ["x.org"]\n'
+    )
+    commands: list[dict[str, object]] = [
+        {"command": "echo a > made.txt && git add made.txt && git status --short"},
+        {"command": f"echo x > {home}/outside"},
+        {"command": "true", "hosts": ["x.org"]},
+        {"command": f"cat < /dev/tcp/127.0.0.1/{model_server.port}"},
+    ]
+    model_server.add(*(answer(Call("shell", one)) for one in commands), answer("Done."))
+    running, session = await opened(editor=Editor(), environ=FULL)
+    await running.prompt(session, "run them")
+    shown = json.dumps(running.updates(session))
+    said = results(model_server)
+    assert said[0].startswith("A  made.txt\n")
+    assert "Permission denied" in said[1]
+    assert "acp-agent-" in said[1].partition("can write only in")[2]
+    assert "can reach no host" in said[2]
+    assert "outside_sandbox" in said[2]
+    assert "Permission denied" in said[3]
+    assert not (home / "outside").exists()
+    assert (workspace_repo / "made.txt").read_text() == "a\n"
+    assert shown.count("Commands are confined with Landlock (the configuration wants it)") == 1
+
+
 async def test_what_git_and_editors_run_by_themselves_stays_as_it_is(
     opened: OpenSession, model_server: ModelServer, workspace_repo: Path
 ) -> None:

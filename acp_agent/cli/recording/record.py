@@ -82,7 +82,8 @@ def _is_confined(config: Config) -> bool:
         return False
     from acp_agent.sandbox.sandbox import Unavailable, find_backend  # noqa: PLC0415 - rarely needed
 
-    return not isinstance(find_backend(os.environ.get("PATH")), Unavailable)
+    found = find_backend(os.environ.get("PATH"), config.sandbox.backend)
+    return not isinstance(found, Unavailable)
 
 
 def _definitions(cwd: Path, user: Path, home: Path, config: Config, trust: Path) -> dict[str, str]:

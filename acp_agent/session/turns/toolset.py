@@ -132,7 +132,11 @@ def _shell_tool(
     timeout = config.limits.command_timeout
     if isinstance(sandbox, Sandbox):
         return ConfinedShellTool(
-            workspace, sandbox, default_timeout=timeout, reversible=config.checkpoints.enabled
+            workspace,
+            sandbox,
+            default_timeout=timeout,
+            reversible=config.checkpoints.enabled,
+            notice=notice,
         )
     refused = _no_commands(sandbox, config)
     return ShellTool(workspace, default_timeout=timeout, notice=notice, refused=refused)

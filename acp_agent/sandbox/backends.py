@@ -1,0 +1,207 @@
+"""What this machine has to confine programs, found out with a real program."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+
+from acp_agent.config.sandbox_types import BackendName, SandboxConfig
+from acp_agent.platform.programs import find_program
+from acp_agent.sandbox.bubblewrap import Bubblewrap
+from acp_agent.sandbox.launch import CommandNetwork, Launch
+from acp_agent.sandbox.policy import MountKind, SandboxPolicy
+from acp_agent.sandbox.seccomp import system_call_filter
+
+_PROBE_LIMIT = 10.0  # seconds
+_ERROR_LENGTH = 200  # characters of what a program said that are quoted
+_USER_NAMESPACES = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+_SYSTEMS: dict[str, tuple[BackendName, ...]] = {  # the better one first
+    "Linux": ("bubblewrap", "landlock"),
+    "Darwin": ("sandbox-exec",),
+}
+
+
+class Unavailable(Struct, frozen=True):
+    """Why programs cannot be confined here, and what the user can do about it."""
+
+    reason: str
+    remedy: str
+
+    def __str__(self) -> str:
+        """Return both in a sentence."""
+        remedy = f" To have one, {self.remedy}." if self.remedy else ""
+        return f"Commands run without a sandbox: {self.reason}.{remedy}"
+
+
+class Backend(Protocol):
+    """A way of this machine to confine programs.
+
+    Attributes:
+        name: what it is called.
+        has_network: whether programs can reach hosts through a proxy.
+        notice: what the user is told once of what it does not do; empty: nothing.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102 - see above
+
+    @property
+    def has_network(self) -> bool: ...  # noqa: D102
+
+    @property
+    def notice(self) -> str: ...  # noqa: D102
+
+    def temporary(self, policy: SandboxPolicy) -> str:
+        """Return the path by which programs know their folder for temporary files."""
+        ...
+
+    def launch(
+        self,
+        argv: Sequence[str],
+        *,
+        mounts: Sequence[tuple[str, MountKind]],
+        policy: SandboxPolicy,
+        cwd: str,
+        environ: Mapping[str, str],
+        network: CommandNetwork | None = None,
+    ) -> Launch:
+        """Return how a program is started so that it is confined."""
+        ...
+
+
+def find_backend(search_path: str | None, choice: BackendName = "auto") -> Backend | Unavailable:
+    """Return what confines programs here, tried with a real one. Blocks: call it in a thread.
+
+    Args:
+        search_path: the PATH variable to look for programs in; None takes the process's own.
+        choice: what the user wants it to be.
+    """
+    names = _SYSTEMS.get(platform.system(), ())
+    if choice != "auto":
+        names = tuple(name for name in names if name == choice)
+    if not names:
+        wanted = "no sandbox that is supported" if choice == "auto" else f"no {choice}"
+        return Unavailable(f"this system has {wanted}", "")
+    if platform.system() == "Linux" and system_call_filter() is None:
+        return Unavailable(f"the sandbox does not know {platform.machine()} processors", "")
+    problems: list[Unavailable] = []
+    for name in names:
+        if name == "bubblewrap":
+            found = _find_bubblewrap(search_path)
+        elif name == "landlock":
+            found = _find_landlock(problems[0].reason if problems else "the configuration wants it")
+        else:
+            found = _find_sandbox_exec(search_path)
+        if not isinstance(found, Unavailable):
+            return found
+        problems.append(found)
+    reason = ", and ".join(problem.reason for problem in problems)
+    return Unavailable(reason, problems[0].remedy)
+
+
+def _find_bubblewrap(search_path: str | None) -> Backend | Unavailable:
+    program = find_program("bwrap", search_path)
+    if program is None:
+        return Unavailable("bubblewrap is not installed", "install the package `bubblewrap`")
+    said = ""
+    for sizes, new_user in ((True, False), (True, True), (False, False), (False, True)):
+        backend = Bubblewrap(program, new_user=new_user, sizes=sizes)
+        said = _problem(backend)
+        if not said:
+            return backend
+    return Unavailable(f"bubblewrap does not work here ({said})", _remedy())
+
+
+def _find_landlock(why: str) -> Backend | Unavailable:
+    from acp_agent.sandbox.landlock.backend import OLDEST, Landlock  # noqa: PLC0415 - for few machines
+    from acp_agent.sandbox.landlock.ruleset import landlock_version  # noqa: PLC0415 - so
+
+    try:
+        version = landlock_version()
+    except OSError as error:
+        return Unavailable(f"the kernel has no Landlock ({error.strerror})", "")
+    if version < OLDEST:
+        return Unavailable(f"the kernel's Landlock is too old (version {version})", "")
+    backend = Landlock(version, why)
+    said = _problem(backend, write=True)
+    return Unavailable(f"Landlock does not work here ({said})", "") if said else backend
+
+
+def _find_sandbox_exec(search_path: str | None) -> Backend | Unavailable:
+    raise NotImplementedError
+
+
+def _problem(backend: Backend, *, write: bool = False) -> str:
+    """Return what goes wrong where a program is confined; empty where nothing does.
+
+    Args:
+        backend: what confines it.
+        write: whether it makes a file, too, in a folder with a file that it may not change.
+    """
+    with tempfile.TemporaryDirectory(prefix="acp-agent-") as folder:
+        policy = SandboxPolicy(
+            roots=(),
+            home=folder,
+            own=(),
+            readable=(),
+            temporary=folder,
+            search_path="",
+            config=SandboxConfig(),
+        )
+        mounts: list[tuple[str, MountKind]] = []
+        argv = ["true"]
+        if write:
+            made, fixed = Path(folder, "made"), Path(folder, "made", "fixed")
+            made.mkdir()
+            fixed.touch()
+            mounts = [(str(made), "write"), (str(fixed), "read")]
+            argv = ["/bin/sh", "-c", ': > "$0/new"', str(made)]
+        try:
+            launch = backend.launch(argv, mounts=mounts, policy=policy, cwd="/", environ=os.environ)
+        except OSError as error:
+            return str(error)[:_ERROR_LENGTH]
+        try:
+            ran = subprocess.run(
+                launch.argv,
+                env=launch.environ,
+                pass_fds=launch.descriptors,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_PROBE_LIMIT,
+                start_new_session=True,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return str(error)[:_ERROR_LENGTH]
+        finally:
+            launch.close_descriptors()
+    if ran.returncode == 0:
+        return ""
+    said = ran.stderr.decode("utf-8", "replace").strip().splitlines()
+    return (said[-1] if said else f"exit code {ran.returncode}")[:_ERROR_LENGTH]
+
+
+def _remedy() -> str:
+    try:
+        restricted = _USER_NAMESPACES.read_text("ascii").strip() == "1"
+    except OSError:
+        restricted = False
+    if restricted:
+        return (
+            "AppArmor forbids user namespaces; allow them for bwrap with a profile in "
+            "/etc/apparmor.d (`abi <abi/4.0>, profile bwrap /usr/bin/bwrap flags=(unconfined) "
+            "{ userns, }`)"
+        )
+    if any(Path(name).exists() for name in ("/.dockerenv", "/run/.containerenv")):
+        return (
+            "containers forbid namespaces; start this one with `--security-opt seccomp=unconfined "
+            "--security-opt apparmor=unconfined --security-opt systempaths=unconfined`"
+        )
+    return "allow unprivileged user namespaces (`sysctl user.max_user_namespaces`)"

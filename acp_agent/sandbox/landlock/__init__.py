@@ -1,0 +1,1 @@
+"""Confines programs with Landlock where bubblewrap does not work (docs/sandbox.md)."""

@@ -1,0 +1,159 @@
+"""Starts programs confined with Landlock (landlock(7)) and filters of system calls."""
+
+from __future__ import annotations
+
+import marshal
+import os
+import resource
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from acp_agent.sandbox.bubblewrap import memory_limit
+from acp_agent.sandbox.landlock.call_filter import landlock_filter
+from acp_agent.sandbox.landlock.path_rules import path_rules
+from acp_agent.sandbox.landlock.ruleset import SCOPES_SINCE, make_ruleset
+from acp_agent.sandbox.launch import CommandNetwork, Launch
+from acp_agent.sandbox.policy import (
+    UNSEEN,
+    MountKind,
+    SandboxPolicy,
+    is_below,
+    visible_in_run,
+)
+from acp_agent.sandbox.seccomp import system_call_filter
+
+OLDEST = 3  # the version that knows truncation: Linux 6.2
+# As root among files of others: CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER (linux/capability.h).
+_OTHERS_FILES = 1 << 0 | 1 << 1 | 1 << 3
+_LAUNCHER = Path(__file__).with_name("launcher.py")
+
+
+class Landlock:
+    """A `Backend`: Landlock.
+
+    Args:
+        version: what of Landlock is used; the kernel has at least that.
+        why: why it is this and not bubblewrap.
+    """
+
+    name = "Landlock"
+    has_network = False
+
+    def __init__(self, version: int, why: str) -> None:
+        self.version = version
+        self.why = why
+
+    @property
+    def notice(self) -> str:
+        """What it does not do."""
+        return (
+            f"Commands are confined with Landlock ({self.why}). They cannot use the network, "
+            "servers of this computer, /tmp or /dev/shm; they see that other files and "
+            "processes exist, and not what is in them."
+        )
+
+    def temporary(self, policy: SandboxPolicy) -> str:
+        """Return where programs have their folder for temporary files; see `Backend`."""
+        return policy.temporary
+
+    def launch(
+        self,
+        argv: Sequence[str],
+        *,
+        mounts: Sequence[tuple[str, MountKind]],
+        policy: SandboxPolicy,
+        cwd: str,
+        environ: Mapping[str, str],
+        network: CommandNetwork | None = None,
+    ) -> Launch:
+        """Return how a program is started; see `Backend`.
+
+        Raises:
+            OSError: the kernel refuses the rules.
+        """
+        del cwd, network  # it is started there, and reaches no host
+        temporary = os.path.realpath(policy.temporary) if policy.temporary else ""
+        kinds = _kinds(mounts, policy, temporary)
+        rules = path_rules(kinds)
+        limits, memory = policy.config.limits, memory_limit(policy.config.limits)
+        calls = landlock_filter(
+            supervised="write" in kinds.values(),
+            signals=self.version < SCOPES_SINCE,
+            reads=_hides_in_writable(kinds),
+        )
+        common = system_call_filter(sockets=False, shared_bytes=memory) or b""
+        ruleset = make_ruleset(rules, self.version)
+        orders = {
+            "ruleset": ruleset,
+            "filters": [common, calls.program],
+            "asked": calls.asked,
+            "limits": [
+                (resource.RLIMIT_NPROC, limits.processes + _running()),
+                (resource.RLIMIT_DATA, memory),
+                (resource.RLIMIT_FSIZE, limits.file_bytes),
+                (resource.RLIMIT_CORE, 0),
+            ],
+            "capabilities": _OTHERS_FILES if _has_others_files(mounts) else 0,
+            "kinds": {os.fsencode(path): kind for path, kind in kinds.items()},
+            "granted": [os.fsencode(path) for path in rules.write],
+            "divided": [os.fsencode(path) for path in rules.divided],
+        }
+        descriptor = os.memfd_create("landlock", os.MFD_CLOEXEC)
+        os.write(descriptor, marshal.dumps(orders))
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        python = [sys.executable, "-I", "-S", str(_LAUNCHER), str(descriptor)]
+        environ = policy.environ(environ, temporary or "/")
+        return Launch((*python, *argv), environ, (descriptor, ruleset))
+
+
+def _kinds(
+    mounts: Sequence[tuple[str, MountKind]], policy: SandboxPolicy, temporary: str
+) -> dict[str, MountKind]:
+    """Return what may be done with files, by path; with names that are not to be made."""
+    kinds: dict[str, MountKind] = dict.fromkeys(UNSEEN, "hide")
+    kinds["/proc"] = "read"  # Landlock keeps programs from what belongs to processes outside
+    kinds |= dict.fromkeys(visible_in_run(), "read")
+    kinds |= dict(mounts)
+    if temporary:
+        kinds[temporary] = "write"
+    writable = [path for path, kind in mounts if kind == "write"]
+    for path in policy.protected_paths() if writable else ():
+        if any(is_below(path, one) for one in writable):
+            kinds.setdefault(path, "read")
+    return kinds
+
+
+def _hides_in_writable(kinds: Mapping[str, MountKind]) -> bool:
+    """Return whether something is hidden in a folder that may be changed."""
+    return any(
+        kinds.get(folder) == "write"
+        for path, kind in kinds.items()
+        if kind == "hide"
+        for folder in _parents(path)
+    )
+
+
+def _parents(path: str) -> Iterator[str]:
+    while path := path.rpartition("/")[0]:
+        yield path
+
+
+def _has_others_files(mounts: Sequence[tuple[str, MountKind]]) -> bool:
+    with suppress(OSError):
+        for path, kind in mounts:
+            if kind == "write" and os.stat(path).st_uid != os.geteuid() == 0:
+                return True
+    return False
+
+
+def _running() -> int:
+    """Return how many processes and threads of this user there are: the kernel counts all."""
+    user, running = os.geteuid(), 0
+    for entry in os.scandir("/proc"):
+        with suppress(OSError, ValueError, IndexError):
+            if entry.name.isdecimal() and entry.stat().st_uid == user:
+                with open(f"{entry.path}/stat", "rb") as file:
+                    running += int(file.read().rpartition(b") ")[2].split()[17])
+    return running

@@ -1,0 +1,137 @@
+"""The second filter of system calls: what Landlock leaves open (see `system_calls.toml`).
+
+It stands on top of that of `acp_agent.sandbox.seccomp`. Some calls it refuses; others wait for the
+supervisor (seccomp_unotify(2)), which looks at the file that they name.
+"""
+
+from __future__ import annotations
+
+import errno
+import platform
+import tomllib
+from functools import cache
+from importlib.resources import files
+
+from msgspec import Struct, convert
+
+from acp_agent.platform.first_use import first_use
+from acp_agent.sandbox.seccomp import argument, instruction
+
+# linux/bpf_common.h, linux/seccomp.h
+_LOAD, _EQUAL, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x45, 0x54, 0x06
+_ALLOW, _ERRNO, _ASK = 0x7FFF0000, 0x00050000, 0x7FC00000
+_KIND_OF_SOCKET = 0xF  # without SOCK_CLOEXEC and SOCK_NONBLOCK
+
+
+class _Call(Struct, frozen=True, forbid_unknown_fields=True):
+    x86_64: int
+    aarch64: int
+    argument: int = 0
+
+    def number(self, machine: str) -> int:
+        """Return its number; 0 where the architecture has none, which is no number of these."""
+        return self.x86_64 if machine == "x86_64" else self.aarch64
+
+
+class _Pair(Struct, frozen=True, forbid_unknown_fields=True):
+    socketpair: _Call
+    kinds: list[int]
+
+
+class _Requests(Struct, frozen=True, forbid_unknown_fields=True):
+    ioctl: _Call
+    requests: list[int]
+
+
+class _Opens(Struct, frozen=True, forbid_unknown_fields=True):
+    open: _Call
+    openat: _Call
+    flags: _Call
+
+
+class _Table(Struct, frozen=True, forbid_unknown_fields=True):
+    unknown: dict[str, _Call]
+    unsupported: dict[str, _Call]
+    own_process: dict[str, _Call]
+    pair: _Pair
+    ioctl: _Requests
+    attributes: dict[str, _Call]
+    names: dict[str, _Call]
+    opens: _Opens
+    signals: dict[str, _Call]
+
+
+class CallFilter(Struct, frozen=True):
+    """A filter, and what it leaves to the supervisor.
+
+    Attributes:
+        program: an array of `struct sock_filter`.
+        asked: the names of the calls that wait for the supervisor, by number.
+    """
+
+    program: bytes
+    asked: dict[int, str]
+
+
+def landlock_filter(
+    *, supervised: bool, signals: bool, reads: bool = False, machine: str | None = None
+) -> CallFilter:
+    """Return the filter for a program.
+
+    Args:
+        supervised: whether there is a supervisor; without one, no attribute of a file is changed.
+        signals: whether Landlock lets signals through to other processes.
+        reads: whether the supervisor opens files to be read, too.
+        machine: the architecture, as `uname -m` names it; None: this machine's.
+    """
+    machine = machine or platform.machine()
+    table = _table()
+    parts = [instruction(_LOAD, 0)]
+
+    def rule(call: _Call, *block: bytes) -> None:
+        if call.number(machine):
+            parts.append(instruction(_EQUAL, call.number(machine), 0, len(block)))
+            parts.extend(block)
+
+    def refuse(error: int) -> bytes:
+        return instruction(_RETURN, _ERRNO | error)
+
+    allow, ask = instruction(_RETURN, _ALLOW), instruction(_RETURN, _ASK)
+    for call in table.unknown.values():
+        rule(call, refuse(errno.ENOSYS))
+    for call in table.unsupported.values():
+        rule(call, refuse(errno.EOPNOTSUPP))
+    for call in table.own_process.values():
+        load = instruction(_LOAD, argument(call.argument))
+        rule(call, load, instruction(_EQUAL, 0, 1, 0), refuse(errno.EPERM), allow)
+    kinds = [instruction(_LOAD, argument(1)), instruction(_AND, _KIND_OF_SOCKET)]
+    for kind in table.pair.kinds:
+        kinds += [instruction(_EQUAL, kind, 0, 1), allow]
+    rule(table.pair.socketpair, *kinds, refuse(errno.EACCES))
+    requests = [instruction(_LOAD, argument(1))]
+    for request in table.ioctl.requests:
+        requests += [instruction(_EQUAL, request, 0, 1), refuse(errno.EPERM)]
+    rule(table.ioctl.ioctl, *requests, allow)
+    asked = dict(table.attributes)
+    if not supervised:
+        for call in [*table.attributes.values(), *(table.signals.values() if signals else ())]:
+            rule(call, refuse(errno.EPERM))
+        return CallFilter(b"".join([*parts, allow]), {})
+    asked |= table.names | (table.signals if signals else {})
+    for call in asked.values():
+        rule(call, ask)
+    opens = {"open": table.opens.open, "openat": table.opens.openat}
+    for call in opens.values():
+        flags = table.opens.flags.number(machine)
+        some = [instruction(_LOAD, argument(call.argument)), instruction(_ANY_BIT, flags, 0, 1)]
+        rule(call, *([] if reads else some), ask, allow)
+    numbers = {call.number(machine): name for name, call in (asked | opens).items()}
+    numbers.pop(0, None)
+    return CallFilter(b"".join([*parts, allow]), numbers)
+
+
+@cache
+def _table() -> _Table:
+    text = (files(__package__) / "system_calls.toml").read_text("utf-8")
+    with first_use:
+        return convert(tomllib.loads(text), _Table)

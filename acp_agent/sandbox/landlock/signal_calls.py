@@ -1,0 +1,102 @@
+"""Sends signals in a confined program's place, where the kernel's Landlock does not confine them.
+
+A module of the launcher: it imports nothing of this package.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+
+from caller import Caller, signed  # type: ignore[import-not-found] # a file in this one's folder
+
+_TGKILL = {"x86_64": 234, "aarch64": 131}
+_ALL = -1
+NAMES = ("kill", "pidfd_send_signal", "tgkill", "tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def call(name: str, caller: Caller, arguments: list[int]) -> int:
+    """Do a call. Raises OSError where it fails, or would reach another process."""
+    first, second, third = (signed(one) for one in arguments[:3])
+    if name == "kill":
+        _send(_targets(first, caller), second)
+    elif name == "pidfd_send_signal":
+        _send([_process_of(caller, first)], second)
+    elif name in ("tgkill", "tkill"):
+        thread, number = (second, third) if name == "tgkill" else (first, second)
+        group = _status(thread, b"Tgid:")
+        _must_be_below(group)
+        machine = os.uname().machine
+        if _libc.syscall(*map(ctypes.c_long, (_TGKILL[machine], group, thread, number))) < 0:
+            raise OSError(ctypes.get_errno(), "the signal cannot be sent")
+    else:
+        raise PermissionError(errno.EPERM, name)
+    return 0
+
+
+def _targets(process: int, caller: Caller) -> list[int]:
+    if process > 0:
+        return [process]
+    own = _status(caller.process, b"Tgid:")
+    if process == _ALL:
+        return [one for one in _processes() if one != own and is_below(one)]
+    group = os.getpgid(own) if process == 0 else -process
+    return [one for one in _processes() if _group(one) == group and is_below(one)]
+
+
+def _send(processes: list[int], number: int) -> None:
+    if not processes:
+        raise ProcessLookupError(errno.ESRCH, "no such process")
+    for process in processes:
+        _must_be_below(process)
+        os.kill(process, number)
+
+
+def _must_be_below(process: int) -> None:
+    os.kill(process, 0)
+    if not is_below(process):
+        raise PermissionError(errno.EPERM, "it is not one of the sandbox")
+
+
+def is_below(process: int) -> bool:
+    """Return whether a process was started below this one."""
+    me = os.getpid()
+    try:
+        while process > 1:
+            with open(f"/proc/{process}/stat", "rb") as file:
+                process = int(file.read().rpartition(b") ")[2].split()[1])
+            if process == me:
+                return True
+    except OSError:
+        return False
+    return False
+
+
+def _processes() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+
+
+def _group(process: int) -> int:
+    try:
+        return os.getpgid(process)
+    except OSError:
+        return -1
+
+
+def _process_of(caller: Caller, descriptor: int) -> int:
+    with open(f"/proc/{caller.process}/fdinfo/{descriptor}", "rb") as file:
+        for line in file:
+            if line.startswith(b"Pid:"):
+                return int(line.split()[1])
+    raise OSError(errno.EBADF, "no descriptor of a process")
+
+
+def _status(process: int, name: bytes) -> int:
+    with open(f"/proc/{process}/status", "rb") as file:
+        for line in file:
+            if line.startswith(name):
+                return int(line.split()[1])
+    raise ProcessLookupError(errno.ESRCH, "no such process")
