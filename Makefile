@@ -109,6 +109,7 @@ schemas: $(STAMP)
 	$(BIN)/python -m acp_agent.config.publish schemas
 	$(BIN)/python -m acp_agent.extensions.definitions.publish schemas
 	$(BIN)/python -m acp_agent.extensions.definitions.bundled acp_agent/extensions/bundled/skills
+	$(BIN)/python -m acp_agent.extensions.definitions.bundled acp_agent/extensions/bundled/agents
 	$(BIN)/python -m acp_agent.server.extensions.publish schemas
 	$(BIN)/python -m acp_agent.cli.completion.publish
 	$(BIN)/python -m acp_agent.cli.editors.publish

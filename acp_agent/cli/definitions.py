@@ -18,6 +18,7 @@ from acp_agent.config.types import Config, DefinitionConfig
 from acp_agent.extensions.definitions.discovery import Found, Problem, find_definitions
 from acp_agent.extensions.definitions.locations import (
     DefinitionFolders,
+    bundled_agents,
     bundled_skills,
     find_folders,
 )
@@ -71,7 +72,8 @@ def _show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
     found = find_definitions(here, config, trusts)
     enabled = {one.path for one in _of(kind, found)}
     every = _of(kind, find_definitions(here, _all_enabled(config), trusts))
-    bundled = [one.name for one in bundled_skills(config)] if kind == "skills" else []
+    offered = bundled_skills(config) if kind == "skills" else bundled_agents(config)
+    bundled = [one.name for one in offered]
     if as_json:
         untrusted = [f"{one.folder}/{one.path}" for one in found.untrusted]
         say_json(

@@ -365,6 +365,9 @@ class Config(Table, frozen=True, kw_only=True):
     agents: Annotated[dict[str, DefinitionConfig], Meta(description="Keyed by name.")] = field(
         default_factory=dict
     )
+    bundled_agents: Annotated[
+        bool | list[str], Meta(description="Offer the agents that are bundled: all, or these.")
+    ] = True
     hooks: Annotated[
         dict[HookEvent, list[HookConfig]], Meta(description="What runs at events, keyed by these.")
     ] = field(default_factory=dict)

@@ -17,6 +17,7 @@ from acp_agent.events import NoticeShown
 from acp_agent.extensions.definitions.locations import (
     BundledSkill,
     any_folder_exists,
+    bundled_agents,
     bundled_skills,
     mcp_files,
 )
@@ -286,9 +287,23 @@ class Definitions:
             found = await asyncio.to_thread(read_bundled, name, config)
         return found
 
-    def agent(self, name: str) -> AgentSpec | None:
-        """The agent of this name."""
-        return next((one for one in self.agents if one.name == name), None)
+    @property
+    def offered_agents(self) -> Sequence[AgentSpec | BundledSkill]:
+        """The agents that a task can be given to; one from a file hides the bundled one."""
+        names = {one.name for one in self.agents}
+        offered = bundled_agents(self._core.services.config)
+        return [*self.agents, *(one for one in offered if one.name not in names)]
+
+    async def find_agent(self, name: str) -> AgentSpec | None:
+        """Return the agent of this name, bundled ones among them."""
+        found = next((one for one in self.offered_agents if one.name == name), None)
+        if isinstance(found, BundledSkill):
+            from acp_agent.config.types import DefinitionConfig  # noqa: PLC0415 - where one is used
+            from acp_agent.extensions.definitions.bundled import read_bundled_agent  # noqa: PLC0415 - so
+
+            config = self._core.services.config.agents.get(name, DefinitionConfig())
+            return await asyncio.to_thread(read_bundled_agent, name, config)
+        return found
 
     @property
     def commands(self) -> Sequence[Command]:

@@ -10,6 +10,7 @@ import asyncio
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
+from functools import cache
 from importlib.resources import files as package_files
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
@@ -242,8 +243,7 @@ class Tool(ABC, Generic[Params]):
 
     def description(self) -> str:
         """Return the description for the model: the Markdown file beside the tool's module."""
-        module = type(self).__module__.rpartition(".")[2]
-        return (package_files(__package__) / f"{module}.md").read_text("utf-8").strip()
+        return _description(type(self).__module__.rpartition(".")[2])
 
     def title(self, arguments: JsonObject) -> str:
         """A title for a call whose arguments may be incomplete or wrong."""
@@ -358,3 +358,9 @@ def _save(outputs: Path, name: str, text: str) -> Path:
     path = outputs.resolve() / name
     replace_file(path, text.encode("utf-8", "replace"), shown=str(path))
     return path
+
+
+@cache
+def _description(module: str) -> str:
+    """Return the description of a tool by its module: a turn may make a tool anew."""
+    return (package_files(__package__) / f"{module}.md").read_text("utf-8").strip()

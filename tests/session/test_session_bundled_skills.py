@@ -14,9 +14,10 @@ from tests.support.model_server import ModelServer, answer
 from tests.support.open_session import Desk, open_desk
 
 
-def test_the_index_says_what_the_files_say() -> None:
-    committed = (BUNDLED / BUNDLED_INDEX).read_text("utf-8")
-    assert committed == index_text(), "run 'make schemas' and commit what it wrote"
+@pytest.mark.parametrize("kind", ["skills", "agents"])
+def test_the_index_says_what_the_files_say(kind: str) -> None:
+    committed = (BUNDLED / kind / BUNDLED_INDEX).read_text("utf-8")
+    assert committed == index_text(kind), "run 'make schemas' and commit what it wrote"
 
 
 async def test_each_is_small_and_names_tools_and_skills_that_there_are(

@@ -33,7 +33,8 @@ def brings(tmp_path: Path) -> Path:
 async def test_what_a_folder_brings_along_is_used_only_after_the_user_trusts_it(
     tmp_path: Path, model_server: ModelServer, brings: Path
 ) -> None:
-    config = "bundled_skills = false\n"  # one of them is called review, too
+    # One of each is called review, too.
+    config = "bundled_skills = false\nbundled_agents = false\n"
     async with open_desk(tmp_path, model_server, config=config, trusted=False) as desk:
         desk.editor.decide = presses("reject_once")
         for _ in range(2):

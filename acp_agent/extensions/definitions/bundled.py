@@ -1,7 +1,7 @@
-"""The skills that come with the program, in `acp_agent/extensions/bundled/skills`.
+"""The skills and agents that come with the program, in `acp_agent/extensions/bundled`.
 
-A session offers them by `index.json` alone and reads the file of one when it is used.
-`python -m acp_agent.extensions.definitions.bundled FOLDER` writes the index.
+A session offers them by an `index.json` alone and reads the file of one when it is used.
+`python -m acp_agent.extensions.definitions.bundled FOLDER` writes the index of either folder.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from msgspec import structs
 
 from acp_agent.config.publish import write_files
 from acp_agent.config.types import DefinitionConfig
-from acp_agent.extensions.definitions.build import DefinitionFile, build_skill
-from acp_agent.extensions.definitions.fields import SkillFields, parse_fields
+from acp_agent.extensions.definitions.build import DefinitionFile, build_agent, build_skill
+from acp_agent.extensions.definitions.fields import AgentFields, SkillFields, parse_fields
 from acp_agent.extensions.definitions.front_matter import read_front_matter
 from acp_agent.extensions.definitions.locations import BUNDLED, BUNDLED_INDEX
 from acp_agent.extensions.definitions.skill_files import FILE_NAME
-from acp_agent.extensions.definitions.types import Skill
+from acp_agent.extensions.definitions.types import AgentSpec, Skill
 
 
 def read_bundled(name: str, config: DefinitionConfig) -> Skill:
@@ -30,7 +30,17 @@ def read_bundled(name: str, config: DefinitionConfig) -> Skill:
         name: of a skill in the index.
         config: the user's configuration of it.
     """
-    return _read(BUNDLED / name / FILE_NAME, config)
+    return _read(BUNDLED / "skills" / name / FILE_NAME, config)
+
+
+def read_bundled_agent(name: str, config: DefinitionConfig) -> AgentSpec:
+    """Return a bundled agent. Blocks: reads its file.
+
+    Args:
+        name: of an agent in the index.
+        config: the user's configuration of it.
+    """
+    return _read_agent(BUNDLED / "agents" / f"{name}.md", config)
 
 
 def _read(path: Path, config: DefinitionConfig) -> Skill:
@@ -40,23 +50,43 @@ def _read(path: Path, config: DefinitionConfig) -> Skill:
     return structs.replace(build_skill(file, config), by_model=False)
 
 
+def _read_agent(path: Path, config: DefinitionConfig) -> AgentSpec:
+    front_matter, text = read_front_matter(path.read_text("utf-8"))
+    fields = parse_fields(front_matter, AgentFields)
+    file = DefinitionFile(path=path, source="bundled", fields=fields, text=text)
+    return build_agent(file, config)
+
+
 def all_bundled() -> Sequence[Skill]:
     """Return every bundled skill. Blocks: reads their files."""
-    return [_read(path, DefinitionConfig()) for path in sorted(BUNDLED.glob(f"*/{FILE_NAME}"))]
+    files = sorted((BUNDLED / "skills").glob(f"*/{FILE_NAME}"))
+    return [_read(path, DefinitionConfig()) for path in files]
 
 
-def index_text() -> str:
-    """Return what the index has to be: name, description and hint of each."""
-    index = [
-        {"name": one.name, "description": one.description, "hint": one.hint}
-        for one in all_bundled()
-    ]
+def all_bundled_agents() -> Sequence[AgentSpec]:
+    """Return every bundled agent. Blocks: reads their files."""
+    files = sorted((BUNDLED / "agents").glob("*.md"))
+    return [_read_agent(path, DefinitionConfig()) for path in files]
+
+
+def index_text(kind: str) -> str:
+    """Return what the index of the skills or agents has to be: name, description, and a hint."""
+    index: list[dict[str, object]]
+    if kind == "agents":
+        index = [{"name": one.name, "description": one.description} for one in all_bundled_agents()]
+    else:
+        index = [
+            {"name": one.name, "description": one.description, "hint": one.hint}
+            for one in all_bundled()
+        ]
     return json.dumps(index, indent=1, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":
     sys.exit(
         write_files(
-            "acp_agent.extensions.definitions.bundled", sys.argv[1:], {BUNDLED_INDEX: index_text()}
+            "acp_agent.extensions.definitions.bundled",
+            sys.argv[1:],
+            {BUNDLED_INDEX: index_text(Path(sys.argv[-1]).name)},
         )
     )

@@ -14,6 +14,7 @@ from msgspec import Struct, structs
 from acp_agent.config.types import Config, DefinitionConfig
 from acp_agent.content import printable_line
 from acp_agent.errors import ConfigError
+from acp_agent.extensions.definitions.agent_files import agent_files, read_agent
 from acp_agent.extensions.definitions.build import (
     AgentInheritance,
     DefinitionFile,
@@ -27,7 +28,6 @@ from acp_agent.extensions.definitions.fields import (
     parse_fields,
     unused_fields,
 )
-from acp_agent.extensions.definitions.front_matter import read_front_matter
 from acp_agent.extensions.definitions.locations import DefinitionFolders, Source, project_folder
 from acp_agent.extensions.definitions.skill_files import (
     FILE_NAME,
@@ -191,8 +191,10 @@ def _read(
             whole = text = decode(raw)
             if kind == "skills":
                 front_matter, text = read_skill(place, path, text)
+            elif (parts := read_agent(path, text)) is not None:
+                front_matter, text = parts
             else:
-                front_matter, text = read_front_matter(text)
+                continue
             checked = parse_fields(front_matter, fields)
         except ConfigError as error:
             problems.append(_problem(path, error))
@@ -300,10 +302,7 @@ def files_in(place: Path, kind: Kind) -> list[Path]:
     try:
         with os.scandir(place) as entries:
             names = sorted(entry.name for entry in entries if is_visible(entry.name))
-        if kind == "skills":
-            found = skill_files(place, names)
-        else:
-            found = [place / name for name in names if name.endswith(".md") and name != "README.md"]
+        found = skill_files(place, names) if kind == "skills" else agent_files(place, names)
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:

@@ -8,7 +8,7 @@ bundled skills.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -17,19 +17,20 @@ import msgspec
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from acp_agent.config.types import Config
+    from acp_agent.config.types import Config, DefinitionConfig
 
 Source = Literal["bundled", "user", "project"]
-BUNDLED = Path(__file__).parents[1] / "bundled" / "skills"
-BUNDLED_INDEX = "index.json"
+BUNDLED = Path(__file__).parents[1] / "bundled"
+OTHER_PROGRAMS = (".claude", ".codex", ".opencode")  # whose agents are read
+BUNDLED_INDEX = "index.json"  # in the folders `skills` and `agents`
 
 
 class BundledSkill(Struct, frozen=True):
-    """A skill that comes with the program; `hint` says what may follow its command."""
+    """A skill or agent that comes with the program; `hint` says what may follow its command."""
 
     name: str
     description: str
-    hint: str | None
+    hint: str | None = None
 
 
 def bundled_skills(config: Config) -> Sequence[BundledSkill]:
@@ -38,21 +39,32 @@ def bundled_skills(config: Config) -> Sequence[BundledSkill]:
     Args:
         config: the user's configuration.
     """
-    chosen = config.bundled_skills
+    return _offered("skills", config.bundled_skills, config.skills)
+
+
+def bundled_agents(config: Config) -> Sequence[BundledSkill]:
+    """Return the bundled agents that the user has not turned off; see `bundled_skills`."""
+    return _offered("agents", config.bundled_agents, config.agents)
+
+
+def _offered(
+    kind: str, chosen: bool | Sequence[str], tables: Mapping[str, DefinitionConfig]
+) -> Sequence[BundledSkill]:
     if not chosen:
         return ()
     return [
         one
-        for one in _index()
+        for one in _index(kind)
         if (chosen is True or one.name in chosen)
-        and (one.name not in config.skills or config.skills[one.name].enabled)
+        and (one.name not in tables or tables[one.name].enabled)
     ]
 
 
 @cache
-def _index() -> Sequence[BundledSkill]:
+def _index(kind: str) -> Sequence[BundledSkill]:
     """Return all of them. Blocks for one small file, once."""
-    return msgspec.json.decode((BUNDLED / BUNDLED_INDEX).read_bytes(), type=list[BundledSkill])
+    index = BUNDLED / kind / BUNDLED_INDEX
+    return msgspec.json.decode(index.read_bytes(), type=list[BundledSkill])
 
 
 class DefinitionFolders(Struct, frozen=True):
@@ -80,9 +92,20 @@ def find_folders(cwd: Path, *, user: Path, home: Path) -> DefinitionFolders:
     """
     root = find_repository(cwd)
     projects = [cwd] if root is None or root == cwd else [root, cwd]
-    hidden = [folder / name for folder in projects for name in (".agents", ".acp-agent")]
     return DefinitionFolders(
-        _skill_folders(user, home, projects), _of("agents", user, home, hidden), root or cwd
+        _skill_folders(user, home, projects), _agent_folders(user, home, projects), root or cwd
+    )
+
+
+def _agent_folders(user: Path, home: Path, projects: list[Path]) -> tuple[tuple[Path, Source], ...]:
+    """Return the folders of agents; those of other programs come before ours, which win."""
+    theirs = tuple(Path(hidden, "agents") for hidden in OTHER_PROGRAMS)
+    own = [*(home / place for place in theirs), user / "agents", home / ".agents" / "agents"]
+    ours = (*theirs, Path(".agents", "agents"), Path(".acp-agent", "agents"))
+    folders = [folder / place for folder in projects for place in ours]
+    return (
+        *((folder, "user") for folder in own),
+        *((folder, "project") for folder in folders if folder not in own),
     )
 
 
@@ -141,16 +164,6 @@ def _linked(place: Path) -> list[str]:
 def project_folder(place: Path) -> Path:
     """The folder that has a project's place: a place is `.agents/skills` or the like in it."""
     return place.parent.parent
-
-
-def _of(kind: str, user: Path, home: Path, hidden: list[Path]) -> tuple[tuple[Path, Source], ...]:
-    own = (user / kind, home / ".agents" / kind)
-    # Where a session is opened in the home folder, its places stay the user's own.
-    theirs = (folder / kind for folder in hidden)
-    return (
-        *((folder, "user") for folder in own),
-        *((folder, "project") for folder in theirs if folder not in own),
-    )
 
 
 def mcp_files(cwd: Path) -> tuple[Path, ...]:

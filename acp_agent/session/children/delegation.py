@@ -88,12 +88,12 @@ class Delegation:
     def tools(self) -> Sequence[AnyTool]:
         """The tool that gives tasks to agents and the one that uses skills, where there are any."""
         workspace = self._parent.tools.workspace
-        agents = [(one.name, one.description) for one in self._definitions.agents]
+        agents = [(one.name, one.description) for one in self._definitions.offered_agents]
         skills = [(one.name, one.description) for one in self._definitions.skills if one.by_model]
         apart = [one.name for one in self._definitions.skills if one.by_user and one.apart]
         tools: list[AnyTool] = []
         if agents:
-            tools.append(TaskTool(workspace, agents, self._task))
+            tools.append(TaskTool(workspace, agents, self.give))
         if skills or apart:
             tools.append(SkillTool(workspace, skills, apart, self._skill))
         options = self._parent.options
@@ -135,9 +135,9 @@ class Delegation:
             raise ToolError(f"there is no skill {name!r} any more: its file is gone")
         return await self._follow(skill, given.rest, progress, given)
 
-    async def _task(self, agent: str, title: str, task: str, progress: Progress) -> Outcome:
+    async def give(self, agent: str, title: str, task: str, progress: Progress) -> Outcome:
         """Have an agent do something."""
-        spec = self._definitions.agent(agent)
+        spec = await self._definitions.find_agent(agent)
         if spec is None:
             raise ToolError(f"there is no agent {agent!r} any more: its file is gone")
         run = _Run(self._parent, f"{spec.name}: {title}", spec.description, progress, spec.name)
@@ -163,7 +163,7 @@ class Delegation:
         """Have an agent follow a skill."""
         prompt, uses = None, skill.uses
         if skill.apart and skill.agent is not None:
-            spec = self._definitions.agent(skill.agent)
+            spec = await self._definitions.find_agent(skill.agent)
             if spec is None:
                 raise ToolError(
                     f"the skill {skill.name} wants the agent {skill.agent}, which is missing"

@@ -18,6 +18,7 @@ from acp_agent.session.turns.lazy_tools import LazyTools
 
 if TYPE_CHECKING:  # first needed when a prompt runs
     from acp_agent.content import ContentBlock
+    from acp_agent.session.children.delegation import Delegation
     from acp_agent.session.history.checkpoints import Checkpoints
     from acp_agent.session.history.rewind import Rewinder
     from acp_agent.session.hooks import HookSource
@@ -25,7 +26,7 @@ if TYPE_CHECKING:  # first needed when a prompt runs
     from acp_agent.session.turns.environment import EnvironmentGatherer
     from acp_agent.session.turns.parts import TurnTools
     from acp_agent.session.turns.plan import Repetition, RunOptions
-    from acp_agent.tools.base import AnyTool
+    from acp_agent.tools.base import AnyTool, Outcome, Progress
     from acp_agent.tools.memory.notes import NoteFolders
     from acp_agent.workspace.background_commands import BackgroundCommands
 
@@ -38,6 +39,7 @@ _PROMPT_MODULES = (
     "acp_agent.session.turns.system_prompt",
     "acp_agent.session.memory",
     "acp_agent.session.hooks",
+    "acp_agent.tools.task",
     "acp_agent.agent.system_prompt",
     "acp_agent.workspace.instructions.files",
     "acp_agent.agent.loop_detection",
@@ -136,7 +138,7 @@ class SessionResources:
 
         core, definitions = self._core, self._extensions.definitions
 
-        def delegation() -> Sequence[AnyTool]:
+        def delegation() -> Delegation:
             from acp_agent.session.children.delegation import (  # noqa: PLC0415 - where there are any
                 Delegation,
                 ParentTurn,
@@ -152,7 +154,16 @@ class SessionResources:
                 environment=self.environment,
                 options=options,
             )
-            return Delegation(parent).tools()
+            return Delegation(parent)
+
+        async def give(agent: str, title: str, task: str, progress: Progress) -> Outcome:
+            return await delegation().give(agent, title, task, progress)
+
+        def bundled_agents() -> Sequence[AnyTool]:
+            from acp_agent.tools.task import TaskTool  # noqa: PLC0415 - for prompts only
+
+            agents = [(one.name, one.description) for one in definitions.offered_agents]
+            return [TaskTool(tools.workspace, agents, give)] if agents else []
 
         def search() -> Sequence[AnyTool]:
             from acp_agent.tools.session_search import SessionSearchTool  # noqa: PLC0415 - rarely needed
@@ -209,7 +220,8 @@ class SessionResources:
         )
         tools.added = [
             AddedTools(lambda: self._notes is not None, memory),
-            AddedTools(lambda: composed or definitions.found, delegation),
+            AddedTools(lambda: composed or definitions.found, lambda: delegation().tools()),
+            AddedTools(lambda: not (composed or definitions.found), bundled_agents),
             # Where the model is not sent all of the session, the provider's cache is lost anyway.
             AddedTools(lambda: core.context.is_shortened, search),
             AddedTools(lambda: core.services.config.checkpoints.rewind_tool, rewind),

@@ -24,8 +24,15 @@ def test_the_users_places_come_first_then_the_repositorys_then_the_folders(files
         *((files.project / name, "project") for name in names),
         *((files.cwd / name, "project") for name in names),
     )
-    assert [folder.name for folder, _ in files.places.agents] == ["agents"] * 6
-    assert [source for _, source in files.places.agents] == ["user"] * 2 + ["project"] * 4
+    hidden = ".claude/agents", ".codex/agents", ".opencode/agents"
+    ours = ".agents/agents", ".acp-agent/agents"
+    assert files.places.agents == (
+        *((files.home / name, "user") for name in hidden),
+        (files.user / "agents", "user"),
+        (files.home / ".agents" / "agents", "user"),
+        *((files.project / name, "project") for name in (*hidden, *ours)),
+        *((files.cwd / name, "project") for name in (*hidden, *ours)),
+    )
 
 
 def test_a_folder_that_is_the_repository_or_in_none_is_looked_into_once(files: Files) -> None:

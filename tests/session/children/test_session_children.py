@@ -40,11 +40,31 @@ def tools_of(request: dict[str, object]) -> set[str]:
 
 
 async def test_without_agents_there_is_no_tool_for_tasks(
-    desk: Desk, model_server: ModelServer
+    tmp_path: Path, model_server: ModelServer
 ) -> None:
-    model_server.add(answer("Hello."))
-    await desk.say("Hi")
-    assert "task" not in tools_of(model_server.requests[0].json)
+    config = "bundled_agents = false\n"
+    async with open_desk(tmp_path, model_server, config=config) as desk:
+        model_server.add(answer("Hello."))
+        await desk.say("Hi")
+        assert "task" not in tools_of(model_server.requests[0].json)
+
+
+async def test_a_bundled_agent_does_a_task_with_its_own_tools_and_prompt(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    (tmp_path / "project").mkdir()
+    call = Call("task", {"agent": "explore", "title": "t", "task": "Where is it?"})
+    config = 'small_model = "openai/blind"\n[agents.research]\nenabled = false\n'
+    async with open_desk(tmp_path, model_server, config=config) as desk:
+        model_server.add(answer(call), answer("In a.py:1."), answer("It is in a.py."))
+        await desk.say("Where is it?")
+        asked, child, after = (request.json for request in model_server.requests)
+        assert "- explore: Finds its way" in str(asked["tools"])
+        assert "- research:" not in str(asked["tools"])
+        assert child["model"] == "blind"
+        assert "You answer one question about this project" in str(child["messages"])
+        assert sorted(tools_of(child)) == ["glob", "grep", "list", "read"]
+        assert "In a.py:1." in str(after["messages"])
 
 
 async def test_an_agent_sees_its_task_and_its_own_words_alone_and_its_answer_is_the_calls_result(
@@ -365,10 +385,10 @@ async def test_an_agent_written_in_a_session_is_there_from_its_next_turn_on(
     await desk.say("One")
     write_agent(desk.folder)
     await desk.say("Two")
-    assert ["task" in tools_of(request.json) for request in model_server.requests[-2:]] == [
-        False,
-        True,
-    ]
+    one, two = (str(request.json["tools"]) for request in model_server.requests[-2:])
+    assert "- explore: Finds its way in the project" in one  # the bundled one
+    assert "- explore: Finds its way" in two
+    assert "- explore: Finds its way in the project" not in two
 
 
 async def test_a_long_piece_of_work_of_an_agents_is_summed_up_in_its_own_context(

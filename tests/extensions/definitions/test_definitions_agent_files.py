@@ -1,0 +1,73 @@
+"""Agents of other programs are read as they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.extensions.definitions.definition_files import Files
+
+CLAUDE = """---
+name: reviewer
+description: Reviews.
+tools: Read, Grep, Bash
+model: inherit
+color: red
+---
+Look."""
+OPENCODE = """---
+description: Documents.
+mode: subagent
+model: openai/gpt-5.2
+steps: 5
+tools: {write: false, read: true}
+permission: {bash: deny, webfetch: ask}
+---
+Write."""
+CODEX = '''
+name = "scout"
+description = "Finds."
+developer_instructions = """
+Find it."""
+model_reasoning_effort = "high"
+sandbox_mode = "read-only"
+nickname_candidates = ["Ann"]
+'''
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_each_form_gives_name_prompt_tools_and_settings(files: Files) -> None:
+    write(files.home / ".claude" / "agents" / "r.md", CLAUDE)
+    write(files.home / ".opencode" / "agents" / "docs.md", OPENCODE)
+    write(files.home / ".opencode" / "agents" / "off.md", "---\ndisable: true\n---\nNever.")
+    write(files.home / ".codex" / "agents" / "scout.toml", CODEX)
+    found = files.find()
+    assert found.problems == ()
+    docs, reviewer, scout = found.agents
+    assert (docs.name, docs.prompt, docs.uses.model) == ("docs", "Write.", "openai/gpt-5.2")
+    assert docs.uses.max_requests == 5
+    assert [docs.uses.allows(tool) for tool in ("read", "write", "shell")] == [True, False, False]
+    assert (reviewer.name, reviewer.prompt, reviewer.uses.model) == ("reviewer", "Look.", None)
+    assert reviewer.uses.tools == ("read", "grep", "shell")
+    assert (scout.prompt, scout.uses.thought_level) == ("Find it.", "high")
+    assert not scout.uses.allows("edit")
+
+
+def test_what_is_wrong_with_one_is_said(files: Files) -> None:
+    codex = files.home / ".codex" / "agents"
+    for name, text in {
+        "a": "name = ",
+        "b": 'name = "b"',
+        "c": CODEX + "mcp_servers = {}\n",
+    }.items():
+        write(codex / f"{name}.toml", text)
+    found = files.find()
+    assert [one.name for one in found.agents] == ["scout"]
+    first, second, third = (problem.why for problem in found.problems)
+    assert first.startswith("it is not TOML")
+    assert second == "developer_instructions: expected text"
+    assert "mcp_servers" in third
