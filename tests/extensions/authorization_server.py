@@ -56,7 +56,7 @@ class AuthorizedServer(WebServer):
         if path.startswith("/.well-known/oauth-protected-resource"):
             await answer(send, 200, {"resource": self.url, "authorization_servers": [self.issuer]})
         elif path == "/.well-known/oauth-authorization-server":
-            await answer(send, 200, self._metadata())
+            await answer(send, 200, self.metadata())
         elif path in {"/register", "/authorize", "/token", "/device"}:
             self.log.append(path)
             body = b""
@@ -79,7 +79,8 @@ class AuthorizedServer(WebServer):
                 return
             await super().app(scope, receive, send)
 
-    def _metadata(self) -> Json:
+    def metadata(self) -> Json:
+        """What it says of itself (RFC 8414)."""
         return {
             "issuer": self.issuer,
             "authorization_endpoint": f"{self.issuer}/authorize",

@@ -10,11 +10,20 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from acp_agent.extensions.mcp.config import HttpServer
+from acp_agent.extensions.mcp.oauth.logins import Login, LoginStore
+from acp_agent.extensions.mcp.oauth.provider import saved_authorization
 from tests.cli.cli_process import environment
 from tests.extensions.authorization_server import AuthorizedServer
 from tests.extensions.mcp_session import OpenWithServers, call, notices, results
 from tests.extensions.mcp_web import web_server
 from tests.support.model_server import ModelServer, answer
+
+CLIENT = {
+    "client_id": "one",
+    "redirect_uris": ["http://127.0.0.1/callback"],
+    "token_endpoint_auth_method": "none",
+}
 
 
 class Command:
@@ -104,6 +113,34 @@ async def test_a_login_is_kept_privately_used_and_refreshed(tmp_path: Path, how:
         code, said = await (await Command.start(tmp_path, "test", "web")).end()
         assert code == 1
         assert "acp-agent mcp login" in said
+
+
+@pytest.mark.parametrize("reason", ["expired", "withdrawn"])
+async def test_agents_that_need_new_tokens_at_once_get_the_same(
+    tmp_path: Path, reason: str
+) -> None:
+    server = AuthorizedServer()
+    async with web_server(made=server):
+        tokens = {"access_token": "old", "refresh_token": "only once", "token_type": "Bearer"}
+        server.refreshing.add("only once")
+        place = tmp_path / "mcp_logins.json"
+        expires = 1.0 if reason == "expired" else None
+        begun = Login(tokens=tokens, client=CLIENT, metadata=server.metadata(), expires_at=expires)
+        LoginStore(place).set(server.url, begun)
+        config = HttpServer(name="web", url=server.url)
+        learned: list[str] = []
+
+        async def ask() -> int:
+            store = LoginStore(place)
+            provider = saved_authorization(config, store, learned.extend)
+            async with httpx2.AsyncClient(auth=provider) as http:
+                return (await http.post(server.url, json={})).status_code
+
+        assert 401 not in await asyncio.gather(*(ask() for _ in range(4)))
+        assert server.log == ["/token"]
+        new = LoginStore(place).get(server.url)
+        assert new is not None
+        assert {"old", "only once", *new.secrets} <= set(learned)
 
 
 async def test_an_answer_of_another_issuer_or_a_refusal_ends_the_login(tmp_path: Path) -> None:

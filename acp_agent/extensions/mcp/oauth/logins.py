@@ -5,6 +5,7 @@ Several processes share the file: it is replaced atomically under a lock.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import Callable
@@ -118,6 +119,26 @@ class LoginStore:
             remove_key(_KEYRING + url)
         self._change(lambda logins: {name: one for name, one in logins.items() if name != url})
         return True
+
+    def try_refreshing(self, url: str) -> int | None:
+        """Take the lock of who refreshes the tokens of a server; None where another has it.
+
+        Returns the descriptor; closing it frees the lock. Where there can be no lock, it is that of
+        nothing.
+        """
+        name = hashlib.sha256(url.encode()).hexdigest()[:16]
+        try:
+            descriptor = os.open(
+                self._path.with_name(f"{self._path.name}.{name}.lock"),
+                os.O_RDWR | os.O_CREAT,
+                0o600,
+            )
+        except OSError:
+            return os.open(os.devnull, os.O_RDONLY)
+        if try_lock(descriptor):
+            return descriptor
+        os.close(descriptor)
+        return None
 
     def _read(self) -> _File:
         try:

@@ -8,8 +8,9 @@ issuer in the answer (RFC 9207). This module keeps what it gets.
 from __future__ import annotations
 
 import asyncio
+import os
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 import httpx2
@@ -30,9 +31,15 @@ from acp_agent.extensions.mcp.oauth.logins import Login, LoginStore
 
 NO_REDIRECT = "http://127.0.0.1/callback"  # of a provider that never sends anybody to a page
 _EARLY = 30.0  # seconds before its end that a token is refreshed
+_LOCK_SECONDS = 30.0  # that another process may take to refresh it
+_LOCK_STEP = 0.05  # seconds between two attempts
 
 _Model = TypeVar("_Model", bound=BaseModel)
 Learn = Callable[[Sequence[str]], None]
+
+
+class _RefreshedElsewhereError(Exception):
+    """Another process, or another request of this one, has new tokens."""
 
 
 class ClientSettings(Struct, frozen=True, kw_only=True):
@@ -99,6 +106,7 @@ class Provider(OAuthClientProvider):
         self._store = store
         self._login = login
         self._learn = learn
+        self._lock: int | None = None  # the descriptor of the lock while tokens are refreshed
         metadata = client_metadata(settings, NO_REDIRECT if person is None else person.redirect_uri)
         super().__init__(
             server.url,
@@ -146,14 +154,66 @@ class Provider(OAuthClientProvider):
         expires = self._login.expires_at
         context.token_expiry_time = None if expires is None else expires - _EARLY
 
+    async def _auth_flow(
+        self, request: httpx2.Request
+    ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        renewed = False
+        while True:
+            flow = super()._auth_flow(request)
+            try:
+                sent = await anext(flow)
+                while True:
+                    response = yield sent
+                    tokens = self.context.current_tokens
+                    if (
+                        sent is request
+                        and response.status_code == 401
+                        and not renewed
+                        and tokens is not None
+                        and tokens.refresh_token
+                    ):  # the access token was withdrawn: new ones come before the user is needed
+                        renewed = True
+                        self.context.token_expiry_time = 1.0
+                        break
+                    sent = await flow.asend(response)
+            except _RefreshedElsewhereError:
+                continue
+            except StopAsyncIteration:
+                return
+            finally:
+                await flow.aclose()
+                self._unlock()
+
     async def _refresh_token(self) -> httpx2.Request:
-        # Another process may have refreshed the tokens: the old refresh token may be void.
+        # A refresh token is often valid only once: one process refreshes, the others wait and use
+        # what it kept.
+        deadline = time.monotonic() + _LOCK_SECONDS
+        while self._lock is None and time.monotonic() < deadline:
+            self._lock = await asyncio.to_thread(self._store.try_refreshing, self._server.url)
+            if self._lock is None:
+                await asyncio.sleep(_LOCK_STEP)
         kept = await asyncio.to_thread(self._store.get, self._server.url)
         tokens = None if kept is None else _valid(OAuthToken, kept.tokens)
         if kept is not None and tokens is not None and tokens.refresh_token:
+            used = self.context.current_tokens
             self._login = kept
-            self.context.current_tokens = tokens
+            self._learn(kept.secrets)
+            await self._initialize()
+            others = used is not None and used.access_token != tokens.access_token
+            if others and self.context.is_token_valid():
+                raise _RefreshedElsewhereError
         return await super()._refresh_token()
+
+    async def _handle_refresh_response(self, response: httpx2.Response) -> bool:
+        try:
+            return await super()._handle_refresh_response(response)
+        finally:
+            self._unlock()
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     async def _nobody(self, address: str) -> None:
         del address
