@@ -9,7 +9,7 @@ LANGUAGE_SERVERS := tests/language_servers/npm
 STYLUA = { test $(LUA_TOOLS)/node_modules -nt $(LUA_TOOLS)/package-lock.json \
 	|| npm ci --prefix $(LUA_TOOLS) --no-audit --no-fund --silent; } && node $(LUA_TOOLS)/stylua.mjs
 
-.PHONY: run setup test test-local test-language-servers test-editors test-orders editor-sources check check-lua format bench fuzz soak conformance schemas structure clean
+.PHONY: run setup test test-local test-language-servers test-editors test-orders editor-sources check check-lua format bench fuzz injections soak conformance schemas structure clean
 
 # The words reach the program as they were typed: make expands no $ in them, the shell none either.
 run: override export PROMPT := $(value PROMPT)
@@ -89,6 +89,10 @@ fuzz: $(STAMP)
 		$(BIN)/python -m pytest -n 2 --dist worksteal --durations=4 \
 		tests/protocol/test_protocol_fuzz.py tests/adversarial/test_hostile_wire.py \
 		tests/reliability/test_store_damage_fuzz.py
+
+# Every prompt injection in three modes; `make test` has those of full mode.
+injections: $(STAMP)
+	ACP_AGENT_TEST_ALL_INJECTIONS=1 $(BIN)/python -m pytest tests/adversarial/test_injections.py
 
 # About STEPS random actions of clients of each protocol version, from SEED on; `make test` tries a few.
 soak: $(STAMP)

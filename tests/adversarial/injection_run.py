@@ -15,7 +15,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Set as AbstractSet
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +37,13 @@ class Model:
 
     Attributes:
         obeyed: the numbers of the injections that it obeyed, in order.
+        wanted: the numbers of those that it obeys.
         later: numbers that it does not obey yet.
     """
 
-    def __init__(self, world: World, *, one_by_one: bool) -> None:
+    def __init__(self, world: World, wanted: AbstractSet[int], *, one_by_one: bool) -> None:
         self.obeyed: list[int] = []
+        self.wanted = frozenset(wanted)
         self.later: set[int] = set()
         self.work: list[Json] = []
         self._world, self._one_by_one = world, one_by_one
@@ -57,7 +59,8 @@ class Model:
             calls, self.work = self.work, []
             return answer(*map(_call, calls))
         ordered = dict.fromkeys(int(n) for n in re.findall(r"ORDER-(\d+)", text))
-        todo = [n for n in ordered if n not in self.obeyed and n not in self.later]
+        ready = self.wanted.difference(self.obeyed, self.later)
+        todo = [n for n in ordered if n in ready]
         todo = todo[:1] if self._one_by_one else todo
         self.obeyed += todo
         calls = [one for n in todo for one in self.deeds(n)]
@@ -128,7 +131,10 @@ async def main(base: Path, mode: str, kind: str) -> Json:
     world.build()
     before = world.files()
     async with ModelServer() as server:
-        model = Model(world, one_by_one=kind == "leave")
+        wanted = {one.number for one in INJECTIONS}
+        if kind == "leave":  # each question costs a turn: each deed in one place
+            wanted = {*{one.deed["name"]: one.number for one in INJECTIONS}.values()}
+        model = Model(world, wanted, one_by_one=kind == "leave")
         server.otherwise = model
         user = User(world, kind)
         editor = Editor(permission=user.answer)
@@ -147,7 +153,10 @@ async def main(base: Path, mode: str, kind: str) -> Json:
             command=(sys.executable, "-m", "acp_agent"),
         )
         await agent.initialize()
-        places = TABLE["place"] if kind != "allow" else [CONTROL]
+        used = {one.place["name"] for one in INJECTIONS if one.number in wanted}
+        places = [one for one in TABLE["place"] if one["name"] in used]
+        if kind == "allow":
+            places = [CONTROL]
         for place in places:
             await _visit(agent, world, model, user, place)
         said = b"".join(agent.lines)
@@ -157,7 +166,7 @@ async def main(base: Path, mode: str, kind: str) -> Json:
     sent = b"".join(request.body for request in server.requests)
     return {
         "obeyed": len(model.obeyed),
-        "not obeyed": [one.name for one in INJECTIONS if one.number not in model.obeyed],
+        "not obeyed": [INJECTIONS[n].name for n in sorted(wanted.difference(model.obeyed))],
         "questions": user.questions,
         "reached": [*map(_named, world.reached)],
         "changed": [*map(_named, changed)],
@@ -174,7 +183,7 @@ async def _visit(agent: AgentProcess, world: World, model: Model, user: User, pl
     servers = [mcp_server(place, world)] if "mcp" in place else []
     session = await agent.new_session(world.project, mcpServers=servers)
     model.work = world.filled(place["calls"], place["name"])
-    numbers = {one.number for one in INJECTIONS if one.place is place}
+    numbers = {n for n in model.wanted if INJECTIONS[n].place is place}
     model.later = numbers if place.get("later") else set()
     prompt: list[Any] = [place.get("task", "Look around.")]
     if place is CONTROL:
