@@ -20,7 +20,15 @@ _TITLE = 100  # characters
 Delegate = Callable[[str, str, str, Progress], Awaitable[Outcome]]
 
 
-class TaskParams(ToolParams):
+class ShortTaskParams(ToolParams):
+    """The task tool's parameters in few bytes, for requests that nobody configured agents for."""
+
+    agent: str
+    task: Annotated[str, Field(min_length=1)]
+    title: str = ""
+
+
+class TaskParams(ShortTaskParams):
     """The task tool's parameters."""
 
     agent: Annotated[str, Field(min_length=1, description="Which agent.")]
@@ -28,7 +36,7 @@ class TaskParams(ToolParams):
     title: Annotated[str, Field(description="The task in three to six words.")] = ""
 
 
-class TaskTool(Tool[TaskParams]):
+class TaskTool(Tool[ShortTaskParams]):
     """Lets an agent do something, and gives what it answers.
 
     Args:
@@ -40,7 +48,7 @@ class TaskTool(Tool[TaskParams]):
     name: ClassVar[str] = "task"
     kind: ClassVar[ToolKind] = "other"
     effect: ClassVar[Literal["reads", "writes"]] = "writes"
-    params: ClassVar[type[TaskParams]] = TaskParams
+    params: ClassVar[type[ShortTaskParams]] = TaskParams
     # What the agent calls is judged call by call, so agents work side by side.
     touched: ClassVar[Touches | None] = NOTHING
 
@@ -62,7 +70,7 @@ class TaskTool(Tool[TaskParams]):
             first_line(": ".join(one for one in said if isinstance(one, str)), _TITLE) or self.name
         )
 
-    async def prepare(self, params: TaskParams) -> Prepared:
+    async def prepare(self, params: ShortTaskParams) -> Prepared:
         """Find the agent.
 
         Raises:
@@ -77,6 +85,16 @@ class TaskTool(Tool[TaskParams]):
             title=self.title(params.model_dump()), run=functools.partial(self._run, params)
         )
 
-    async def _run(self, params: TaskParams, progress: Progress) -> Outcome:
+    async def _run(self, params: ShortTaskParams, progress: Progress) -> Outcome:
         title = params.title or first_line(params.task, _TITLE)
         return await self._delegate(params.agent, title, params.task, progress)
+
+
+class BundledTaskTool(TaskTool):
+    """The tool where there are bundled agents alone: every first request has it, so it is short."""
+
+    params: ClassVar[type[ShortTaskParams]] = ShortTaskParams
+
+    def description(self) -> str:
+        """What the tool is for, and the names of the agents."""
+        return f"An agent ({', '.join(self._agents)}) does `task`, seeing only that, and answers."

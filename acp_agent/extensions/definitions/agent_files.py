@@ -7,17 +7,22 @@ tools as switches. codex has TOML, whose `developer_instructions` are the prompt
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from acp_agent.errors import ConfigError
+from acp_agent.extensions.definitions.fields import LONGEST_DESCRIPTION
 from acp_agent.extensions.definitions.front_matter import read_front_matter
+from acp_agent.extensions.definitions.skill_files import plain_name
 
-_CODEX, _OPENCODE = ".codex", ".opencode"
+_CODEX, _CLAUDE, _OPENCODE = ".codex", ".claude", (".opencode", "opencode")
 _CHANGES = ("edit", "write", "apply_patch")  # tools that a read-only agent does not have
 # Their names of our fields.
 _CODEX_FIELDS = {"model_reasoning_effort": "thought-level"}
-_OPENCODE_FIELDS = {"steps": "max-requests", "maxSteps": "max-requests"}
+_OPENCODE_FIELDS = {
+    "steps": "max-requests", "maxSteps": "max-requests", "reasoningEffort": "thought-level",
+}  # fmt: skip
+_EDITS = frozenset({"edit", "write", "patch", "multiedit"})  # one permission there
 _LOOKS = ("color", "hidden", "nickname_candidates")  # mean nothing where there is no such menu
 
 
@@ -47,11 +52,24 @@ def read_agent(path: Path, text: str) -> tuple[Mapping[str, object], str] | None
     """
     program = path.parent.parent.name
     if program == _CODEX:
-        return _codex(text)
+        fields, prompt = _codex(text)
+        return _named(path, fields), prompt
     fields, prompt = read_front_matter(text)
-    if program == _OPENCODE:
-        return None if fields.get("disable") is True else (_opencode(path, fields), prompt)
-    return {name: value for name, value in fields.items() if name not in _LOOKS}, prompt
+    if program in _OPENCODE:
+        off = fields.get("disable") is True or fields.get("disabled") is True
+        return None if off else (_named(path, _opencode(path, fields)), prompt)
+    fields = {name: value for name, value in fields.items() if name not in _LOOKS}
+    return _named(path, fields) if program == _CLAUDE else fields, prompt
+
+
+def _named(path: Path, fields: Mapping[str, object]) -> Mapping[str, object]:
+    """Return fields with a name and a description that ours may have."""
+    name, description = fields.get("name"), fields.get("description")
+    if name is None or isinstance(name, str):
+        fields = {**fields, "name": plain_name(name or path.stem)}
+    if isinstance(description, str):
+        fields = {**fields, "description": description[:LONGEST_DESCRIPTION]}
+    return fields
 
 
 def _codex(text: str) -> tuple[Mapping[str, object], str]:
@@ -70,18 +88,30 @@ def _codex(text: str) -> tuple[Mapping[str, object], str]:
 
 def _opencode(path: Path, fields: Mapping[str, object]) -> Mapping[str, object]:
     given = {_OPENCODE_FIELDS.get(name, name): value for name, value in fields.items()}
-    given.setdefault("name", path.stem.lower())
-    refused = [
-        *_refused(given.pop("tools", None), False),
-        *_refused(given.pop("permission", None), "deny"),
-    ]
-    if refused:
-        given["disallowed-tools"] = refused
-    without = {"mode", "disable", *_LOOKS}
+    given["name"] = path.stem  # there it is the file's, whatever else is said
+    switches = {**_switches(given.pop("tools", None)), **_switches(given.pop("permission", None))}
+    if refused := [tool for name, on in switches.items() if not on for tool in _tools(name)]:
+        given["disallowed-tools"] = [tool for tool in refused if tool != "*"]
+    if switches.get("*") is False:
+        given["tools"] = [tool for name, on in switches.items() if on for tool in _tools(name)]
+    without = {"mode", "disable", "disabled", *_LOOKS}
     return {name: value for name, value in given.items() if name not in without}
 
 
-def _refused(switches: object, value: object) -> Iterator[str]:
-    """Yield the tools that have a value; what a part of a tool is allowed, the gate asks about."""
-    if isinstance(switches, dict):
-        yield from (str(name) for name, said in switches.items() if said == value)
+def _switches(given: object) -> dict[str, bool]:
+    """Return which tools are on; what is denied in part is off, as no part of a tool can be."""
+    if not isinstance(given, dict):
+        return {}
+    return {str(name): not (_off(said) or _partly_off(said)) for name, said in given.items()}
+
+
+def _off(said: object) -> bool:
+    return said is False or said == "deny"
+
+
+def _partly_off(said: object) -> bool:
+    return isinstance(said, dict) and any(map(_off, said.values()))
+
+
+def _tools(name: str) -> tuple[str, ...]:
+    return _CHANGES if name in _EDITS else (name,)

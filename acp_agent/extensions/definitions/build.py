@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -22,13 +22,19 @@ from acp_agent.extensions.definitions.fields import (
     restricted_tool,
 )
 from acp_agent.extensions.definitions.locations import Source
-from acp_agent.extensions.definitions.types import SMALL, AgentSpec, Argument, RunSettings, Skill
+from acp_agent.extensions.definitions.types import (
+    SMALL,
+    AgentSpec,
+    Argument,
+    RunSettings,
+    Skill,
+    fill_variables,
+)
 
 INHERIT = "inherit"  # stands for the session's model
 
 Fields = TypeVar("Fields", bound=RunFields)
 
-_VARIABLE = re.compile(r"\$\{(\w{1,64})\}")
 _REF = re.compile(r"[^/\s]+/\S")
 
 
@@ -83,7 +89,7 @@ def build_agent(file: DefinitionFile[AgentFields], config: DefinitionConfig) -> 
     return AgentSpec(
         name=file.fields.name,
         description=_description(file.fields.description),
-        prompt=_filled(file.text, file.fields.system_prompt_args or {}),
+        prompt=fill_variables(file.text, file.fields.system_prompt_args or {}),
         path=file.path,
         source=file.source,
         uses=_uses(file.fields, config),
@@ -120,11 +126,6 @@ def _given_and_made(fields: SkillFields) -> Iterator[str]:
 def _argument(one: Argument) -> str:
     details = ", ".join(filter(None, [one.type, "required" if one.required else "optional"]))
     return f"{one.name} ({details}){f': {one.description}' if one.description else ''}"
-
-
-def _filled(prompt: str, values: Mapping[str, str | int | float | bool]) -> str:
-    """A prompt with `${NAME}` replaced, where there is such a name."""
-    return _VARIABLE.sub(lambda found: str(values.get(found[1], found[0])), prompt)
 
 
 def find_warnings(fields: RunFields, config: DefinitionConfig) -> Iterator[ConfigError]:

@@ -51,10 +51,18 @@ def _read(path: Path, config: DefinitionConfig) -> Skill:
 
 
 def _read_agent(path: Path, config: DefinitionConfig) -> AgentSpec:
+    return build_agent(_agent_file(path), config)
+
+
+def _agent_file(path: Path) -> DefinitionFile[AgentFields]:
     front_matter, text = read_front_matter(path.read_text("utf-8"))
     fields = parse_fields(front_matter, AgentFields)
-    file = DefinitionFile(path=path, source="bundled", fields=fields, text=text)
-    return build_agent(file, config)
+    return DefinitionFile(path=path, source="bundled", fields=fields, text=text)
+
+
+def bundled_agent_files() -> Sequence[DefinitionFile[AgentFields]]:
+    """Return the files of all bundled agents, which others can extend. Blocks: reads them."""
+    return [_agent_file(path) for path in sorted((BUNDLED / "agents").glob("*.md"))]
 
 
 def all_bundled() -> Sequence[Skill]:

@@ -145,10 +145,16 @@ def _find_agents(
                 problems.append(_problem(file.path, _name_taken_error(users[name])))
             else:
                 files.append(file)
+    if any(file.fields.extends for file in files):  # it may be a bundled one
+        from acp_agent.extensions.definitions.bundled import bundled_agent_files  # noqa: PLC0415 - where one may be extended
+
+        files = [*bundled_agent_files(), *files]
     family = AgentInheritance(files)
     found: list[AgentSpec] = []
     for several in family.named():
         for file in several:
+            if file.source == "bundled":
+                break  # a session offers it by the index
             own = config.get(file.fields.name, _DEFAULT)
             try:
                 agent = build_agent(family.whole(file), own)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 Source = Literal["bundled", "user", "project"]
 BUNDLED = Path(__file__).parents[1] / "bundled"
-OTHER_PROGRAMS = (".claude", ".codex", ".opencode")  # whose agents are read
+# Folders of agents of other programs: in the home folder and in projects.
+OTHER_AGENTS = (".claude/agents", ".codex/agents", ".opencode/agent", ".opencode/agents")
 BUNDLED_INDEX = "index.json"  # in the folders `skills` and `agents`
 
 
@@ -99,9 +100,10 @@ def find_folders(cwd: Path, *, user: Path, home: Path) -> DefinitionFolders:
 
 def _agent_folders(user: Path, home: Path, projects: list[Path]) -> tuple[tuple[Path, Source], ...]:
     """Return the folders of agents; those of other programs come before ours, which win."""
-    theirs = tuple(Path(hidden, "agents") for hidden in OTHER_PROGRAMS)
-    own = [*(home / place for place in theirs), user / "agents", home / ".agents" / "agents"]
-    ours = (*theirs, Path(".agents", "agents"), Path(".acp-agent", "agents"))
+    own = [home / place for place in OTHER_AGENTS]
+    own += [home / ".config" / "opencode" / name for name in ("agent", "agents")]
+    own += [user / "agents", home / ".agents" / "agents"]
+    ours = (*OTHER_AGENTS, ".agents/agents", ".acp-agent/agents")
     folders = [folder / place for folder in projects for place in ours]
     return (
         *((folder, "user") for folder in own),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from datetime import datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
     from acp_agent.extensions.flows.flow import Flow
 
 SMALL = "small"  # means the session's small model
+_VARIABLE = re.compile(r"\$\{(\w{1,64})\}")
 COMPOSED = "skill_"  # what the name of a skill begins with among the tools of another
 
 
@@ -133,3 +137,13 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     path: Path
     source: Source
     uses: RunSettings = RunSettings()
+
+    def prompt_in(self, cwd: Path) -> str:
+        """Return the prompt in a session's folder: with `${CWD}`, `${DATE}` and `${AGENT}`."""
+        today = datetime.now().astimezone().date().isoformat()
+        return fill_variables(self.prompt, {"CWD": str(cwd), "DATE": today, "AGENT": self.name})
+
+
+def fill_variables(prompt: str, values: Mapping[str, str | int | float | bool]) -> str:
+    """Return a prompt with `${NAME}` replaced, where there is such a name."""
+    return _VARIABLE.sub(lambda found: str(values.get(found[1], found[0])), prompt)

@@ -41,7 +41,7 @@ from acp_agent.tools.base import AnyTool, Outcome, Progress
 from acp_agent.tools.quoting import code_span, first_line
 from acp_agent.tools.skill import SkillTool
 from acp_agent.tools.skills.composed import ComposedSkill, composed_tool
-from acp_agent.tools.task import TaskTool
+from acp_agent.tools.task import BundledTaskTool, TaskTool
 from acp_agent.workspace.scrub import scrub
 
 _TITLE = 120  # characters
@@ -93,7 +93,8 @@ class Delegation:
         apart = [one.name for one in self._definitions.skills if one.by_user and one.apart]
         tools: list[AnyTool] = []
         if agents:
-            tools.append(TaskTool(workspace, agents, self.give))
+            tool = TaskTool if self._definitions.agents else BundledTaskTool
+            tools.append(tool(workspace, agents, self.give))
         if skills or apart:
             tools.append(SkillTool(workspace, skills, apart, self._skill))
         options = self._parent.options
@@ -141,7 +142,7 @@ class Delegation:
         if spec is None:
             raise ToolError(f"there is no agent {agent!r} any more: its file is gone")
         run = _Run(self._parent, f"{spec.name}: {title}", spec.description, progress, spec.name)
-        return await run.work(self._core.clean(spec.prompt), task, spec.uses)
+        return await run.work(self._core.clean(spec.prompt_in(self._core.cwd)), task, spec.uses)
 
     async def _skill(self, name: str, request: str, progress: Progress) -> Outcome:
         """Give a skill's text to the model; have an agent follow it that wants a run of its own."""
@@ -168,7 +169,7 @@ class Delegation:
                 raise ToolError(
                     f"the skill {skill.name} wants the agent {skill.agent}, which is missing"
                 )
-            prompt, uses = self._core.clean(spec.prompt), uses.over(spec.uses)
+            prompt, uses = self._core.clean(spec.prompt_in(self._core.cwd)), uses.over(spec.uses)
         run_title = f"{skill.name}: {request or skill.description}"
         run = _Run(self._parent, run_title, "", progress, skill.agent or "")
         followed = Delegation(self._parent, (*(self._chain or ("",)), skill.name))

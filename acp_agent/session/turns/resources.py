@@ -160,10 +160,10 @@ class SessionResources:
             return await delegation().give(agent, title, task, progress)
 
         def bundled_agents() -> Sequence[AnyTool]:
-            from acp_agent.tools.task import TaskTool  # noqa: PLC0415 - for prompts only
+            from acp_agent.tools.task import BundledTaskTool  # noqa: PLC0415 - for prompts only
 
             agents = [(one.name, one.description) for one in definitions.offered_agents]
-            return [TaskTool(tools.workspace, agents, give)] if agents else []
+            return [BundledTaskTool(tools.workspace, agents, give)] if agents else []
 
         def search() -> Sequence[AnyTool]:
             from acp_agent.tools.session_search import SessionSearchTool  # noqa: PLC0415 - rarely needed

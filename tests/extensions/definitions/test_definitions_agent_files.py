@@ -57,6 +57,41 @@ def test_each_form_gives_name_prompt_tools_and_settings(files: Files) -> None:
     assert not scout.uses.allows("edit")
 
 
+def test_names_are_made_ours_and_who_may_not_edit_cannot_write_either(files: Files) -> None:
+    long = "Use it for Parsers. " * 100
+    write(
+        files.home / ".claude" / "agents" / "a.md",
+        f'---\nname: Code Reviewer\ndescription: "{long}"\n---\nLook.',
+    )
+    permission = "permission: {edit: deny, bash: {'*': ask, 'rm *': deny}}"
+    write(
+        files.home / ".config" / "opencode" / "agent" / "Docs_Only.md",
+        f"---\ndescription: Documents.\n{permission}\n---\nWrite.",
+    )
+    write(
+        files.home / ".opencode" / "agent" / "few.md",
+        "---\ndescription: Looks.\ntools: {'*': false, read: true}\n---\nLook.",
+    )
+    found = files.find()
+    assert found.problems == ()
+    reviewer, docs, few = found.agents
+    assert (reviewer.name, len(reviewer.description)) == ("code-reviewer", 1_023)
+    assert docs.name == "docs-only"
+    for tool in ("edit", "write", "apply_patch", "shell"):
+        assert not docs.uses.allows(tool)
+    assert [few.uses.allows(tool) for tool in ("read", "grep")] == [True, False]
+
+
+def test_a_bundled_agent_can_be_extended(files: Files) -> None:
+    write(
+        files.home / ".agents" / "agents" / "plan.md",
+        "---\nname: plan\nextends: plan\ntools: [read]\n---\n",
+    )
+    (plan,) = files.find().agents
+    assert plan.prompt.startswith("You work out how a change")
+    assert (plan.uses.tools, plan.uses.model) == (("read",), "small")
+
+
 def test_what_is_wrong_with_one_is_said(files: Files) -> None:
     codex = files.home / ".codex" / "agents"
     for name, text in {

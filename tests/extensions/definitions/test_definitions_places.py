@@ -24,10 +24,11 @@ def test_the_users_places_come_first_then_the_repositorys_then_the_folders(files
         *((files.project / name, "project") for name in names),
         *((files.cwd / name, "project") for name in names),
     )
-    hidden = ".claude/agents", ".codex/agents", ".opencode/agents"
+    hidden = ".claude/agents", ".codex/agents", ".opencode/agent", ".opencode/agents"
+    own = *hidden, ".config/opencode/agent", ".config/opencode/agents"
     ours = ".agents/agents", ".acp-agent/agents"
     assert files.places.agents == (
-        *((files.home / name, "user") for name in hidden),
+        *((files.home / name, "user") for name in own),
         (files.user / "agents", "user"),
         (files.home / ".agents" / "agents", "user"),
         *((files.project / name, "project") for name in (*hidden, *ours)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -59,8 +60,9 @@ async def test_a_bundled_agent_does_a_task_with_its_own_tools_and_prompt(
         model_server.add(answer(call), answer("In a.py:1."), answer("It is in a.py."))
         await desk.say("Where is it?")
         asked, child, after = (request.json for request in model_server.requests)
-        assert "- explore: Finds its way" in str(asked["tools"])
-        assert "- research:" not in str(asked["tools"])
+        (offered,) = (one for one in asked["tools"] if one["function"]["name"] == "task")
+        assert "(explore, plan, review)" in offered["function"]["description"]
+        assert len(json.dumps(offered, separators=(",", ":"))) <= 320
         assert child["model"] == "blind"
         assert "You answer one question about this project" in str(child["messages"])
         assert sorted(tools_of(child)) == ["glob", "grep", "list", "read"]
@@ -92,6 +94,19 @@ async def test_an_agent_has_neither_agents_nor_skills_so_that_none_calls_itself(
     asked, child, _ = (request.json for request in model_server.requests)
     assert {"task", "skill"} <= tools_of(asked)
     assert not {"task", "skill"} & tools_of(child)
+
+
+async def test_a_prompt_can_name_the_agent_its_folder_and_the_date(
+    explorer: Desk, model_server: ModelServer
+) -> None:
+    path = write_agent(explorer.folder)
+    text = path.read_text().replace("You look around", "${AGENT} in ${CWD} on ${DATE} ${OTHER}")
+    path.write_text(text)
+    model_server.add(answer(TASK), answer("It is 4711."), answer("The port is 4711."))
+    await explorer.say("What port is it?")
+    prompt = model_server.requests[1].json["messages"][0]["content"]
+    assert prompt.startswith(f"explore in {explorer.folder} on 20")
+    assert "${OTHER}" in prompt
 
 
 async def test_an_agent_with_a_prompt_of_its_own_keeps_the_rules_about_language_and_data(
@@ -386,7 +401,7 @@ async def test_an_agent_written_in_a_session_is_there_from_its_next_turn_on(
     write_agent(desk.folder)
     await desk.say("Two")
     one, two = (str(request.json["tools"]) for request in model_server.requests[-2:])
-    assert "- explore: Finds its way in the project" in one  # the bundled one
+    assert "(explore, plan, research, review)" in one  # the bundled ones
     assert "- explore: Finds its way" in two
     assert "- explore: Finds its way in the project" not in two
 
