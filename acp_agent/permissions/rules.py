@@ -58,6 +58,14 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True):
     word_prefixes: tuple[str, ...] = ()
 
 
+class FolderReader(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a program reads folders; see shell_rules.toml."""
+
+    when: tuple[str, ...] | None = None
+    hidden: tuple[str, ...] | None = None
+    here: bool = False
+
+
 class Languages(Struct, frozen=True, forbid_unknown_fields=True):
     """Shells, interpreters that take their program on the command line, options with commands."""
 
@@ -67,6 +75,9 @@ class Languages(Struct, frozen=True, forbid_unknown_fields=True):
     setting_options: tuple[str, ...]
     own_command_options: dict[str, tuple[str, ...]]
     inline: dict[str, tuple[str, ...]]
+    containers: frozenset[str]
+    container_flags: frozenset[str]
+    folder_readers: dict[str, FolderReader]
     acting_texts: dict[str, str]
 
 

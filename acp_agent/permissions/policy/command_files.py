@@ -13,6 +13,8 @@ from itertools import islice
 
 from acp_agent.permissions.classify import Classified, Finding
 from acp_agent.permissions.paths import CommandContext
+from acp_agent.permissions.policy.folder_reads import files_below, is_exclusion
+from acp_agent.permissions.policy.inner_texts import sed_files
 from acp_agent.permissions.refused_commands import written_paths
 from acp_agent.permissions.rules import read_only_rules, shell_rules
 from acp_agent.permissions.shell.words import NONEMPTY, UNKNOWN, Word
@@ -41,6 +43,9 @@ def named_files(line: Classified, context: CommandContext, *, writes: bool) -> I
                     real = os.path.realpath(path)
                     if real != path:
                         yield real
+        if not writes and finding.parsed is not None:
+            for folder in finding.folders or (context.cwd,):
+                yield from files_below(finding.parsed, folder)
 
 
 def _written(finding: Finding) -> Iterator[Word]:
@@ -61,14 +66,18 @@ def _words(finding: Finding) -> Iterator[Word]:
     yield from (redirect.target for redirect in command.redirects)
     if _prints(command.words):
         return
-    program = base_name(command) in shell_rules().languages.inline
+    languages, name = shell_rules().languages, base_name(command)
+    program = name in languages.inline or name in languages.acting_texts
+    yield from (Word(text) for text in sed_files(command))
     for word in command.words[1:]:
         if word.text[:1] != "-":
             yield word
             for text in _parts(word.text, program=program):
                 yield Word(text, word.static)
-        name, mark, value = word.text.partition("=")
-        if mark and name.lstrip("-").replace("-", "").isalnum():
+        option, mark, value = word.text.partition("=")
+        if name in languages.folder_readers and is_exclusion(option):
+            continue
+        if mark and option.lstrip("-").replace("-", "").isalnum():
             yield Word(value, word.static, word.pattern)
         elif word.text[:1] == "-" and word.text[1:2] != "-" and len(word.text) > 2:
             yield Word(word.text[2:], word.static, word.pattern)  # -I/path

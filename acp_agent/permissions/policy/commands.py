@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -31,6 +31,7 @@ from acp_agent.permissions.policy.command_patterns import (
     spellings,
 )
 from acp_agent.permissions.policy.hidden_actions import hidden_action
+from acp_agent.permissions.policy.inner_texts import inner_texts
 from acp_agent.permissions.policy.rules import Effect, PolicyRule, Source
 from acp_agent.permissions.read_only import is_harmless, is_installed
 from acp_agent.permissions.rules import option_matches, read_only_rules, shell_rules
@@ -157,6 +158,7 @@ class CommandRules:
         if finding.parsed is None or not self._rules.keys() & {"deny", "ask"}:
             return []
         values = command_values(finding.parsed, every=True)[:_MOST_VALUES]
+        values += islice(inner_texts(finding.parsed), _MOST_VALUES)
         inner = [one for text in values for one in classify(text, context).findings]
         return [way for one in inner if one.parsed is not None for way in spellings(one.parsed)]
 

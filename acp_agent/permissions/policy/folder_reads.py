@@ -1,0 +1,88 @@
+"""The files below the folders that a command reads: `grep -r key .`, for rules that refuse them."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator
+from fnmatch import fnmatch
+
+from acp_agent.permissions.rules import shell_rules
+from acp_agent.permissions.shell.syntax import Command
+from acp_agent.permissions.shell.words import NONEMPTY, UNKNOWN
+from acp_agent.permissions.wrapped_commands import base_name
+
+_LIMIT = 1_000  # entries that are looked at for one command
+_SKIPPED = frozenset({".git", "node_modules"})
+_EXCLUDING = ("--exclude", "--exclude-dir", "--glob", "-g")
+
+
+def files_below(command: Command, folder: str) -> Iterator[str]:
+    """Yield the files below the folders that a command reads as a whole; nearest first.
+
+    At most a thousand are looked at, without git's own and packages. Reads the disk.
+
+    Args:
+        command: the command.
+        folder: the absolute path of the folder that it runs in.
+    """
+    name, words = base_name(command), [word.text for word in command.words[1:]]
+    readers = shell_rules().languages.folder_readers
+    reader = readers.get(name)
+    if reader is None or not (reader.when is None or _has(words, reader.when)):
+        return
+    hidden = reader.hidden is None or _has(words, reader.hidden)
+    excluded = [value.lstrip("!") for value in _values(words)]
+    named = [text for text in words if text[:1] != "-" and not {UNKNOWN, NONEMPTY} & {*text}]
+    roots = [path for path in (_joined(folder, text) for text in named) if os.path.isdir(path)]  # noqa: PTH112 - text that need not be a path
+    if not roots and reader.here:
+        roots = [folder]
+    pending, seen = deque(roots), 0
+    while pending:
+        try:
+            entries = os.scandir(pending.popleft())
+        except OSError:
+            continue
+        with entries:
+            for entry in entries:
+                seen += 1
+                if seen > _LIMIT:
+                    return
+                if entry.name in _SKIPPED or (not hidden and entry.name[:1] == "."):
+                    continue
+                if any(fnmatch(entry.name, pattern) for pattern in excluded):
+                    continue
+                yield entry.path
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+
+
+def is_exclusion(option: str) -> bool:
+    """Whether the value of an option names what is not read."""
+    return option in _EXCLUDING[:2]
+
+
+def _has(words: list[str], options: tuple[str, ...]) -> bool:
+    """Whether one of the options is given, alone or in a cluster of letters."""
+    for text in words:
+        for option in options:
+            if text.partition("=")[0] == option:
+                return True
+            letter = option[1:] if len(option) == 2 else ""
+            if letter and text[:1] == "-" and text[1:2] != "-" and letter in text[1:]:
+                return True
+    return False
+
+
+def _values(words: list[str]) -> Iterator[str]:
+    """The names that are left out: `--exclude=x`, `-g '!x'`."""
+    for before, text in zip(["", *words], words, strict=False):
+        option, mark, value = text.partition("=")
+        if before in _EXCLUDING:
+            option, mark, value = before, "=", text
+        if mark and option in _EXCLUDING and (is_exclusion(option) or value[:1] == "!"):
+            yield value
+
+
+def _joined(folder: str, text: str) -> str:
+    return os.path.normpath(os.path.join(folder, text))  # noqa: PTH118 - text that need not be a path
