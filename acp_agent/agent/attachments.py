@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from acp_agent.content import ContentBlock, ResourceBlock, ResourceLinkBlock
 from acp_agent.errors import MissingFileError, WorkspaceError
+from acp_agent.sandbox.launch import Confine
 from acp_agent.workspace.file_io import display_name, file_kind
 from acp_agent.workspace.folder_listing import list_folder
 from acp_agent.workspace.scrub import scrub
@@ -64,7 +65,7 @@ async def linked_files(
         try:
             real = workspace.files.resolve(path)
             if file_kind(real) == "folder":
-                found.append(await _folder(real))
+                found.append(await _folder(real, workspace.files.confine))
                 continue
             file = await workspace.files.read_text(real)
         except WorkspaceError as error:
@@ -96,9 +97,9 @@ def linked_paths(content: Sequence[ContentBlock], workspace: Workspace) -> tuple
     return tuple(dict.fromkeys(found))
 
 
-async def _folder(path: Path) -> str:
+async def _folder(path: Path, confine: Confine) -> str:
     """Return what a linked folder contains."""
-    listing = await list_folder(path, depth=1, limit=_ENTRIES)
+    listing = await list_folder(path, depth=1, limit=_ENTRIES, confine=confine)
     names = [
         f"{display_name(one.name)}/" if one.files is not None else display_name(one.name)
         for one in listing.entries

@@ -19,7 +19,7 @@ from acp_agent.workspace.child_process import (
     MARK,
     end_marked,
     end_process,
-    start_process,
+    start_confined,
     wait_at_most,
 )
 from protocol.transports.content_length import ContentLengthTransport
@@ -134,21 +134,15 @@ async def start_server(
     """
     mark = f"{watch.mark.partition('=')[2]}{uuid.uuid4().hex}"
     await watch.start()
-    launch = await asyncio.to_thread(
-        confine, command, {**environ, MARK: mark, "PWD": str(root)}, str(root)
+    process = await start_confined(
+        confine,
+        command,
+        {**environ, MARK: mark, "PWD": str(root)},
+        str(root),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
     )
-    try:
-        process = await start_process(
-            *launch.argv,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            cwd=root,
-            env=launch.environ,
-            pass_fds=launch.descriptors,
-        )
-    finally:
-        launch.close_descriptors()
     watch.add_group(process.pid)
     return ServerProcess(process, label, mark, watch)
 

@@ -23,7 +23,8 @@ from acp_agent.language_servers.syntax_parsers import (
     language_of,
 )
 from acp_agent.platform.programs import find_program, outside_folders
-from acp_agent.workspace.child_process import end_process, start_process
+from acp_agent.sandbox.launch import Confine, unconfined
+from acp_agent.workspace.child_process import end_process, start_confined
 from acp_agent.workspace.worker_process import run_in_process
 
 SECONDS = 0.3  # for everything; what takes longer is not reported
@@ -49,9 +50,13 @@ class SyntaxChecks:
     Args:
         roots: the session's folders, in which programs are the project's and are not run.
         search_path: the PATH variable.
+        confine: says how programs are started.
     """
 
-    def __init__(self, roots: Sequence[Path], search_path: str) -> None:
+    def __init__(
+        self, roots: Sequence[Path], search_path: str, confine: Confine = unconfined
+    ) -> None:
+        self._confine = confine
         self._path = outside_folders(search_path, roots)
 
     async def new_problems(self, changes: Mapping[Path, tuple[str | None, str]]) -> list[Problem]:
@@ -86,7 +91,9 @@ class SyntaxChecks:
     async def _parsed(self, edits: Sequence[Edit]) -> list[tuple[str, Mistake]]:
         function = f"{find_mistakes.__module__}:{find_mistakes.__name__}"
         found = list[tuple[str, Mistake]]
-        return await run_in_process(function, {"edits": edits}, found, seconds=SECONDS)
+        return await run_in_process(
+            function, {"edits": edits}, found, seconds=SECONDS, confine=self._confine
+        )
 
     async def _javascript(self, edits: Sequence[Edit]) -> list[tuple[str, Mistake]]:
         node = find_program("node", self._path)
@@ -96,7 +103,7 @@ class SyntaxChecks:
             found = None
             # What a .js is depends on packages and bundlers: it is wrong if it is neither.
             for kind in kinds.get(Path(path).suffix, ("commonjs", "module")):
-                said = await _run(text, str(node), f"--input-type={kind}", "--check", "-")
+                said = await self._run(text, str(node), f"--input-type={kind}", "--check", "-")
                 error = _NODE_ERROR.search(said)
                 if error is None:
                     return None
@@ -113,11 +120,41 @@ class SyntaxChecks:
             del path
             if _OTHER_SHELL.match(text) or _TEMPLATED.search(text):
                 return None
-            said = await _run(text, str(bash), "-O", "extglob", "-n", "/dev/stdin")
+            said = await self._run(text, str(bash), "-O", "extglob", "-n", "/dev/stdin")
             error = _SHELL_ERROR.search(said)
             return None if error is None else (int(error[1]), 1, error[2])
 
         return [] if bash is None else await _mistakes(edits, mistake)
+
+    async def _run(self, text: str, *command: str) -> str:
+        """Return what a program says of a text that it reads on stdin; "" where it finds no fault.
+
+        Raises:
+            OSError: it cannot be started.
+        """
+        environ = {"PATH": os.defpath, "LC_ALL": "C"}  # without NODE_OPTIONS, BASH_ENV and the like
+        process = await start_confined(
+            self._confine,
+            command,
+            environ,
+            "/",
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        assert process.stdin is not None
+        assert process.stderr is not None
+        try:
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it has seen enough
+                process.stdin.write(text.encode("utf-8", "replace"))
+                await process.stdin.drain()
+            process.stdin.close()
+            said = bytearray()
+            while piece := await process.stderr.read(_OUTPUT):
+                said += piece[: _OUTPUT - len(said)]
+            return "" if await process.wait() == 0 else said.decode("utf-8", "replace")
+        finally:
+            await end_process(process)
 
 
 async def _mistakes(
@@ -130,35 +167,6 @@ async def _mistakes(
         if mistake is not None and (not old or await check(path, old) is None):
             found.append((path, mistake))
     return found
-
-
-async def _run(text: str, *command: str) -> str:
-    """Return what a program says of a text that it reads on stdin; "" where it finds no fault.
-
-    Raises:
-        OSError: it cannot be started.
-    """
-    process = await start_process(
-        *command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        cwd="/",
-        env={"PATH": os.defpath, "LC_ALL": "C"},  # without NODE_OPTIONS, BASH_ENV and the like
-    )
-    assert process.stdin is not None
-    assert process.stderr is not None
-    try:
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it has seen enough
-            process.stdin.write(text.encode("utf-8", "replace"))
-            await process.stdin.drain()
-        process.stdin.close()
-        said = bytearray()
-        while piece := await process.stderr.read(_OUTPUT):
-            said += piece[: _OUTPUT - len(said)]
-        return "" if await process.wait() == 0 else said.decode("utf-8", "replace")
-    finally:
-        await end_process(process)
 
 
 def _problem(path: str, text: str, mistake: Mistake) -> Problem:

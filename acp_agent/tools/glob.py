@@ -60,7 +60,9 @@ class GlobTool(Tool[GlobParams]):
         pattern = relative_pattern(params.pattern, folder)
 
         async def run(_: Progress) -> Outcome:
-            found = await find_files(folder, pattern, limit=FILES_SHOWN)
+            found = await find_files(
+                folder, pattern, limit=FILES_SHOWN, confine=self.workspace.files.confine
+            )
             if not found.names:
                 late = " in the time there was" if found.timed_out else ""
                 return Outcome(

@@ -116,6 +116,7 @@ class GrepTool(Tool[GrepParams]):
             context=params.context,
             limit=LINES_SHOWN,
             width=LINE_WIDTH,
+            confine=self.workspace.files.confine,
         )
         refused = await self._refused([folder / line.name for line in found.lines])
         kept = tuple(line for line in found.lines if folder / line.name not in refused)
@@ -164,6 +165,7 @@ class GrepTool(Tool[GrepParams]):
             glob=glob,
             ignore_case=params.ignore_case,
             limit=FILES_SHOWN,
+            confine=self.workspace.files.confine,
         )
         refused = await self._refused([folder / name for name, _ in found.counts])
         cwd = self.workspace.files.roots[0]

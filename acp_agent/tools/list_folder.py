@@ -53,7 +53,12 @@ class ListTool(Tool[ListParams]):
             raise ToolError(f"{shown} is a file", advice="use `read`")
 
         async def run(_: Progress) -> Outcome:
-            found = await list_folder(folder, depth=params.depth, limit=ENTRIES_SHOWN)
+            found = await list_folder(
+                folder,
+                depth=params.depth,
+                limit=ENTRIES_SHOWN,
+                confine=self.workspace.files.confine,
+            )
             rows = [_row(entry) for entry in found.entries] or ["(empty)"]
             body = "\n".join(rows)
             notes = ""

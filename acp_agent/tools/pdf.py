@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from acp_agent.content import ImageBlock, image_block
 from acp_agent.errors import ToolError, WorkspaceError
+from acp_agent.sandbox.launch import Confine, unconfined
 from acp_agent.workspace.worker_process import run_in_process
 
 if TYPE_CHECKING:
@@ -44,7 +45,9 @@ class Pages(Struct, frozen=True, kw_only=True):
     drawn: bool
 
 
-async def read_pages(data: bytes, first: int, count: int, *, room: int) -> Pages:
+async def read_pages(
+    data: bytes, first: int, count: int, *, room: int, confine: Confine = unconfined
+) -> Pages:
     """Some pages of a PDF, as many as `room` characters hold, and one at least.
 
     Raises:
@@ -59,7 +62,7 @@ async def read_pages(data: bytes, first: int, count: int, *, room: int) -> Pages
     }
     try:
         return await run_in_process(
-            "acp_agent.tools.pdf:pages_of", arguments, Pages, seconds=_SECONDS
+            "acp_agent.tools.pdf:pages_of", arguments, Pages, seconds=_SECONDS, confine=confine
         )
     except TimeoutError:
         raise ToolError(f"it could not be read within {_SECONDS:g} seconds") from None

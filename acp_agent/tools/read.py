@@ -126,7 +126,13 @@ class ReadTool(Tool[ReadParams]):
         data = await self.workspace.files.read_bytes(path, limit=pdf.PDF_LIMIT)
         count = min(params.limit, pdf.PAGES)
         try:
-            found = await pdf.read_pages(data, params.line, count, room=_ROOM // 4)
+            found = await pdf.read_pages(
+                data,
+                params.line,
+                count,
+                room=_ROOM // 4,
+                confine=self.workspace.files.confine,
+            )
         except ToolError as error:
             raise ToolError(
                 f"{shown} cannot be read: {error.shown}", advice=error.advice

@@ -13,12 +13,12 @@ What a command leaves behind:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from acp_agent.platform import posix
 from acp_agent.platform.posix import end_group
-from acp_agent.sandbox.launch import Launch
+from acp_agent.sandbox.launch import Confine, Launch, unconfined
 
 if TYPE_CHECKING:  # known once the first command runs
     from acp_agent.sandbox.watch import Moved
@@ -115,6 +115,35 @@ async def start_process(*command: str, **options: Any) -> asyncio.subprocess.Pro
         raise
 
 
+async def start_confined(
+    confine: Confine, command: Sequence[str], environ: Mapping[str, str], cwd: str, **options: Any
+) -> asyncio.subprocess.Process:
+    """Start a helper of this program, confined where that is possible; see `start_process`.
+
+    Args:
+        confine: says how it is started.
+        command: the program, absolute, and its arguments.
+        environ: its environment.
+        cwd: the folder that it starts in.
+        options: the others of `asyncio.create_subprocess_exec`.
+    """
+    if confine is unconfined:  # it needs no thread
+        launch = confine(command, environ, cwd)
+    else:
+        launching = asyncio.ensure_future(asyncio.to_thread(confine, command, environ, cwd))
+        try:
+            launch = await asyncio.shield(launching)
+        except asyncio.CancelledError:
+            launching.add_done_callback(_close)
+            raise
+    try:
+        return await start_process(
+            *launch.argv, cwd=cwd, env=launch.environ, pass_fds=launch.descriptors, **options
+        )
+    finally:
+        launch.close_descriptors()
+
+
 async def end_process(process: asyncio.subprocess.Process) -> None:
     """Kill a process with its group, and wait a moment until it is reaped and its pipes closed."""
     if process.returncode is None:
@@ -123,6 +152,11 @@ async def end_process(process: asyncio.subprocess.Process) -> None:
         process.stdin.close()
     pipes = [pipe.read() for pipe in (process.stdout, process.stderr) if pipe is not None]
     await wait_at_most(asyncio.gather(process.wait(), *pipes), _REAP_LIMIT)
+
+
+def _close(launching: asyncio.Future[Launch]) -> None:
+    if not launching.cancelled() and launching.exception() is None:
+        launching.result().close_descriptors()
 
 
 def _kill(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:

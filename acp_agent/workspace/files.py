@@ -18,6 +18,7 @@ from acp_agent.errors import (
     WorkspaceError,
 )
 from acp_agent.platform.nofollow import listed_folder, real_path
+from acp_agent.sandbox.launch import Confine, unconfined
 from acp_agent.workspace.editor_files import EditorBuffers, EditorView
 from acp_agent.workspace.file_io import (
     TextFile,
@@ -47,6 +48,7 @@ class WorkspaceFiles:
         readable: further folders from which files may be read, such as that of long outputs.
         refused: returns the files that no search may show, with the reasons.
         before_write: is told the path of each file that is about to be written.
+        confine: says how a program is started that searches them.
     """
 
     def __init__(
@@ -58,7 +60,9 @@ class WorkspaceFiles:
         readable: Sequence[Path] = (),
         refused: Callable[[Sequence[str]], Mapping[str, str]] = lambda _: {},
         before_write: Callable[[str], None] = lambda _: None,
+        confine: Confine = unconfined,
     ) -> None:
+        self.confine = confine
         self._refused = refused
         self._before_write = before_write
         # Resolved without asking whether they exist: a missing folder is reported when it is used.
@@ -296,7 +300,7 @@ class WorkspaceFiles:
 
         cwd = self._roots[0]
         try:
-            names = await list_files(cwd, timeout=_SEARCH, partial=True)
+            names = await list_files(cwd, timeout=_SEARCH, partial=True, confine=self.confine)
         except WorkspaceError:
             return []
         wanted = os.fsencode(path.name.lower())

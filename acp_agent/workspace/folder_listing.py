@@ -15,6 +15,7 @@ from msgspec import Struct
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 from acp_agent.platform.nofollow import listed_folder, open_last
+from acp_agent.sandbox.launch import Confine, unconfined
 from acp_agent.workspace.file_io import display_path
 from acp_agent.workspace.search import list_files
 
@@ -44,13 +45,15 @@ class FolderListing(Struct, frozen=True, kw_only=True):
     more: bool = False
 
 
-async def list_folder(folder: Path, *, depth: int, limit: int) -> FolderListing:
+async def list_folder(
+    folder: Path, *, depth: int, limit: int, confine: Confine = unconfined
+) -> FolderListing:
     """The entries of a folder, `depth` levels deep, at most `limit` of them.
 
     Raises:
         WorkspaceError: it cannot be read, or has too many files below it.
     """
-    names = await list_files(folder)
+    names = await list_files(folder, confine=confine)
     return await asyncio.to_thread(_list, folder, names, depth, limit)
 
 

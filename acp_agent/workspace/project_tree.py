@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from acp_agent.errors import WorkspaceError
+from acp_agent.sandbox.launch import Confine, unconfined
 from acp_agent.workspace.file_io import display_name
 from acp_agent.workspace.search import list_files
 
@@ -28,14 +29,16 @@ _LEFT_OUT = re.compile(
 _MARKUP = re.compile(r"[`<>\"]")  # what could end the place that a name is quoted in
 
 
-async def project_tree(folder: Path) -> str | None:
+async def project_tree(folder: Path, confine: Confine = unconfined) -> str | None:
     """Return the files below a folder that are not ignored, hidden or secret; None: not known.
 
     Takes a fraction of a second, and leaves out what is not found in that time.
     """
     try:
         began = time.monotonic()
-        names = await list_files(folder, limit=_FILES, timeout=_SECONDS, partial=True)
+        names = await list_files(
+            folder, limit=_FILES, timeout=_SECONDS, partial=True, confine=confine
+        )
         late = time.monotonic() - began >= _SECONDS
     except WorkspaceError:  # a listing is a convenience
         return None

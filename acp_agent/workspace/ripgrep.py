@@ -19,7 +19,8 @@ from acp_agent.errors import WorkspaceError
 from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.posix import end_group
 from acp_agent.platform.programs import find_program
-from acp_agent.workspace.child_process import start_process
+from acp_agent.sandbox.launch import Confine
+from acp_agent.workspace.child_process import start_confined
 from acp_agent.workspace.ignore_files import (
     OF_RIPGREP,
     EndlessFileWatch,
@@ -37,6 +38,8 @@ _WITHOUT = {
     (".git/info/exclude",): "--no-ignore-exclude",
 }
 _REAP_LIMIT = 2.0  # seconds; what was killed and is not gone by then hangs in the kernel
+# What it is given of the environment: where the user's own ignore files are, and no secret.
+_ENVIRONMENT = ("HOME", "PATH", "XDG_CONFIG_HOME")
 _BESIDE = 150  # characters before a match that a cut line keeps
 
 
@@ -71,6 +74,7 @@ async def run_ripgrep(
     *,
     separator: bytes,
     take: Callable[[bytes], bool],
+    confine: Confine,
     timeout: float = TIME_LIMIT,
 ) -> Ended:
     """Run ripgrep in a folder and hand each record of its output to `take`.
@@ -83,12 +87,13 @@ async def run_ripgrep(
         folder: where it runs.
         separator: the byte that ends a record.
         take: is given each record, and answers whether it wants more.
+        confine: says how it is started.
         timeout: seconds after which the process is ended.
 
     Raises:
         WorkspaceError: ripgrep cannot be started, or an ignore file would be read without end.
     """
-    process = await _start([*arguments, *_without_endless(folder)], folder)
+    process = await _start([*arguments, *_without_endless(folder)], folder, confine)
     reader, errors = process.stdout, process.stderr
     if reader is None or errors is None:
         raise AssertionError("both streams were asked for as pipes")
@@ -123,7 +128,9 @@ async def run_ripgrep(
     )
 
 
-async def _start(arguments: Sequence[str], folder: Path) -> asyncio.subprocess.Process:
+async def _start(
+    arguments: Sequence[str], folder: Path, confine: Confine
+) -> asyncio.subprocess.Process:
     command = [
         find_ripgrep(),
         "--no-config",
@@ -134,10 +141,13 @@ async def _start(arguments: Sequence[str], folder: Path) -> asyncio.subprocess.P
         *arguments,
         *(f"--glob=!{name}" for name in (".git", ".hg", ".svn", ".jj")),
     ]
+    environ = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
     try:
-        return await start_process(
-            *command,
-            cwd=folder,
+        return await start_confined(
+            confine,
+            command,
+            environ,
+            str(folder),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from acp_agent.errors import WorkspaceError
+from acp_agent.sandbox.launch import Confine, unconfined
 from acp_agent.workspace.file_io import file_kind
 from acp_agent.workspace.ripgrep import TIME_LIMIT, Ended, FoundLine, decode_lines, run_ripgrep
 
@@ -42,7 +43,12 @@ class FoundCounts(Struct, frozen=True, kw_only=True):
 
 
 async def list_files(
-    folder: Path, *, limit: int = FILE_LIMIT, timeout: float = TIME_LIMIT, partial: bool = False
+    folder: Path,
+    *,
+    limit: int = FILE_LIMIT,
+    timeout: float = TIME_LIMIT,
+    partial: bool = False,
+    confine: Confine = unconfined,
 ) -> list[bytes]:
     """Return the names of all files below a folder, relative to it, that are not ignored.
 
@@ -51,6 +57,7 @@ async def list_files(
         limit: how many names to return.
         timeout: seconds to look at most.
         partial: whether the names found so far are enough at a limit.
+        confine: says how ripgrep is started.
 
     Raises:
         WorkspaceError: there are more than `limit`, or it took too long.
@@ -61,6 +68,7 @@ async def list_files(
         folder,
         separator=b"\0",
         take=_collect(names, limit),
+        confine=confine,
         timeout=timeout,
     )
     _require_success(ended)
@@ -71,7 +79,12 @@ async def list_files(
 
 
 async def find_files(
-    folder: Path, pattern: str, *, limit: int, timeout: float = TIME_LIMIT
+    folder: Path,
+    pattern: str,
+    *,
+    limit: int,
+    timeout: float = TIME_LIMIT,
+    confine: Confine = unconfined,
 ) -> FoundFiles:
     """Files whose name matches a glob pattern as in `.gitignore`, newest first.
 
@@ -82,13 +95,14 @@ async def find_files(
     arguments = ["--files", "--null", "--sortr=modified", f"--glob={pattern}", "./"]
     # A glob of ripgrep's overrules the ignore files, so what it finds is held against a listing
     # that obeys them.
-    listing = asyncio.create_task(list_files(folder, timeout=timeout))
+    listing = asyncio.create_task(list_files(folder, timeout=timeout, confine=confine))
     try:
         ended = await run_ripgrep(
             arguments,
             folder,
             separator=b"\0",
             take=_collect(matching, FILE_LIMIT),
+            confine=confine,
             timeout=timeout,
         )
         known = await listing
@@ -115,6 +129,7 @@ async def find_lines(
     limit: int,
     width: int,
     timeout: float = TIME_LIMIT,
+    confine: Confine = unconfined,
 ) -> FoundLines:
     """Lines that match a regular expression, in a file or below a folder.
 
@@ -127,12 +142,13 @@ async def find_lines(
         limit: how many lines to give, those beside included.
         width: characters of a line to give.
         timeout: seconds to search at most.
+        confine: says how ripgrep is started.
 
     Raises:
         WorkspaceError: the pattern or the glob is wrong, or there are too many files.
     """
     folder, target = _target(place)
-    kept = await _names_kept(folder, glob, timeout)
+    kept = await _names_kept(folder, glob, timeout, confine)
     lines: list[FoundLine] = []
 
     def take(record: bytes) -> bool:
@@ -148,6 +164,7 @@ async def find_lines(
         folder,
         separator=b"\n",
         take=take,
+        confine=confine,
         timeout=timeout,
     )
     _require_success(ended)
@@ -167,16 +184,18 @@ async def count_lines(
     ignore_case: bool,
     limit: int,
     timeout: float = TIME_LIMIT,
+    confine: Confine = unconfined,
 ) -> FoundCounts:
     """How many lines of each file match. Arguments and errors are those of `find_lines`."""
     folder, target = _target(place)
-    kept = await _names_kept(folder, glob, timeout)
+    kept = await _names_kept(folder, glob, timeout, confine)
     records: list[bytes] = []
     ended = await run_ripgrep(
         ["--count", "--with-filename", "--null", *_matching(pattern, glob, ignore_case), target],
         folder,
         separator=b"\0",
         take=_collect(records, FILE_LIMIT),
+        confine=confine,
         timeout=timeout,
     )
     _require_success(ended)
@@ -204,9 +223,13 @@ def _matching(pattern: str, glob: str | None, ignore_case: bool) -> Sequence[str
     return arguments
 
 
-async def _names_kept(folder: Path, glob: str | None, timeout: float) -> set[bytes] | None:
+async def _names_kept(
+    folder: Path, glob: str | None, timeout: float, confine: Confine
+) -> set[bytes] | None:
     """The files that no ignore file leaves out, where a glob would overrule those; else None."""
-    return set(await list_files(folder, timeout=timeout)) if glob is not None else None
+    if glob is None:
+        return None
+    return set(await list_files(folder, timeout=timeout, confine=confine))
 
 
 def _target(place: Path) -> tuple[Path, str]:

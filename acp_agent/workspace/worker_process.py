@@ -22,7 +22,8 @@ import msgspec
 from msgspec import Struct
 
 from acp_agent.errors import AcpAgentError, WorkspaceError
-from acp_agent.workspace.child_process import end_process, start_process
+from acp_agent.sandbox.launch import Confine, unconfined
+from acp_agent.workspace.child_process import end_process, start_confined
 
 _MEMORY = 3_000_000_000  # bytes of address space
 _ANSWER = 64_000_000  # bytes
@@ -45,7 +46,12 @@ class _Answer(Struct, frozen=True):
 
 
 async def run_in_process(
-    function: str, arguments: Mapping[str, object], kind: type[T], *, seconds: float
+    function: str,
+    arguments: Mapping[str, object],
+    kind: type[T],
+    *,
+    seconds: float,
+    confine: Confine = unconfined,
 ) -> T:
     """Return what a function returns in a process of its own.
 
@@ -54,6 +60,7 @@ async def run_in_process(
         arguments: by their names; of types that MessagePack has.
         kind: the type of the result.
         seconds: how long it may take.
+        confine: says how the process is started.
 
     Raises:
         TimeoutError: it took too long, and was ended.
@@ -62,13 +69,15 @@ async def run_in_process(
     task = _Task(function, msgspec.Raw(msgspec.msgpack.encode(arguments)), math.ceil(seconds) + 1)
     environ = {"PYTHONPATH": os.pathsep.join(filter(os.path.isabs, sys.path)), "PYTHONUTF8": "1"}
     try:
-        process = await start_process(
-            *(sys.executable, "-P", "-m", __name__),
+        command = (sys.executable, "-P", "-m", __name__)
+        process = await start_confined(
+            confine,
+            command,
+            environ,
+            "/",
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            cwd="/",
-            env=environ,
         )
     except OSError as error:
         raise WorkspaceError(f"no process can be started: {error.strerror or error}") from None

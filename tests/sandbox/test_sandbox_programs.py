@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+import acp_agent
 from acp_agent.config.sandbox_types import SandboxConfig
-from acp_agent.sandbox.launch import Confine
+from acp_agent.errors import WorkspaceError
+from acp_agent.language_servers import syntax_check
+from acp_agent.language_servers.syntax_check import SyntaxChecks
+from acp_agent.sandbox.launch import Confine, Launch
 from acp_agent.sandbox.sandbox import Unavailable, find_backend
 from acp_agent.session.services import SharedSandboxes
 from acp_agent.workspace.git_repositories import GitRepositories
 from acp_agent.workspace.git_status import git_status
+from acp_agent.workspace.search import count_lines, find_files, find_lines, list_files
+from acp_agent.workspace.worker_process import run_in_process
 
 TRIES = """
 import os, socket, sys
@@ -62,3 +71,69 @@ def test_git_says_the_same_confined(confine: Confine, workspace_repo: Path) -> N
 def test_helpers_run_as_before_where_the_user_wants_no_sandbox() -> None:
     confine = SharedSandboxes().confine(SandboxConfig(enabled=False), os.environ.get("PATH"))
     assert confine(["git", "status"], {}, "/").argv == ("git", "status")
+
+
+async def test_searches_and_checks_find_the_same_confined(
+    confine: Confine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path.resolve()
+    (folder / "a.txt").write_text("one\ntwo\n")
+    (folder / "b.log").write_text("two\n")
+    (folder / ".gitignore").write_text("*.log\n")
+    (folder / "ripgreprc").write_text("--no-ignore\n")
+    monkeypatch.setenv("RIPGREP_CONFIG_PATH", str(folder / "ripgreprc"))
+    started: list[tuple[str, ...]] = []
+
+    def noted(argv: Sequence[str], environ: Mapping[str, str], cwd: str) -> Launch:
+        assert set(environ) <= {"HOME", "LC_ALL", "PATH", "XDG_CONFIG_HOME"}
+        started.append(tuple(argv))
+        return confine(argv, environ, cwd)
+
+    assert sorted(await list_files(folder, confine=noted)) == [
+        b".gitignore",
+        b"a.txt",
+        b"ripgreprc",
+    ]
+    found = await find_lines(
+        folder, "two", glob=None, ignore_case=False, context=0, limit=9, width=99, confine=noted
+    )
+    assert [(line.name, line.number) for line in found.lines] == [("a.txt", 2)]
+    assert (await find_files(folder, "*.txt", limit=9, confine=noted)).names == ("a.txt",)
+    counted = await count_lines(
+        folder, "two", glob="*.txt", ignore_case=False, limit=9, confine=noted
+    )
+    assert counted.counts == (("a.txt", 1),)
+    monkeypatch.setattr(syntax_check, "SECONDS", 20.0)
+    checks = SyntaxChecks([folder], os.environ["PATH"], noted)
+    problems = await checks.new_problems({folder / "a.sh": (None, "if true; then\n")})
+    assert [(one.line, one.source) for one in problems] == [(2, "syntax")]
+    assert len(started) == 7  # a glob is held against a listing
+
+
+async def test_what_a_parser_does_in_a_process_of_its_own_is_confined(
+    confine: Confine, tmp_path: Path
+) -> None:
+    done = await run_in_process(
+        "os.path:exists", {"path": str(tmp_path)}, bool, seconds=20.0, confine=confine
+    )
+    assert done
+    with pytest.raises(WorkspaceError):
+        await run_in_process(
+            "os:mkdir", {"path": str(tmp_path / "new")}, object, seconds=20.0, confine=confine
+        )
+    assert not (tmp_path / "new").exists()
+
+
+def test_every_place_that_starts_a_program_is_known() -> None:
+    """A new one is to be confined, or gets its reason in `programs.toml`."""
+    known = tomllib.loads(Path(__file__).with_name("programs.toml").read_text("utf-8"))
+    root = Path(acp_agent.__file__).parent
+    starts = re.compile(
+        r"\bstart_process\(|create_subprocess_(?:exec|shell)\(|\bPopen\(|\bsubprocess\.(?:run|call|check_\w+)\(|os\.(?:exec|spawn|posix_spawn|system|popen|fork)\w*\("
+    )
+    found = {
+        str(path.relative_to(root))
+        for path in root.rglob("*.py")
+        if starts.search(path.read_text("utf-8"))
+    }
+    assert found == set(known)

@@ -151,7 +151,9 @@ class SessionEditChecks:
             self._may_run_code,
             enabled=self._use_servers,
         )
-        syntax = SyntaxChecks(self._files.roots, services.environ.get("PATH", os.defpath))
+        syntax = SyntaxChecks(
+            self._files.roots, services.environ.get("PATH", os.defpath), services.confine
+        )
         self._checks = EditChecks(self._servers, syntax.new_problems)
         for path in self._touched:
             self._checks.touched(path)

@@ -82,7 +82,7 @@ class _Gathering:
         self._system = asyncio.create_task(in_daemon_thread(describe_system))
         self._git_read = threading.Event()
         self._git = asyncio.create_task(in_daemon_thread(self._read_git))
-        self._tree = asyncio.create_task(project_tree(cwd))
+        self._tree = asyncio.create_task(project_tree(cwd, confine))
 
     def serves(self, folders: Sequence[Path]) -> bool:
         """Whether this is the present state of these folders."""

@@ -111,6 +111,7 @@ class LazyTools:
                 paths, mode=core.settings.mode, project=str(cwd)
             ),
             is_named=NamedAddresses(core),
+            confine=services.confine,
         )
         return replace(built, toolset=services.adapt_tools(built.toolset))
 

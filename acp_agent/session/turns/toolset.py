@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from acp_agent.config.types import Config
+from acp_agent.sandbox.launch import Confine
 from acp_agent.sandbox.sandbox import Sandbox, Unavailable
 from acp_agent.session.confinement import Confinement
 from acp_agent.session.core import SessionCore
@@ -51,6 +52,7 @@ def build_tools(
     edit_checks: Callable[[WorkspaceFiles], SessionEditChecks],
     refused_reads: Callable[[Sequence[str]], Mapping[str, str]],
     is_named: Callable[[str], Awaitable[bool]],
+    confine: Confine,
 ) -> WorkspaceTools:
     """Build a session's workspace and the tools over it.
 
@@ -70,6 +72,7 @@ def build_tools(
         edit_checks: makes what checks the edits of files.
         refused_reads: returns the files that no search may show, with the reasons.
         is_named: whether the user named the host of an address, or a search found the address.
+        confine: says how programs are started that search files.
     """
     confined = sandbox if isinstance(sandbox, Sandbox) else None
     key_variables = [one.api_key_env for one in config.providers.values() if one.api_key_env]
@@ -82,6 +85,7 @@ def build_tools(
             readable=[outputs, *readable],
             refused=refused_reads,
             before_write=(lambda _: None) if confined is None else confined.allow_new_file,
+            confine=confine,
         ),
         processes=LocalProcesses(
             outputs,
