@@ -75,6 +75,8 @@ class LanguageServers:
         configured: the user's configuration, by name.
         trusted: whether the session may run the project's code.
         enabled: whether any server is used.
+        on_left_out: is called with the names of the project's own servers for a file, where these
+            are not used because the session may not run the project's code.
     """
 
     def __init__(
@@ -85,7 +87,9 @@ class LanguageServers:
         trusted: Callable[[], bool],
         *,
         enabled: bool = True,
+        on_left_out: Callable[[Sequence[str]], None] = lambda _: None,
     ) -> None:
+        self._on_left_out = on_left_out
         self.files = files
         self._pool = pool
         self._specs = known_servers(configured) if enabled else ()
@@ -260,6 +264,7 @@ class LanguageServers:
         if known is not None and now - known[0] < _LOOKED_UP_SECONDS:
             return known[1]
         matches: list[_Match] = []
+        left_out: list[ServerSpec] = []
         groups: set[str] = set()
         for spec in self._specs:
             if spec.language_of(path) is None or (spec.group and spec.group in groups):
@@ -269,6 +274,11 @@ class LanguageServers:
             if found is not None and root is not None:
                 matches.append(_Match(found, root))
                 groups.add(spec.group)
+            elif found is None and not trusted and self._is_in_project(spec):
+                left_out.append(spec)
+        names = [spec.name for spec in left_out if not spec.group or spec.group not in groups]
+        if names:
+            self._on_left_out(names)
         self._handled[key] = (now, matches)
         return matches
 
@@ -282,6 +292,11 @@ class LanguageServers:
             found = find_server(spec, self.files.roots, path, in_project=trusted)
         self._found[spec.name, trusted] = (now, found)
         return found
+
+    def _is_in_project(self, spec: ServerSpec) -> bool:
+        path = self._pool.environ.get("PATH", os.defpath)
+        found = find_server(spec, self.files.roots, path, in_project=True)
+        return found is not None and found.in_project
 
 
 class _Match(Struct, frozen=True):

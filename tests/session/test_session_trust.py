@@ -13,6 +13,7 @@ from acp_agent.events import NoticeShown, ToolCalled, ToolEnded
 from tests.session.agent_and_skill import write_agent, write_skill
 from tests.support.model_server import Call, ModelServer, answer
 from tests.support.open_session import open_desk, presses
+from tests.support.waiting import until
 
 
 def tools(server: ModelServer, request: int = -1) -> set[str]:
@@ -151,3 +152,23 @@ async def test_programs_that_a_repository_names_for_git_run_only_when_they_are_t
         shown = repr(desk.editor.asked[0].content)
         for part in ("core.fsmonitor", "filter.x.clean", "alias.run", "hooks: pre-commit"):
             assert part in shown
+
+
+async def test_the_user_is_told_once_that_the_projects_language_servers_are_left_out(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    environ = {"PATH": "/usr/bin:/bin"}
+    async with open_desk(tmp_path, model_server, trusted=False, environ=environ) as desk:
+        program = desk.folder / ".venv/bin/basedpyright-langserver"
+        program.parent.mkdir(parents=True)
+        program.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
+        program.chmod(0o755)
+        (desk.folder / "other").mkdir()
+        for name in ("main.py", "other/more.py"):
+            (desk.folder / name).write_text("x = 1\n")
+            model_server.add(answer(Call("read", {"path": name})), answer("Done."))
+            await desk.say("Look.")
+            await until(lambda: desk.editor.of(NoticeShown))
+        (notice,) = desk.editor.of(NoticeShown)
+        assert notice.title == "Language servers of the project are not used: basedpyright."
+    assert not (tmp_path / "started").exists()

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from acp_agent.events import NoticeShown
 from acp_agent.extensions.definitions.locations import find_repository
 from acp_agent.session.core import SessionCore
 from acp_agent.trust.items import code_item
@@ -41,6 +42,7 @@ class SessionEditChecks:
         self._checks: EditChecks | None = None
         self._servers: LanguageServers | None = None
         self._know_symbols = False
+        self._said_left_out = False
         self._loading: asyncio.Task[None] | None = None
         self._touched: dict[Path, None] = {}  # while the checks are loaded
         self._changed: dict[Path, str | None] = {}
@@ -115,6 +117,18 @@ class SessionEditChecks:
         trusts = self._core.services.trust().trusts
         return all(trusts(code_item(find_repository(root) or root)) for root in self._files.roots)
 
+    def _left_out(self, names: Sequence[str]) -> None:
+        """Tell the user, once, that the project's own servers are not used."""
+        if self._said_left_out:
+            return
+        self._said_left_out = True
+        notice = NoticeShown(
+            severity="info",
+            title=f"Language servers of the project are not used: {', '.join(names)}.",
+            description="Whoever made the project made them, too. /trust lets them run.",
+        )
+        self._core.background.spawn(self._core.notify(notice))
+
     def _describe(self, found: Sequence[Problem]) -> str:
         from acp_agent.language_servers.problems import describe_problems  # noqa: PLC0415 - loaded
 
@@ -150,6 +164,7 @@ class SessionEditChecks:
             services.config.language_servers,
             self._may_run_code,
             enabled=self._use_servers,
+            on_left_out=self._left_out,
         )
         syntax = SyntaxChecks(
             self._files.roots, services.environ.get("PATH", os.defpath), services.confine
