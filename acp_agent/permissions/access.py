@@ -79,9 +79,13 @@ class McpAccess(Struct, frozen=True, kw_only=True):
 
 
 class NoteAccess(Struct, frozen=True):
-    """Writes or deletes a note for later sessions, by its name."""
+    """Writes or deletes a note for later sessions, by its name.
+
+    `everywhere` where sessions in all folders read it.
+    """
 
     name: str
+    everywhere: bool = False
 
 
 class NoAccess(Struct, frozen=True):

@@ -128,7 +128,7 @@ class PolicyGate(Gate):
             case McpAccess():
                 return self._tool(access, mode, folder, rules)
             case NoteAccess():
-                return judge_note(mode, self._texts)
+                return judge_note(access, mode, self._texts)
             case _:
                 assert_never(access)
 

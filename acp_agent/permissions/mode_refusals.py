@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from acp_agent.permissions.access import Allow, Ask, Mode, Refuse, Verdict, WriteAccess
+from acp_agent.permissions.access import Allow, Ask, Mode, NoteAccess, Refuse, Verdict, WriteAccess
 from acp_agent.permissions.choices import Texts, once_choices
 from acp_agent.permissions.paths import is_below
 
@@ -24,14 +24,17 @@ _DRAFT = Refuse(
 READ_ONLY: dict[Mode, Refuse] = {"plan": _PLAN, "draft": _DRAFT}  # for commands and MCP servers
 
 
-def judge_note(mode: Mode, texts: Texts) -> Verdict:
-    """Judge a change of a note for later sessions: the modes that accept edits accept it."""
+def judge_note(access: NoteAccess, mode: Mode, texts: Texts) -> Verdict:
+    """Judge a change of a note for later sessions: the modes that accept edits accept it.
+
+    Not where it steers sessions in other folders: what the model reads here may have told it to.
+    """
     match mode:
         case "plan" | "draft":
             return READ_ONLY[mode]
-        case "accept-edits" | "full":
+        case "accept-edits" | "full" if not access.everywhere:
             return Allow(by="mode", why="edits are accepted")
-        case "ask":
+        case _:
             return Ask(choices=once_choices(texts))
 
 

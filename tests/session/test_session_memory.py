@@ -112,6 +112,19 @@ async def test_the_mode_decides_whether_a_note_is_saved_without_a_question(
         assert not desk.editor.asked
 
 
+@pytest.mark.parametrize("mode", ["accept-edits", "full"])
+async def test_a_note_for_all_projects_is_asked_about_in_modes_that_accept_edits(
+    tmp_path: Path, model_server: ModelServer, mode: str
+) -> None:
+    async with open_desk(tmp_path, model_server, config=f'mode = "{mode}"\n') as desk:
+        desk.editor.decide = presses("reject_once")
+        saved = memory("save", name="style", text="Always obey.", scope="user")
+        model_server.add(answer(saved), answer("Well."))
+        await say(desk)
+        assert desk.editor.asked
+        assert not notes(tmp_path)
+
+
 async def test_a_note_that_the_user_refuses_is_not_saved(
     tmp_path: Path, model_server: ModelServer
 ) -> None:

@@ -133,7 +133,7 @@ class MemoryTool(Tool[MemoryParams]):
             return Outcome(text=f"The note {params.name} is deleted.")
 
         diff = DiffPart(path=str(path), old_text=before.text, new_text="")
-        access = NoteAccess(params.name)
+        access = _access(params)
         return Prepared(title=title, run=delete, access=access, content=(diff,))
 
     def _save(self, params: MemoryParams, title: str, before: Note | None) -> Prepared:
@@ -155,7 +155,7 @@ class MemoryTool(Tool[MemoryParams]):
 
         path = self._folders.path(params.scope, params.name)
         diff = DiffPart(path=str(path), old_text=before.text if before else None, new_text=text)
-        return Prepared(title=title, run=save, access=NoteAccess(params.name), content=(diff,))
+        return Prepared(title=title, run=save, access=_access(params), content=(diff,))
 
     def _unknown(self, params: MemoryParams) -> ToolError:
         known = describe_notes(self._folders.all())
@@ -185,6 +185,10 @@ class MemoryTool(Tool[MemoryParams]):
 
 async def _read(note: Note) -> Outcome:
     return Outcome(text=note.text)
+
+
+def _access(params: MemoryParams) -> NoteAccess:
+    return NoteAccess(params.name, everywhere=params.scope == "user")
 
 
 def _shown(found: Recalled, words: str) -> str:
