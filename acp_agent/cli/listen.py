@@ -134,12 +134,21 @@ def _token(
     if given is None:
         made = random.token_urlsafe(32)
         return made, made
+    check_token(given)
+    return given, None
+
+
+def check_token(given: str) -> None:
+    """Check that nobody can guess a token.
+
+    Raises:
+        InvalidInputError: it is too short, or has characters that no header has.
+    """
     if len(given) < _SHORTEST or not given.isascii() or not given.isprintable() or " " in given:
         raise InvalidInputError(
             f"the token needs {_SHORTEST} or more characters, of ASCII and without blanks, so that "
             "nobody can guess it; leave it out and one is made"
         )
-    return given, None
 
 
 def _parser() -> Parser:

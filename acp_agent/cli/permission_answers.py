@@ -108,7 +108,7 @@ class Answers:
         if any(option.option_id == TRUST for option in asked.options):
             if self._ask is not None:
                 return await self._from_user(asked, self._ask)
-            return response(_of_kind(asked, "reject_once"), by="nobody")
+            return response(option_of_kind(asked, "reject_once"), by="nobody")
         flag = self._decider or f"--allow {self._allowed}"
         if self._allowed == "all" or (self._allowed == "edits" and asked.kind in _EDITS):
             return self._give(asked, "allow_once", flag)
@@ -119,7 +119,7 @@ class Answers:
         return await self._from_user(asked, self._ask)
 
     def _give(self, asked: Asked, kind: str, name: str) -> acp.RequestPermissionResponse:
-        option = _of_kind(asked, kind)
+        option = option_of_kind(asked, kind)
         given = Given(option=option, by="flag" if name else "nobody", name=name)
         if not name:
             self.unasked.append(asked)
@@ -137,12 +137,13 @@ class Answers:
             word = line.strip()
             if word.isdecimal() and 1 <= int(word) <= len(asked.options):
                 return response(asked.options[int(word) - 1])
-        refusal = _of_kind(asked, "reject_once")
+        refusal = option_of_kind(asked, "reject_once")
         self._show(asked, Given(option=refusal, by="user"))
         return response(refusal)
 
 
-def _of_kind(asked: Asked, kind: str) -> acp.PermissionOption | None:
+def option_of_kind(asked: Asked, kind: str) -> acp.PermissionOption | None:
+    """Return the option of a kind, such as `allow_once`; None where it is not offered."""
     return next((one for one in asked.options if one.kind == kind), None)
 
 

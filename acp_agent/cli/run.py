@@ -99,7 +99,7 @@ async def turn(flags: Flags, view: View) -> int:
     """Start an agent, run one turn in it, end it; the exit status."""
     resume = None if flags.resume is None else await _whole_id(flags.resume)
     answers = Answers(flags.allow, decider=flags.decider, show=view.answered, ask=view.ask)
-    tally = _Tally(view.update)
+    tally = Tally(view.update)
     model = [] if flags.model is None else ["--model", flags.model]
     me = asyncio.current_task()
     assert me is not None
@@ -166,7 +166,7 @@ async def turn(flags: Flags, view: View) -> int:
             await client.aclose(timeout=timeout)
 
 
-class _Tally:
+class Tally:
     """Passes updates on, and adds up what the result is made of.
 
     Attributes:

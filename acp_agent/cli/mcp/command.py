@@ -14,7 +14,7 @@ from acp_agent.platform import posix
 
 
 def run(argv: list[str]) -> int:
-    """List, add, remove, test or import MCP servers; returns the exit status."""
+    """List, add, remove, test or import MCP servers, or serve; returns the exit status."""
     parser = _parser()
     options = parser.parse_args(argv)
     if options.action is None:
@@ -37,6 +37,10 @@ def _run(options: argparse.Namespace) -> int:
         from acp_agent.cli.mcp.login import login, logout  # noqa: PLC0415 - brings the `mcp` package
 
         return login(options) if options.action == "login" else logout(options)
+    if options.action == "serve":
+        from acp_agent.cli.mcp.serve import serve  # noqa: PLC0415 - so does this
+
+        return serve(options)
     if options.action == "import":
         from acp_agent.cli.mcp.importing import import_servers  # noqa: PLC0415 - only for this action
 
@@ -98,9 +102,24 @@ def _parser() -> Parser:
     signing_out = actions.add_parser("logout", help="forget the login at a server")
     for action in (signing_in, signing_out):
         action.add_argument("name", help="the server, or its address")
+    serving = actions.add_parser("serve", help="offer this agent to MCP clients")
+    serving.add_argument(
+        "--folder",
+        action="append",
+        type=Path,
+        metavar="DIR",
+        help="where it may work, with the folders below (default: this folder; repeatable)",
+    )
+    serving.add_argument(
+        "--http",
+        type=number(0, 65_535),
+        metavar="PORT",
+        help="listen on 127.0.0.1 instead of stdin; 0 picks a free port",
+    )
+    serving.add_argument("--model", metavar="PROVIDER/NAME", help="model for new sessions")
     for action in (listing, test):
         action.add_argument("--json", action="store_true", help="print JSON")
-    for action in (listing, add, remove, test, importing, signing_in, signing_out):
+    for action in (listing, add, remove, test, importing, signing_in, signing_out, serving):
         action.add_argument(
             "--cwd",
             type=Path,
