@@ -97,7 +97,8 @@ def scrub_event(event: AnyEvent, secrets: Sequence[str]) -> AnyEvent:
 def _scrub_part(part: CallContent, secrets: Sequence[str]) -> CallContent:
     if isinstance(part, DiffPart):
         old = None if part.old_text is None else scrub_known(part.old_text, secrets)
-        return DiffPart(part.path, scrub_known(part.new_text, secrets), old)
+        path = scrub_known(part.path, secrets)
+        return DiffPart(path, scrub_known(part.new_text, secrets), old)
     if not (isinstance(part, ContentPart) and isinstance(part.content, TextBlock)):
         return part
     block = part.content

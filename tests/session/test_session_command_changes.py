@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from acp_agent.agent.scrub_events import scrub_content
 from acp_agent.config.localization import Translator
 from acp_agent.content import ContentPart, DiffPart, TextBlock
 from acp_agent.session.history.command_changes import CommandChanges
@@ -102,6 +103,18 @@ def test_what_a_command_changed_is_named_with_the_lines_of_short_texts(
     root = tmp_path / "project"
     shown = {str(Path(one.path).relative_to(root)): (one.old_text, one.new_text) for one in diffs}
     assert shown == lines
+
+
+def test_neither_contents_nor_names_that_are_keys_are_in_what_is_compared(
+    watched: Callable[[str], tuple[str, list[DiffPart]]],
+) -> None:
+    key = "ghp_" + "0aB1cD2eF3" * 4
+    _, diffs = watched(f"echo x > {key}; mkdir d-{key}; echo x > d-{key}/x; echo 'A={key}' > f.py")
+    assert [one.new_text for one in diffs] == ["A=[secret]\n"]
+    known = DiffPart("/project/open-sesame/a", "x", None)
+    (shown,) = scrub_content((known,), ["open-sesame"]) or ()
+    assert isinstance(shown, DiffPart)
+    assert shown.path == "/project/[secret]/a"
 
 
 def test_each_command_is_compared_with_what_was_there_right_before_it(

@@ -117,6 +117,8 @@ class CommandChanges:
                 if both and size <= room and len(diffs) < _DIFFS:
                     room -= size
                     place = os.fsdecode(os.path.join(os.fsencode(root), path))  # noqa: PTH118 - bytes
+                    if scrub(place) != place:
+                        continue  # its name is a key, and hidden where the files are listed
                     # Nobody reviews it before it is there, so that keys are hidden in it.
                     before = None if old.text is None else scrub(old.text)
                     diffs.append(DiffPart(place, scrub(new.text or ""), before))
