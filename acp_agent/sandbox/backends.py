@@ -98,7 +98,7 @@ def find_backend(search_path: str | None, choice: BackendName = "auto") -> Backe
         elif name == "landlock":
             found = _find_landlock(problems[0].reason if problems else "the configuration wants it")
         else:
-            found = _find_sandbox_exec(search_path)
+            found = _find_sandbox_exec()
         if not isinstance(found, Unavailable):
             return found
         problems.append(found)
@@ -134,8 +134,12 @@ def _find_landlock(why: str) -> Backend | Unavailable:
     return Unavailable(f"Landlock does not work here ({said})", "") if said else backend
 
 
-def _find_sandbox_exec(search_path: str | None) -> Backend | Unavailable:
-    raise NotImplementedError
+def _find_sandbox_exec() -> Backend | Unavailable:
+    from acp_agent.sandbox.sandbox_exec import SandboxExec  # noqa: PLC0415 - for few machines
+
+    backend = SandboxExec()
+    said = _problem(backend, write=True)
+    return Unavailable(f"sandbox-exec does not work here ({said})", "") if said else backend
 
 
 def _problem(backend: Backend, *, write: bool = False) -> str:

@@ -142,6 +142,22 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
         paths = [f"{root}/{name}" for root in roots for name in protected_names()]
         return [path for path in paths if not any(is_below(path, one) for one in allowed)]
 
+    def with_new_names(self, mounts: Sequence[tuple[str, MountKind]]) -> dict[str, MountKind]:
+        """Return mounts for a backend that can also protect what does not exist.
+
+        Args:
+            mounts: what `mounts` returned; they get the temporary folder, and in folders that may
+                be changed the names of files that execute by themselves.
+        """
+        kinds = dict(mounts)
+        if self.temporary:
+            kinds[os.path.realpath(self.temporary)] = "write"
+        writable = [path for path, kind in mounts if kind == "write"]
+        for path in self.protected_paths() if writable else ():
+            if any(is_below(path, one) for one in writable):
+                kinds.setdefault(path, "read")
+        return kinds
+
     def _writable(
         self, roots: Sequence[str], hidden: Sequence[str], repositories: Sequence[GitFolders]
     ) -> dict[str, MountKind]:

@@ -19,7 +19,6 @@ from acp_agent.sandbox.policy import (
     UNSEEN,
     MountKind,
     SandboxPolicy,
-    is_below,
     visible_in_run,
 )
 from acp_agent.sandbox.seccomp import system_call_filter
@@ -74,8 +73,7 @@ class Landlock:
             OSError: the kernel refuses the rules.
         """
         del cwd, network  # it is started there, and reaches no host
-        temporary = os.path.realpath(policy.temporary) if policy.temporary else ""
-        kinds = _kinds(mounts, policy, temporary)
+        kinds = _kinds(mounts, policy)
         rules = path_rules(kinds)
         limits, memory = policy.config.limits, memory_limit(policy.config.limits)
         calls = landlock_filter(
@@ -104,25 +102,16 @@ class Landlock:
         os.write(descriptor, marshal.dumps(orders))
         os.lseek(descriptor, 0, os.SEEK_SET)
         python = [sys.executable, "-I", "-S", str(_LAUNCHER), str(descriptor)]
-        environ = policy.environ(environ, temporary or "/")
+        environ = policy.environ(environ, policy.temporary or "/")
         return Launch((*python, *argv), environ, (descriptor, ruleset))
 
 
-def _kinds(
-    mounts: Sequence[tuple[str, MountKind]], policy: SandboxPolicy, temporary: str
-) -> dict[str, MountKind]:
+def _kinds(mounts: Sequence[tuple[str, MountKind]], policy: SandboxPolicy) -> dict[str, MountKind]:
     """Return what may be done with files, by path; with names that are not to be made."""
     kinds: dict[str, MountKind] = dict.fromkeys(UNSEEN, "hide")
     kinds["/proc"] = "read"  # Landlock keeps programs from what belongs to processes outside
     kinds |= dict.fromkeys(visible_in_run(), "read")
-    kinds |= dict(mounts)
-    if temporary:
-        kinds[temporary] = "write"
-    writable = [path for path, kind in mounts if kind == "write"]
-    for path in policy.protected_paths() if writable else ():
-        if any(is_below(path, one) for one in writable):
-            kinds.setdefault(path, "read")
-    return kinds
+    return kinds | policy.with_new_names(mounts)
 
 
 def _hides_in_writable(kinds: Mapping[str, MountKind]) -> bool:

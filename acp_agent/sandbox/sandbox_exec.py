@@ -1,0 +1,91 @@
+"""Confines programs on macOS with sandbox-exec(1) and a profile in its language, SBPL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+
+from acp_agent.sandbox.bubblewrap import limited
+from acp_agent.sandbox.launch import CommandNetwork, Launch
+from acp_agent.sandbox.policy import MountKind, SandboxPolicy, is_below
+
+PROGRAM = "/usr/bin/sandbox-exec"
+# What becomes of a path and of all below it.
+_RULES: dict[MountKind, str] = {
+    "write": "(allow file-read* file-write* (subpath {path}))",
+    "read": "(deny file-write* (subpath {path}))\n(allow file-read* (subpath {path}))",
+    "hide": "(deny file-read* file-write* (subpath {path}))",
+}
+# It would take what is below it along.
+_NOT_MOVED = "(deny file-write-unlink (literal {path}))"
+
+
+class SandboxExec:
+    """A `Backend`: sandbox-exec."""
+
+    name = "sandbox-exec"
+    has_network = False
+    notice = (
+        "Commands are confined with sandbox-exec. They cannot use the network or servers of this "
+        "computer. This part of the program has not been tried on a Mac by its authors."
+    )
+
+    def temporary(self, policy: SandboxPolicy) -> str:
+        """Return where programs have their folder for temporary files; see `Backend`."""
+        return policy.temporary
+
+    def launch(
+        self,
+        argv: Sequence[str],
+        *,
+        mounts: Sequence[tuple[str, MountKind]],
+        policy: SandboxPolicy,
+        cwd: str,
+        environ: Mapping[str, str],
+        network: CommandNetwork | None = None,
+    ) -> Launch:
+        """Return how a program is started; see `Backend`."""
+        del cwd, network  # it is started there, and reaches no host
+        text, parameters = profile(policy.with_new_names(mounts))
+        command = [PROGRAM, "-p", text]
+        command += [f"-D{name}={path}" for name, path in parameters.items()]
+        command += ["--", *limited(argv, policy.config.limits)]
+        return Launch(tuple(command), policy.environ(environ, policy.temporary or "/"))
+
+
+def profile(kinds: Mapping[str, MountKind]) -> tuple[str, dict[str, str]]:
+    """Return a profile and its parameters.
+
+    Args:
+        kinds: by path, absolute and without links, what may be done with it and all below it that
+            is not named. Whatever no line is about may be read.
+    """
+    parameters: dict[str, str] = {}
+    rules = [_template()]
+
+    def add(rule: str, path: str) -> None:
+        name = f"PATH_{len(parameters)}"
+        parameters[name] = path
+        rules.append(rule.format(path=f'(param "{name}")'))
+
+    for path, kind in sorted(kinds.items(), key=lambda line: line[0].rstrip("/").count("/")):
+        add(_RULES[kind], path)
+    for path in sorted(set(_kept_folders(kinds))):
+        add(_NOT_MOVED, path)
+    return "\n".join(rules) + "\n", parameters
+
+
+def _kept_folders(kinds: Mapping[str, MountKind]) -> Iterator[str]:
+    """Yield the folders in which something may not be changed, though they may be."""
+    writable = [path for path, kind in kinds.items() if kind == "write"]
+    for path, kind in kinds.items():
+        folder = path
+        while kind != "write" and (folder := folder.rpartition("/")[0]):
+            if any(is_below(folder, one) for one in writable):
+                yield folder
+
+
+@cache
+def _template() -> str:
+    return (files(__package__) / "sandbox_exec.sb").read_text("utf-8")
