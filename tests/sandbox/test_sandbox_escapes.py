@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
 from contextlib import ExitStack
 from fnmatch import fnmatch
 from pathlib import Path
@@ -81,19 +80,29 @@ def outer_sandbox(shadow: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def reached(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Run, Reached]]:
-    """What the cases reached, by run. All runs at once, since each waits for much."""
+def reached(tmp_path_factory: pytest.TempPathFactory) -> dict[Run, Reached]:
+    """What the cases reached, with bubblewrap and where nothing confines them."""
     backend = find_backend(os.environ.get("PATH"))
     if isinstance(backend, Unavailable):
         pytest.skip(f"no sandbox: {backend.reason}")
+    runs = [(user, "bubblewrap") for user in USERS]
+    return run_all([*runs, ("root", "unconfined")] if IS_ROOT else runs, tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def reached_landlock(tmp_path_factory: pytest.TempPathFactory) -> dict[Run, Reached]:
+    """What they reached with Landlock, as the kernel has it, and as an old one has."""
+    backend = find_backend(NOWHERE)
+    if isinstance(backend, Unavailable):
+        pytest.skip(f"no sandbox: {backend.reason}")
+    runs = [(user, "without-bubblewrap") for user in USERS]
+    return run_all([*runs, (USERS[-1], "old-landlock")], tmp_path_factory)
+
+
+def run_all(runs: list[Run], tmp_path_factory: pytest.TempPathFactory) -> dict[Run, Reached]:
+    """All of these at once, since each waits for much."""
     if not shutil.which("bwrap"):
         pytest.skip("bubblewrap, which keeps the cases from doing harm, is not installed")
-    runs = [(user, "bubblewrap") for user in USERS]
-    if not isinstance(find_backend(NOWHERE), Unavailable):
-        runs += [(user, "without-bubblewrap") for user in USERS]
-        runs.append((USERS[-1], "old-landlock"))
-    if IS_ROOT:
-        runs.append(("root", "unconfined"))
     shadow = tmp_path_factory.mktemp("escapes") / "shadow"
     shadow.write_text(f"root:{SECRET}-shadow:1::::::\n")
     shadow.chmod(0o600)
@@ -113,15 +122,16 @@ def reached(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Run, Reac
             output, errors = process.communicate(timeout=SECONDS)
             assert process.returncode == 0, errors.decode()[-3000:]
             found[run] = json.loads(output)
-        yield found
+        return found
 
 
 @pytest.mark.parametrize("user", ["root", "user"])
 @pytest.mark.parametrize("backend", CONFINED)
 def test_no_program_gets_out_of_the_sandbox(
-    reached: dict[Run, Reached], user: str, backend: str
+    request: pytest.FixtureRequest, user: str, backend: str
 ) -> None:
-    found = reached.get((user, backend))
+    name = "reached" if backend == "bubblewrap" else "reached_landlock"
+    found = request.getfixturevalue(name).get((user, backend))
     if found is None:
         pytest.skip("needs root, or another sandbox than this system has")
     corpus = load_corpus()

@@ -18,9 +18,10 @@ from acp_agent.platform.first_use import first_use
 from acp_agent.sandbox.seccomp import argument, instruction
 
 # linux/bpf_common.h, linux/seccomp.h
-_LOAD, _EQUAL, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x45, 0x54, 0x06
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _ALLOW, _ERRNO, _ASK = 0x7FFF0000, 0x00050000, 0x7FC00000
 _KIND_OF_SOCKET = 0xF  # without SOCK_CLOEXEC and SOCK_NONBLOCK
+_KIND_OF_REQUEST = 0xFFFFFF00
 
 
 class _Call(Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,7 +41,13 @@ class _Pair(Struct, frozen=True, forbid_unknown_fields=True):
 
 class _Requests(Struct, frozen=True, forbid_unknown_fields=True):
     ioctl: _Call
+    terminals: int
     requests: list[int]
+
+
+class _FileSignals(Struct, frozen=True, forbid_unknown_fields=True):
+    fcntl: _Call
+    commands: list[int]
 
 
 class _Opens(Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,11 +57,13 @@ class _Opens(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Table(Struct, frozen=True, forbid_unknown_fields=True):
+    first_later: int
     unknown: dict[str, _Call]
     unsupported: dict[str, _Call]
     own_process: dict[str, _Call]
     pair: _Pair
     ioctl: _Requests
+    file_signals: _FileSignals
     attributes: dict[str, _Call]
     names: dict[str, _Call]
     opens: _Opens
@@ -86,7 +95,8 @@ def landlock_filter(
     """
     machine = machine or platform.machine()
     table = _table()
-    parts = [instruction(_LOAD, 0)]
+    parts = [instruction(_LOAD, 0), instruction(_AT_LEAST, table.first_later, 0, 1)]
+    parts.append(instruction(_RETURN, _ERRNO | errno.ENOSYS))
 
     def rule(call: _Call, *block: bytes) -> None:
         if call.number(machine):
@@ -108,10 +118,17 @@ def landlock_filter(
     for kind in table.pair.kinds:
         kinds += [instruction(_EQUAL, kind, 0, 1), allow]
     rule(table.pair.socketpair, *kinds, refuse(errno.EACCES))
-    requests = [instruction(_LOAD, argument(1))]
+    requests = [instruction(_LOAD, argument(1)), instruction(_AND, _KIND_OF_REQUEST)]
+    requests += [instruction(_EQUAL, table.ioctl.terminals, 0, 1), allow]
+    requests.append(instruction(_LOAD, argument(1)))
     for request in table.ioctl.requests:
-        requests += [instruction(_EQUAL, request, 0, 1), refuse(errno.EPERM)]
-    rule(table.ioctl.ioctl, *requests, allow)
+        requests += [instruction(_EQUAL, request, 0, 1), allow]
+    rule(table.ioctl.ioctl, *requests, refuse(errno.ENOTTY))
+    if signals:
+        commands = [instruction(_LOAD, argument(1))]
+        for command in table.file_signals.commands:
+            commands += [instruction(_EQUAL, command, 0, 1), refuse(errno.EPERM)]
+        rule(table.file_signals.fcntl, *commands, allow)
     asked = dict(table.attributes)
     if not supervised:
         for call in [*table.attributes.values(), *(table.signals.values() if signals else ())]:

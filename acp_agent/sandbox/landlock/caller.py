@@ -74,10 +74,8 @@ class Caller:
         for descriptor in self._opened:
             os.close(descriptor)
 
-    def open(self, path: bytes | int, flags: int, mode: int = 0, folder: int | None = None) -> int:
-        """Open a file, or one that is held, until the call is answered. Raises OSError."""
-        if isinstance(path, int):
-            path = b"/proc/self/fd/%d" % path
+    def open(self, path: bytes, flags: int, mode: int = 0, folder: int | None = None) -> int:
+        """Open a file until the call is answered. Raises OSError."""
         descriptor = os.open(path, flags | os.O_CLOEXEC, mode, dir_fd=folder)
         self._opened.append(descriptor)
         return descriptor
@@ -180,23 +178,22 @@ class Caller:
         fcntl.ioctl(self._listener, _ADD_DESCRIPTOR, given)
         raise Answered
 
-    def give_later(self, place: Place, flags: int) -> None:
+    def give_later(self, path: bytes, flags: int, folder: int | None) -> None:
         """Answer with a named pipe when its other end is opened. Raises `Answered`."""
-        folder = os.dup(place.folder)
+        kept, self._opened = self._opened, []  # the path may need them
 
         def wait() -> None:
-            opened = -1
             try:
-                opened = os.open(place.name, flags | os.O_CLOEXEC, dir_fd=folder)
+                opened = os.open(path, flags | os.O_CLOEXEC, dir_fd=folder)
+                kept.append(opened)
                 self.give(opened, flags)
             except Answered:
                 pass
             except OSError as error:
                 refuse(self._listener, self._identity, error)
             finally:
-                os.close(folder)
-                if opened >= 0:
-                    os.close(opened)
+                for descriptor in kept:
+                    os.close(descriptor)
 
         _thread.start_new_thread(wait, ())
         raise Answered

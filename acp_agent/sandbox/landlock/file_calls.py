@@ -122,7 +122,7 @@ class FileCalls:
         if not flags & _CHANGES:
             held, own = caller.file(signed(at), named, follow=follow)
             if self._files.may_list(own) or self._files.has_no_grant(own):
-                caller.give(caller.open(held, flags & ~os.O_NOFOLLOW), flags)
+                self._give(caller, os.stat(held).st_mode, held, flags & ~os.O_NOFOLLOW)
             raise LandlockDecides
         place = caller.place(signed(at), named, follow=follow)
         self._must_change(place)
@@ -130,11 +130,21 @@ class FileCalls:
             found = os.stat(place.name, dir_fd=place.folder, follow_symlinks=False).st_mode
         except FileNotFoundError:
             found = stat.S_IFREG
-        if stat.S_ISFIFO(found) and not flags & os.O_NONBLOCK:
-            caller.give_later(place, flags | os.O_NOFOLLOW)
         mode = mode & ~caller.umask() & _MODES_OF_FILES if flags & os.O_CREAT else 0
-        flags |= os.O_NOFOLLOW
-        caller.give(caller.open(place.name, flags, mode, place.folder), flags)
+        self._give(caller, found, place.name, flags | os.O_NOFOLLOW, mode, place.folder)
+
+    def _give(
+        self,
+        caller: Caller,
+        kind: int,
+        path: bytes,
+        flags: int,
+        mode: int = 0,
+        folder: int | None = None,
+    ) -> None:
+        if stat.S_ISFIFO(kind) and not flags & os.O_NONBLOCK:  # its other end may come later
+            caller.give_later(path, flags, folder)
+        caller.give(caller.open(path, flags, mode, folder), flags)
 
     def _truncate(self, caller: Caller, path: int, size: int, *_: int) -> None:
         place = caller.place(_HERE, caller.path(path), follow=True)

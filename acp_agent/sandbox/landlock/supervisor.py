@@ -13,6 +13,7 @@ A module of the launcher: it imports nothing of this package.
 from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found] # `signal` without its enumerations; has no stub
+import _thread
 import errno
 import fcntl
 import os
@@ -97,43 +98,56 @@ def supervise(orders: Orders, listener: int, child: int, ended: int) -> int:
         The command's status as a shell has it.
     """
     os.umask(0)
-    command = os.pidfd_open(child)
+    reaper = Reaper(child)
     poll = select.poll()
     poll.register(listener, select.POLLIN)
-    poll.register(command, select.POLLIN)
+    poll.register(reaper.ended, 0)
     poll.register(ended, 0)
     supervisor = Supervisor(orders, listener)
     while True:
         ready = dict(poll.poll())
-        if command in ready or ended in ready:
+        if reaper.ended in ready or ended in ready:
             break
         if ready.get(listener, 0) & select.POLLIN:
             supervisor.answer_one()
         elif listener in ready:  # nobody is left to ask
             poll.unregister(listener)
-    if ended in ready:
-        os.kill(child, _signal.SIGKILL)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     os.close(listener)
-    end_all()
-    return status if status >= 0 else 128 - status
-
-
-def end_all() -> None:
-    """End every process below this one: what loses its parent becomes a child of this one."""
     until = time.monotonic() + _END_LIMIT
-    while time.monotonic() < until:
-        for process in children():
+    while (left := children()) and time.monotonic() < until:
+        for process in left:
             try:
                 os.kill(process, _signal.SIGKILL)
             except ProcessLookupError:
                 continue
-        try:
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-            time.sleep(0.001)
-        except ChildProcessError:
-            return
+        time.sleep(0.001)
+    return reaper.status
+
+
+class Reaper:
+    """Reaps all that loses its parent, in a thread: no signal is to interrupt an answer.
+
+    Attributes:
+        ended: a descriptor that hangs up when the command has ended.
+        status: the command's status as a shell has it.
+    """
+
+    def __init__(self, child: int) -> None:
+        self.ended, self._open = os.pipe()
+        self.status: int = 128 + 9  # killed
+        self._child = child
+        _thread.start_new_thread(self._run, ())
+
+    def _run(self) -> None:
+        while True:
+            try:
+                process, status = os.waitpid(-1, 0)
+            except ChildProcessError:
+                return
+            if process == self._child:
+                code = os.waitstatus_to_exitcode(status)
+                self.status = code if code >= 0 else 128 - code
+                os.close(self._open)
 
 
 def children() -> list[int]:
