@@ -9,7 +9,7 @@ import os
 import signal
 from contextlib import suppress
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from acp_agent.sandbox.git_data import read_small
 
@@ -20,16 +20,18 @@ _SHARED = (
 )  # memory that belongs to no file of a disk; proc_pid_status(5)
 
 
-class ProcessLimits(Struct, frozen=True):
+class ProcessLimits(Struct):
     """What a command may take.
 
     Attributes:
         processes: how many processes and threads.
         memory: bytes of one process.
+        ended: processes that were ended and are not gone yet; they do not count.
     """
 
     processes: int
     memory: int
+    ended: set[int] = field(default_factory=set)
 
     def enforce(self, leader: int) -> str:
         """End what goes beyond the limits; return what that was, "" where nothing was.
@@ -46,13 +48,15 @@ class ProcessLimits(Struct, frozen=True):
         for process in order:
             sizes[process], children[process] = _look(process)
             order += children[process]
+        self.ended.intersection_update(order)
+        sizes |= dict.fromkeys(self.ended, 0)
         if sum(sizes.values()) > self.processes:
             for process in reversed(order):
                 sizes[process] += sum(sizes[child] for child in children[process])
             victim = leader
             while larger := [one for one in children[victim] if sizes[one] > self.processes // 2]:
                 victim = max(larger, key=sizes.__getitem__)
-            _end_all(victim)
+            self.ended.update(_end_all(victim))
             return f"more than {self.processes:,} processes"
         for process in order:
             if _resident(process) > self.memory and _own_memory(process) > self.memory:
@@ -73,13 +77,14 @@ def _look(process: int) -> tuple[int, list[int]]:
     return len(threads), found
 
 
-def _end_all(victim: int) -> None:
+def _end_all(victim: int) -> list[int]:
     """End a process and what it started: first it, so that it starts no others meanwhile."""
     order = [victim]
     for process in order:
         order += _look(process)[1]
         with suppress(ProcessLookupError, PermissionError):
             os.kill(process, signal.SIGKILL)
+    return order
 
 
 def _resident(process: int) -> int:
