@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from acp_agent.agent.resources import PermissionRequest, Tools, TurnResources
-from acp_agent.agent.scrub_events import safe_text, scrub_content
+from acp_agent.agent.scrub_events import hidden_in_diffs, safe_text, scrub_content
 from acp_agent.agent.tool_calls import ProposedCall
 from acp_agent.content import text_part
 from acp_agent.errors import EditorFailedError, PermissionRefusedError, StoreError
@@ -211,6 +211,9 @@ class CallPermissions:
     async def _ask(self, call: ProposedCall, tool: AnyTool, prepared: Prepared, ask: Ask) -> None:
         turn = self._turn
         content = scrub_content(prepared.content, turn.journal.secrets) or ()
+        if hidden := hidden_in_diffs(content):
+            said = turn.tools.gate.invisible_warning.format(places=hidden)
+            ask = replace(ask, warning=f"{ask.warning} {said}".strip())
         if ask.warning:
             content = (text_part(safe_text(ask.warning, turn.journal.secrets)), *content)
         await turn.journal.emit(

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import PurePath
 from typing import Any
 
 import msgspec
 
-from acp_agent.content import CallContent, ContentPart, DiffPart, JsonObject, TextBlock, escaped
+from acp_agent.content import (
+    HIDDEN,
+    CallContent,
+    ContentPart,
+    DiffPart,
+    JsonObject,
+    TextBlock,
+    escaped,
+)
 from acp_agent.events import (
     AnyEvent,
     ChildWorked,
@@ -19,7 +28,10 @@ from acp_agent.events import (
     ToolCalled,
     ToolShown,
 )
+from acp_agent.workspace.file_io import display_name
 from acp_agent.workspace.scrub import scrub, scrub_known
+
+_MOST_PLACES = 3  # that a warning names
 
 
 def scrub_content(
@@ -33,6 +45,25 @@ def scrub_content(
     if content is None:
         return None
     return tuple(_scrub_part(part, secrets) for part in content)
+
+
+def hidden_in_diffs(content: Sequence[CallContent]) -> str:
+    """Return the lines to which diffs add hidden characters, with these written out; at most three.
+
+    A diff itself is shown as it is, since an editor may write what it shows.
+    """
+    places: list[str] = []
+    for part in content:
+        if not isinstance(part, DiffPart) or escaped(part.new_text) == part.new_text:
+            continue
+        before = set((part.old_text or "").split("\n"))
+        for number, line in enumerate(part.new_text.split("\n"), 1):
+            hidden = [] if line in before else HIDDEN.findall(line.rstrip("\r"))
+            if hidden:
+                shown = " ".join(dict.fromkeys(map(escaped, hidden)))
+                places.append(f"{display_name(PurePath(part.path).name)}:{number}: {shown}")
+    more = f" (+{len(places) - _MOST_PLACES})" if len(places) > _MOST_PLACES else ""
+    return ", ".join(places[:_MOST_PLACES]) + more
 
 
 def scrub_object(value: JsonObject | None, secrets: Sequence[str]) -> JsonObject | None:

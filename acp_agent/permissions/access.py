@@ -219,7 +219,12 @@ Verdict = Allow | Refuse | Ask
 
 
 class Gate(Protocol):
-    """Decides what may happen."""
+    """Decides what may happen.
+
+    `invisible_warning` is the text about `{places}` of a change that has hidden characters.
+    """
+
+    invisible_warning: str
 
     def judge(
         self,

@@ -97,6 +97,7 @@ class PolicyGate(Gate):
         self._grants = grants
         self._language: Language = language
         self._texts = gate_texts(language)
+        self.invisible_warning = self._texts.invisible_warning
         self._home = os.path.realpath(home or Path.home())
 
     def judge(

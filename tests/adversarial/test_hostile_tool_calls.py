@@ -285,7 +285,7 @@ async def test_what_is_hidden_in_a_command_or_a_name_is_written_out_in_the_quest
         session,
         model_server,
         Call("shell", {"command": f"printf %s 'a{hidden}b' > made"}),
-        Call("write", {"path": f"name{hidden}.txt", "content": "x"}),
+        Call("write", {"path": f"name{hidden}.txt", "content": "x = 1\nif y:  # \u2066 no\n"}),
         Call("todo", {"todos": [{"content": f"step {hidden}"}]}),
     )
     assert len(results) == 3
@@ -297,3 +297,6 @@ async def test_what_is_hidden_in_a_command_or_a_name_is_written_out_in_the_quest
     shown += [step["content"] for step in agent.updates(session, "plan")[-1]["entries"]]
     assert not any(sign in text for text in shown for sign in hidden if sign not in "[8m")
     assert any("202e" in text for text in shown)
+    warning = asked[1]["toolCall"]["content"][0]["content"]["text"]
+    assert warning.startswith("It adds characters that cannot be seen")
+    assert warning.endswith(".txt:2: \\u2066.")
