@@ -97,9 +97,10 @@ class _Gathering:
             self._git_read.set()
 
     async def aclose(self) -> None:
-        """End what still runs; only git is a process of its own."""
+        """End what still runs; git and the search for files are processes of their own."""
         self._deadline = self._began
         self._tree.cancel()
+        await asyncio.wait([self._tree], timeout=_END_LIMIT)
         if not self._git_read.is_set():
             await asyncio.to_thread(self._git_read.wait, _END_LIMIT)
 
