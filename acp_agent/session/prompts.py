@@ -105,6 +105,7 @@ class PromptHandler:
             extensions=extensions,
             waiting=lambda: self.queue.waiting,
         )
+        self._extensions = extensions
         self._notes = Notes(core.services.config.draft_folder)
         self._rewinds = 0
 
@@ -249,6 +250,13 @@ class PromptHandler:
             from acp_agent.agent.attachments import linked_files  # noqa: PLC0415 - for links only
 
             texts += await linked_files(content, workspace, secrets=core.secrets)
+        mcp = self._extensions.mcp
+        if mcp is not None and any(
+            isinstance(one, TextBlock) and "@" in one.text for one in content
+        ):
+            from acp_agent.session.mcp.attachments import attached_resources  # noqa: PLC0415 - so
+
+            texts += map(core.clean, await attached_resources(content, mcp))
         return "\n\n".join(texts)
 
     async def _instructions(self, content: tuple[ContentBlock, ...]) -> tuple[tuple[str, str], ...]:

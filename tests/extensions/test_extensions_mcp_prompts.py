@@ -136,6 +136,21 @@ async def test_resources_are_listed_and_read_once_the_user_allows_it(
     assert len(running.editor.asked) == 2  # listing asks no server, and so nobody
 
 
+async def test_resources_that_the_user_names_are_attached_without_a_question(
+    with_servers: OpenWithServers, model_server: ModelServer
+) -> None:
+    model_server.add(answer("Seen."))
+    running, session = await with_servers(program("prompts"))
+    await commands_with(running, session, "memo:review")
+    prompt = "compare @memo:memo://one, (not@memo:memo://x) @memo:memo://secret @nobody:memo://two"
+    await running.prompt(session, prompt)
+    said = said_to_model(model_server)
+    assert '<resource server="memo" uri="memo://one">\n[memo://one]\nthe text of memo://one' in said
+    assert "The resource memo://secret of memo was not attached: " in said
+    assert said.count("<resource ") == 1
+    assert running.editor.asked == []
+
+
 async def test_the_tools_for_resources_exist_only_where_a_server_has_some(
     with_servers: OpenWithServers, model_server: ModelServer
 ) -> None:

@@ -1,0 +1,79 @@
+"""Resources of MCP servers that a prompt names as `@server:uri`, as the model may see them."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from acp_agent.agent.attachments import FILE_LIMIT, TOTAL_LIMIT
+from acp_agent.content import ContentBlock, TextBlock
+from acp_agent.errors import ToolError
+from acp_agent.extensions.mcp.server import McpServer
+from acp_agent.session.mcp.servers import McpServers
+from acp_agent.tools.mcp_resource import has_resources
+from acp_agent.tools.mcp_tool import call_server, resource_outcome
+
+_MENTION = re.compile(r'(?:(?<=\s)|^)@([A-Za-z0-9_-]+):(?:"([^"\n]+)"|([^\s"]+))')
+_AFTER = ".,;:!?)]}'"  # may follow an address without being part of it
+_LONGEST = 4_000  # characters of an address
+_MOST = 10  # resources of one prompt
+_SECONDS = 15.0  # for each: the prompt waits for it
+
+
+async def attached_resources(content: Sequence[ContentBlock], servers: McpServers) -> list[str]:
+    """Return the text of each resource that the user names, or why there is none.
+
+    The user who names a resource allows to read it. What names no server with resources is text.
+
+    Args:
+        content: the prompt.
+        servers: the session's.
+    """
+    named = list(dict.fromkeys(_mentions(content)))
+    if not named:
+        return []
+    await servers.ready()
+    known = {server.label: server for server in servers.servers if has_resources(server)}
+    found = [(known[label], uri) for label, uri in named if label in known][:_MOST]
+    read = await asyncio.gather(*(_read(server, _whole(server, uri)) for server, uri in found))
+    remaining = TOTAL_LIMIT
+    texts: list[str] = []
+    for (server, uri), (text, failed) in zip(found, read, strict=True):
+        clean = servers.clean(text)
+        if failed:
+            texts.append(f"[The resource {uri} of {server.label} was not attached: {clean}]")
+            continue
+        shown = clean[: min(FILE_LIMIT, remaining)]
+        remaining -= len(shown)
+        more = len(clean) - len(shown)
+        rest = f"\n[{more} more characters; read_mcp_resource has the rest]" if more else ""
+        place = f'server="{server.label}" uri="{escape(servers.clean(_whole(server, uri)))}"'
+        texts.append(f"<resource {place}>\n{shown}{rest}\n</resource>")
+    return texts
+
+
+def _mentions(content: Sequence[ContentBlock]) -> Iterator[tuple[str, str]]:
+    for block in content:
+        if isinstance(block, TextBlock):
+            for label, quoted, plain in _MENTION.findall(block.text):
+                if len(quoted or plain) <= _LONGEST:
+                    yield label, quoted or plain
+
+
+def _whole(server: McpServer, uri: str) -> str:
+    """Return the address without the punctuation behind it, unless the server has it with that."""
+    listed = () if server.offer is None else server.offer.resources
+    return uri if any(one.uri == uri for one in listed) else uri.rstrip(_AFTER)
+
+
+async def _read(server: McpServer, uri: str) -> tuple[str, bool]:
+    """Return the resource's text, or the reason, and whether reading failed."""
+    try:
+        result = await call_server(
+            server, lambda: server.client.read_resource(uri), seconds=_SECONDS
+        )
+    except ToolError as error:
+        return str(error), True
+    return resource_outcome(result.contents).text, False
