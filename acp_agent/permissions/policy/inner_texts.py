@@ -13,6 +13,7 @@ from acp_agent.permissions.rules import shell_rules
 from acp_agent.permissions.shell.syntax import Command
 from acp_agent.permissions.wrapped_commands import base_name
 
+_LONGEST = 4_000  # characters of a word that are looked at
 _CONTAINER_VERBS = frozenset({"run", "exec", "create"})
 _GROUPS = frozenset({"container", "compose"})
 _AFTER_DASHES = frozenset({"kubectl", "oc", "k3s"})
@@ -25,14 +26,14 @@ _AWK_RUNS = re.compile(rf"system\s*\(\s*{_STRING}|{_STRING}\s*\|&?\s*getline|\|&
 _SEDS = frozenset({"sed", "gsed"})
 _SED_RUNS = re.compile(r"(?:^|[\s;{}!$/,\d])e[ \t]+([^\n]+)")
 _SED_REPLACES = re.compile(
-    r"s([^\w\s\\])(?:\\.|(?!\1).)*\1((?:\\.|(?!\1).)*)\1[gpiImM\d]*e", re.DOTALL
+    r"s([^\w\s\\])(?:\\.|(?!\1)[^\\])*\1((?:\\.|(?!\1)[^\\])*)\1[gpiImM\d]*e", re.DOTALL
 )
 _SED_FILES = re.compile(r"(?:^|[\s;{}!$/,\dgp])[rRwW][ \t]*([^\s;}]+)")
 
 
 def inner_texts(command: Command) -> Iterator[str]:
     """Yield the command lines that a command's words have in them."""
-    name, words = base_name(command), [word.text for word in command.words[1:]]
+    name, words = base_name(command), [word.text[:_LONGEST] for word in command.words[1:]]
     if name in shell_rules().languages.containers:
         yield from _in_container(words)
     elif name in _AFTER_DASHES and "exec" in words and "--" in words:
@@ -51,7 +52,7 @@ def sed_files(command: Command) -> Iterator[str]:
     """Yield the files that the scripts of a sed command may read or write."""
     if base_name(command) in _SEDS:
         for word in command.words[1:]:
-            yield from _SED_FILES.findall(word.text)
+            yield from _SED_FILES.findall(word.text[:_LONGEST])
 
 
 def _in_container(words: Sequence[str]) -> Iterator[str]:
