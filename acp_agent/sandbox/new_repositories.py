@@ -32,11 +32,16 @@ class NewRepositories:
         self._suspects: set[str] = set()
         self._seen: dict[str, tuple[object, bool]] = {}  # of files of settings
 
-    def find(self) -> Iterator[str]:
-        """Yield the paths that are to be moved away. Call it in a thread."""
+    def find(self, *, ended: bool) -> Iterator[str]:
+        """Yield the paths that are to be moved away. Call it in a thread.
+
+        Args:
+            ended: whether no command runs any more; until then git may not be done with what it
+                makes.
+        """
         before = self._before
         for known in before.data:
-            yield from self._find_in(known)
+            yield from self._find_in(known, ended=ended)
         self._suspects.update(before.new_folders_with_git())
         pending = [*before.with_git, *self._suspects]
         while pending:
@@ -52,13 +57,16 @@ class NewRepositories:
             if is_new and self._names_program(folder):
                 yield f"{folder}/HEAD"
 
-    def _find_in(self, data: str) -> Iterator[str]:
+    def _find_in(self, data: str, *, ended: bool) -> Iterator[str]:
         """Yield what came into the data of a repository that there was."""
         if data not in self._before.common and os.path.lexists(f"{data}/commondir"):
             yield f"{data}/commondir"
         for own in subfolders(f"{data}/worktrees"):
             if own not in self._before.worktrees:
-                if common_data(own) != data:
+                common = common_data(own)
+                if common == own and not (ended or is_repository(own)):
+                    continue  # `git worktree add` writes `commondir` last
+                if common != data:
                     yield from (f"{own}/{name}" for name in ("commondir", "HEAD"))
                 elif not self._are_data(f"{own}/config.worktree"):
                     yield f"{own}/config.worktree"

@@ -58,14 +58,18 @@ class Surroundings(Struct, frozen=True):
     repositories: Sequence[NewRepositories]
     writable: tuple[str, ...]
 
-    def move_new(self) -> list[Moved]:
-        """Move away what is new; returns it. Call it in a thread, and in one at a time."""
+    def move_new(self, *, ended: bool) -> list[Moved]:
+        """Move away what is new; returns it. Call it in a thread, and in one at a time.
+
+        Args:
+            ended: whether no command runs any more.
+        """
         moved: list[Moved] = []
         for path in self.files.find():
             moved += self._move(path)
             self.files.restore(path)
         for repositories in self.repositories:
-            for path in repositories.find():
+            for path in repositories.find(ended=ended):
                 moved += self._move(path)
         return moved
 
@@ -160,7 +164,7 @@ class SandboxWatch:
         with self._lock:
             command.leader = None
             if command in self._commands:
-                self._look()
+                self._look(ended=len(self._commands) == 1)
                 self._commands.discard(command)
             if not self._commands:
                 self._wake.set()
@@ -185,10 +189,10 @@ class SandboxWatch:
                 except Exception:  # noqa: BLE001 - the command goes on; its end looks again
                     _log.exception("the folders could not be looked at")
 
-    def _look(self) -> None:
+    def _look(self, *, ended: bool = False) -> None:
         if self._surroundings is None:
             return
-        for moved in self._surroundings.move_new():
+        for moved in self._surroundings.move_new(ended=ended):
             for command in self._commands:
                 command.moved.append(moved)
                 if command.on_moved is not None:
