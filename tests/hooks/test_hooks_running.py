@@ -17,6 +17,7 @@ from acp_agent.sandbox.policy import SandboxPolicy
 from acp_agent.sandbox.sandbox import Sandbox, Unavailable, find_backend
 from acp_agent.session.hooks import hook_runner
 from tests.support.open_session import is_alive
+from tests.support.waiting import until
 from tests.support.web_site import Server, response
 
 CALL: JsonObject = {"tool_name": "Bash", "tool_input": {"command": "ls"}}
@@ -35,7 +36,8 @@ async def asked(cwd: Path, command: str, **more: object) -> HookAnswer:
 async def test_what_a_hook_leaves_running_is_ended_and_not_waited_for(tmp_path: Path) -> None:
     answer = await asked(tmp_path, "sleep 60 & echo $! > pid; echo no >&2; exit 2", timeout=30)
     assert (answer.permission, answer.reason) == ("deny", "no")
-    assert not is_alive(int((tmp_path / "pid").read_text()))
+    left = int((tmp_path / "pid").read_text())
+    await until(lambda: not is_alive(left))
 
 
 async def test_a_program_with_arguments_is_started_without_a_shell(tmp_path: Path) -> None:

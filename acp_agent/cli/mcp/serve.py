@@ -65,6 +65,7 @@ async def _serve_http(server: MCPServer, port: int, token: str, *, shown: str | 
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(("127.0.0.1", port))
+        listener.listen()  # before anybody is told the address
     except OSError as error:
         listener.close()
         raise InvalidInputError(f"--http {port}: {error.strerror}") from None
