@@ -38,15 +38,20 @@ def rows() -> list[Row]:
     ]
 
 
-def first(api: str) -> int:
-    """Bytes of the first request over an API, with all tools and the prompt "hello"."""
+def first(api: str, settings: str = "") -> int:
+    """Bytes of the first request over an API, with all tools and the prompt "hello".
+
+    Args:
+        api: the API.
+        settings: the first lines of the configuration file.
+    """
     with (
         model_server_in_thread() as server,
         tempfile.TemporaryDirectory() as home,
         tempfile.TemporaryDirectory() as cwd,
     ):
         server.otherwise = answer("Hello.")
-        config = f'[providers.mine]\napi = "{api}"\nbase_url = "{server.url}/v1"\n'
+        config = f'{settings}[providers.mine]\napi = "{api}"\nbase_url = "{server.url}/v1"\n'
         (Path(home) / "config.toml").write_text(config)
         with Agent("--model", "mine/some-model", home=home) as agent:
             agent.initialize()
