@@ -11,6 +11,11 @@ def _text(name: str) -> str:
     return (files(__package__) / name).read_text("utf-8").strip()
 
 
+def own_prompt() -> str:
+    """Return the prompt of the program's own agent, without the rules for every agent."""
+    return _text("system.md")
+
+
 def agent_prompt(own: str) -> str:
     """Return an agent definition's own prompt, followed by the rules for every agent."""
     return f"{own}\n\n{_text('system_rules.md')}"
@@ -22,6 +27,7 @@ def system_prompt(
     environment: str,
     memory: str = "",
     given: SystemPromptGiven | None = None,
+    own: str | None = None,
 ) -> str:
     """Return the system prompt of a session; the same arguments give the same bytes.
 
@@ -31,10 +37,13 @@ def system_prompt(
         instructions: what instruction files say, from the most general to the most specific.
         environment: the folders, the system, the state of the project.
         memory: the index of the notes of earlier sessions.
+        own: the agent's own prompt, in place of the program's.
         given: the editor's prompt; it overrides the agent's own prompt or is appended to it.
     """
     if given is not None and given.mode == "override":
         parts = [given.text]
+    elif own is not None:
+        parts = [own]
     else:
         parts = [f"{_text('system.md')}\n{_text('system_rules.md')}"]
     if instructions:

@@ -23,7 +23,7 @@ from acp_agent.errors import AcpAgentError, ConfigError
 from acp_agent.extensions.definitions.discovery import Found, find_definitions
 from acp_agent.extensions.definitions.locations import any_folder_exists
 from acp_agent.extensions.definitions.types import SMALL, AgentSpec, Skill
-from acp_agent.session.extensions import with_known_providers
+from acp_agent.session.known_providers import with_known_providers
 from acp_agent.trust.store import TrustStore
 
 if TYPE_CHECKING:

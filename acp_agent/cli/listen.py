@@ -46,6 +46,7 @@ def _listen(options: argparse.Namespace) -> NoReturn:
         partial(serve_listen, listening, announce=announce),
         environ,
         model=options.model,
+        agent=options.agent,
         trace=options.trace,
     )
 
@@ -164,6 +165,7 @@ def _parser() -> Parser:
     add("--path", default=PATH, metavar="PATH", help="path of the endpoint")
     add("--binary", action="store_true", help="also accept binary WebSocket frames")
     add("--model", metavar="PROVIDER/NAME", help="model for new sessions")
+    add("--agent", metavar="NAME", help="the agent that new sessions run as")
     add("--trace", metavar="FILE", help="record the messages, without secrets")
     add("--token-file", metavar="FILE",
         help="file with the access token (default: ACP_AGENT_LISTEN_TOKEN, else a random token)")

@@ -14,7 +14,7 @@ HOME_VARIABLE = "ACP_AGENT_HOME"  # as in `acp_agent.config.paths`, which servin
 COMMANDS = {
     "setup": "Add the agent to your editor: acp-agent setup zed",
     "run": 'Run one prompt in the terminal: acp-agent run "fix the failing test"',
-    "chat": "Talk to the agent in the terminal, or to another one with --agent",
+    "chat": "Talk to the agent in the terminal, or to another one with --command",
     "login": "Save a provider's API key",
     "logout": "Delete a provider's saved key",
     "models": "List the available models",

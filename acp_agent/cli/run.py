@@ -37,6 +37,7 @@ class Flags(Struct, frozen=True, kw_only=True):
     json: bool = False
     model: str | None = None
     mode: str | None = None
+    agent: str | None = None
     allow: Allowed = "ask"
     decider: str = ""  # what answers in the user's place, where it is not the flag
     resume: str | None = None
@@ -130,8 +131,9 @@ async def turn(flags: Flags, view: View) -> int:
             )
             await client.open(flags.cwd, resume=resume)
             view.opened(client.session_id)
-            if flags.mode is not None:
-                await client.set_option("mode", flags.mode)
+            for option, value in (("mode", flags.mode), ("agent", flags.agent)):
+                if value is not None:
+                    await client.set_option(option, value)
             answer = await client.prompt(flags.prompt)
             refused = tuple(answers.unasked)
             view.ended(
@@ -301,6 +303,7 @@ def _flags(argv: list[str]) -> Flags | None:
     parser.add_argument("prompt", help="the prompt; - reads it from standard input")
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
     parser.add_argument("--model", metavar="PROVIDER/NAME", help="the model to use")
+    parser.add_argument("--agent", metavar="NAME", help="the agent to run as, such as review")
     parser.add_argument(
         "--mode",
         choices=["ask", "accept-edits", "draft", "plan", "full"],
@@ -340,6 +343,7 @@ def _flags(argv: list[str]) -> Flags | None:
         json=given.json,
         model=given.model,
         mode=given.mode,
+        agent=given.agent,
         allow=given.allow,
         resume=given.resume,
         trust=given.trust,

@@ -12,15 +12,16 @@ from protocol.transports.claim import claim_stdio
 
 # What may follow the program's name instead of a command.
 KNOWN_FLAGS = (
-    "--model", "--trace", "--listen", "--login", "--help", "--version", "--print",
+    "--model", "--agent", "--trace", "--listen", "--login", "--help", "--version", "--print",
 )  # fmt: skip
-USAGES = ("--model PROVIDER/NAME", "--trace FILE", "-p PROMPT")
+USAGES = ("--model PROVIDER/NAME", "--agent NAME", "--trace FILE", "-p PROMPT")
 
 
 class ServeFlags(NamedTuple):
     """What the command line says; `unknown` are the words that mean nothing to us."""
 
     model: str | None
+    agent: str | None
     trace: str | None
     unknown: tuple[str, ...]
 
@@ -75,6 +76,7 @@ def serve(argv: list[str]) -> int:
         partial(serve_stdio, input_fd, output_fd, opening=opening),
         os.environ,
         model=flags.model,
+        agent=flags.agent,
         trace=flags.trace,
         unknown=flags.unknown,
     )
@@ -110,7 +112,7 @@ def _end_quietly_on_signals() -> None:
 
 
 def read_flags(argv: list[str]) -> ServeFlags:
-    """Read `--model NAME` and `--trace FILE`, with a blank or `=`; others are tolerated.
+    """Read `--model`, `--agent` and `--trace`, with a blank or `=`; others are tolerated.
 
     Written by hand because argparse takes longer to import than `initialize` may take.
     """
@@ -119,10 +121,15 @@ def read_flags(argv: list[str]) -> ServeFlags:
     words = iter(argv)
     for word in words:
         name, equals, value = word.partition("=")
-        if name not in {"--model", "--trace"}:
+        if name not in {"--model", "--agent", "--trace"}:
             unknown.append(word)
         elif equals:
             known[name] = value
         else:
             known[name] = next(words, "")
-    return ServeFlags(known.get("--model") or None, known.get("--trace") or None, tuple(unknown))
+    return ServeFlags(
+        model=known.get("--model") or None,
+        agent=known.get("--agent") or None,
+        trace=known.get("--trace") or None,
+        unknown=tuple(unknown),
+    )

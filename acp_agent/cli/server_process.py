@@ -29,6 +29,7 @@ def run_server(
     environ: Mapping[str, str],
     *,
     model: str | None,
+    agent: str | None,
     trace: str | None,
     unknown: tuple[str, ...] = (),
 ) -> NoReturn:
@@ -38,9 +39,12 @@ def run_server(
         serve: called with `paths`, `secrets`, `environ`, `model_flag` and `trace`.
         environ: the environment of the server.
         model: the value of `--model`.
+        agent: the value of `--agent`.
         trace: the value of `--trace`, a file.
         unknown: arguments that mean nothing to us; they are logged.
     """
+    if agent is not None:
+        environ = {**environ, "ACP_AGENT_AGENT": agent}
     try:
         paths = find_paths(environ)
         secrets = Secrets(paths.secrets_file, environ)

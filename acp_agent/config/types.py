@@ -13,6 +13,15 @@ from msgspec import Meta, field
 from acp_agent.config.checkpoint_types import CheckpointsConfig
 from acp_agent.config.hook_types import HookConfig, HookEvent
 from acp_agent.config.mcp_types import McpServerConfig
+from acp_agent.config.model_types import (
+    Dollars,
+    HttpAddress,
+    ModelConfig,
+    ModelRef,
+    ProviderConfig,
+    ProviderName,
+    ThoughtLevel,
+)
 from acp_agent.config.policy_types import (
     DraftFolder,
     ModeName,
@@ -22,26 +31,9 @@ from acp_agent.config.policy_types import (
 )
 from acp_agent.config.sandbox_types import SandboxConfig
 
-ThoughtLevel = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
-ToolDialect = Literal[
-    "auto", "constrained", "deepseek", "dsml", "fenced", "glm", "harmony", "hermes", "invoke",
-    "kimi", "kimi_k3", "llama", "minimax", "mistral", "qwen_coder",
-]  # fmt: skip
 DefinitionModel = Annotated[
     str, Meta(pattern=r"^(small$(?!\n)|[^/\s]+/\S)", examples=["small", "openai/gpt-5-mini"])
 ]
-HttpAddress = Annotated[str, Meta(pattern=r"^https?://[^\s/]", examples=["https://host/v1"])]
-# A line of a menu: something is to be seen, and nothing breaks it.
-MenuName = Annotated[
-    str,
-    Meta(pattern=r"^[^\x00-\x1f\x7f]*\S[^\x00-\x1f\x7f]*$(?!\n)", examples=["Coder Large"]),
-]
-ModelRef = Annotated[str, Meta(pattern=r"^[^/\s]+/\S", examples=["openai/gpt-5"])]
-ProviderName = Annotated[str, Meta(pattern=r"^[^/\s]+$(?!\n)", examples=["company"])]
-VariableName = Annotated[
-    str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$(?!\n)", examples=["COMPANY_MODELS_KEY"])
-]
-Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]  # every wait has an end
 Tokens = Annotated[int, Meta(ge=0, le=1_000_000_000_000)]
 Rounds = Annotated[int, Meta(ge=0, le=40)]
@@ -51,6 +43,7 @@ Rounds = Annotated[int, Meta(ge=0, le=40)]
 VARIABLES: Mapping[str, tuple[str, ...]] = {
     "ACP_AGENT_MODEL": ("model",),
     "ACP_AGENT_MODE": ("mode",),
+    "ACP_AGENT_AGENT": ("agent",),
     "ACP_AGENT_THOUGHT_LEVEL": ("thought_level",),
     "ACP_AGENT_LANGUAGE": ("language",),
     "ACP_AGENT_LOG_LEVEL": ("log", "level"),
@@ -59,75 +52,6 @@ VARIABLES: Mapping[str, tuple[str, ...]] = {
 
 # What a variable may say where its key is a boolean.
 BOOLEANS: Mapping[str, bool] = {"true": True, "false": False}
-
-
-class ProviderConfig(Table, frozen=True, kw_only=True):
-    """A model provider: one of the presets changed, or one of your own."""
-
-    api: Annotated[
-        Literal["anthropic", "gemini", "openai", "openai_responses"] | None,
-        Meta(description="The API it speaks. Required for a provider that is not a preset."),
-    ] = None
-    base_url: Annotated[HttpAddress | None, Meta(description="Where its API answers.")] = None
-    api_key_env: Annotated[
-        VariableName | None, Meta(description="The environment variable that holds the key.")
-    ] = None
-    headers: Annotated[
-        dict[str, str], Meta(description="Further HTTP headers, sent with every request.")
-    ] = field(default_factory=dict)
-    region: Annotated[
-        Annotated[str, Meta(pattern=r"^[a-z0-9-]+$", examples=["eu-central-1"])] | None,
-        Meta(description="The cloud's region (bedrock, vertex)."),
-    ] = None
-    project: Annotated[
-        Annotated[str, Meta(pattern=r"^[a-z0-9.:-]+$", examples=["my-project"])] | None,
-        Meta(description="The cloud's project (vertex)."),
-    ] = None
-    api_version: Annotated[
-        Annotated[str, Meta(pattern=r"^[A-Za-z0-9.-]+$", examples=["2025-04-01-preview"])] | None,
-        Meta(description="The version of the cloud's API (azure); without it the current one."),
-    ] = None
-
-
-class PriceConfig(Table, frozen=True, kw_only=True):
-    """US dollars for a million tokens."""
-
-    input: Dollars
-    output: Dollars
-    cache_read: Dollars | None = None
-    cache_write: Dollars | None = None
-
-
-class ModelConfig(Table, frozen=True, kw_only=True):
-    """What to change in, or add to, the catalog's entry of a model."""
-
-    name: MenuName | None = None
-    context_window: Annotated[
-        Annotated[int, Meta(ge=1_000, le=100_000_000)] | None,
-        Meta(description="Context window in tokens."),
-    ] = None
-    max_output_tokens: Annotated[
-        Annotated[int, Meta(ge=1, le=100_000_000)] | None,
-        Meta(description="Longest answer in tokens."),
-    ] = None
-    vision: Annotated[bool | None, Meta(description="Whether it sees pictures.")] = None
-    thought_levels: Annotated[
-        list[ThoughtLevel] | None,
-        Meta(description="How much it can be told to reason. Empty: not at all."),
-    ] = None
-    temperature: Annotated[
-        Annotated[float, Meta(ge=0, le=2)] | None,
-        Meta(description="How much chance there is in its answers. Not every model takes it."),
-    ] = None
-    tools: Annotated[
-        bool | None,
-        Meta(description="Whether its API takes tools. If not, they are described in the prompt."),
-    ] = None
-    tool_dialect: Annotated[
-        ToolDialect | None,
-        Meta(description="How it writes calls of tools where its API does not take them out."),
-    ] = None
-    price: PriceConfig | None = None
 
 
 class LimitsConfig(Table, frozen=True, kw_only=True):
@@ -335,6 +259,9 @@ class Config(Table, frozen=True, kw_only=True):
     mode: Annotated[
         ModeName, Meta(description="The permission mode that new sessions start in.")
     ] = "ask"
+    agent: Annotated[
+        str | None, Meta(description="The agent that new sessions run as, such as review.")
+    ] = None
     draft_folder: Annotated[
         DraftFolder, Meta(description="Where the mode draft writes new files.")
     ] = "drafts"

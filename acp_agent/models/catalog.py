@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, structs
 
-from acp_agent.config.types import ModelConfig, PriceConfig
+from acp_agent.config.model_types import ModelConfig, PriceConfig
 from acp_agent.errors import ConfigError
 from acp_agent.events import Usage
 from acp_agent.models.base import (

@@ -12,7 +12,8 @@ import msgspec
 from msgspec import Struct, field
 
 from acp_agent.config.loopback import is_loopback
-from acp_agent.config.types import Config, ProviderConfig
+from acp_agent.config.model_types import ProviderConfig
+from acp_agent.config.types import Config
 from acp_agent.errors import ConfigError
 from acp_agent.platform.first_use import first_use
 

@@ -98,6 +98,10 @@ class Client(Protocol):
         """Announce the slash commands that there are now."""
         ...
 
+    def options_changed(self, session: SessionId) -> None:
+        """Announce the session's options, which are others now."""
+        ...
+
     def replaced(self, session: SessionId, left: Sequence[AnyEvent]) -> None:
         """Another client opened the session; this one is shown `left` and nothing more of it."""
         ...
@@ -232,6 +236,11 @@ class AttachedClient:
         """Announce the slash commands that there are now."""
         if self._client is not None:
             self._client.offer_commands(session, commands)
+
+    def options_changed(self, session: SessionId) -> None:
+        """Announce the session's options, which are others now."""
+        if self._client is not None:
+            self._client.options_changed(session)
 
     def replaced(self, session: SessionId, left: Sequence[AnyEvent]) -> None:
         """Do nothing: the client that is attached is replaced, not this."""

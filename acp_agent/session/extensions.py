@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec.structs import replace
 
 from acp_agent.config.localization import Translator
-from acp_agent.config.types import Config
-from acp_agent.errors import AcpAgentError, ConfigError
 from acp_agent.events import NoticeShown
 from acp_agent.extensions.definitions.locations import (
     BundledSkill,
@@ -23,14 +21,13 @@ from acp_agent.extensions.definitions.locations import (
 )
 from acp_agent.session.commands.command import Command, commands_in
 from acp_agent.session.core import SessionCore
+from acp_agent.session.settings import Value
 
 if TYPE_CHECKING:  # for sessions that have any
     from acp_agent.extensions.definitions.discovery import Found, Problem
     from acp_agent.extensions.definitions.locations import DefinitionFolders
     from acp_agent.extensions.definitions.types import AgentSpec, Skill
     from acp_agent.extensions.mcp.config import ServerConfig
-    from acp_agent.models.base import ModelInfo
-    from acp_agent.models.registry import Models
     from acp_agent.session.mcp.selection import ServerSelection
     from acp_agent.session.mcp.servers import McpServers
     from acp_agent.session.trust.question import FolderTrust
@@ -220,14 +217,30 @@ class Definitions:
             found = self._found = await asyncio.to_thread(self._find)
             if self.commands != before:
                 self._on_commands()
+            self._offer_agents()
             new = [one for one in found.problems if (one.path, one.why) not in self._reported]
             if new:
                 self._reported |= {(one.path, one.why) for one in new}
                 # Not journaled: it is about the files as they are now.
                 await self._core.notify(_notice(new, self._core.translate))
 
+    def _offer_agents(self) -> None:
+        """Let the client choose among the agents that there are now."""
+        core, own = self._core, {one.name for one in self.agents}
+        values = [
+            Value(
+                id=one.name,
+                name=one.name,
+                description=one.description if one.name in own else core.translate(one.description),
+            )
+            for one in self.offered_agents
+        ]
+        if core.settings.offer_agents(values):
+            core.client.options_changed(core.id)
+
     def _find(self) -> Found:
         from acp_agent.extensions.definitions.discovery import Found, find_definitions  # noqa: PLC0415 - in a thread
+        from acp_agent.session.known_providers import with_known_providers  # noqa: PLC0415 - likewise
 
         services = self._core.services
         found = find_definitions(self._places, services.config, services.trust().trusts)
@@ -327,61 +340,6 @@ class Definitions:
             for one in self.bundled
         ]
         return [*own, *bundled]
-
-
-def with_known_providers(found: Found, main: ModelInfo, models: Models, config: Config) -> Found:
-    """Return what was found, without models of a project at providers that the user did not choose.
-
-    A project may choose among the providers that the user chose: that of the session's model and
-    of the small one, and those that the user's configuration, skills and agents name.
-
-    Args:
-        found: the skills and agents.
-        main: the session's model.
-        models: the models that there are.
-        config: the user's configuration.
-    """
-    from acp_agent.extensions.definitions.discovery import Problem  # noqa: PLC0415 - in a thread
-    from acp_agent.extensions.definitions.types import SMALL  # noqa: PLC0415 - likewise
-    from acp_agent.models.roles import small_model  # noqa: PLC0415 - likewise
-
-    def provider(ref: str) -> str:
-        try:
-            return models.resolve(ref).provider
-        except AcpAgentError:  # it cannot be used anyway
-            return ""
-
-    every: list[Skill | AgentSpec] = [*found.skills, *found.agents]
-    tables = (*config.skills.values(), *config.agents.values())
-    refs = [config.model, config.small_model, config.vision_model, *config.fallback_models]
-    refs += [table.model for table in tables]
-    refs += [one.uses.model for one in every if one.source == "user"]
-    known = {main.provider, small_model(models, config, main).provider}
-    known |= {provider(ref) for ref in refs if ref is not None and ref != SMALL}
-    known.discard("")
-    problems: list[Problem] = []
-
-    def checked(one: Definition, kind: str) -> Definition:
-        model = one.uses.model
-        if one.source == "user" or model is None or model == SMALL or provider(model) in known:
-            return one
-        problem = _elsewhere(model, f"{kind}.{one.name}")
-        problems.append(Problem(one.path, str(problem), left_out=False))
-        return replace(one, uses=replace(one.uses, model=None))
-
-    return replace(
-        found,
-        skills=tuple(checked(one, "skills") for one in found.skills),
-        agents=tuple(checked(one, "agents") for one in found.agents),
-        problems=(*found.problems, *problems),
-    )
-
-
-def _elsewhere(model: str, table: str) -> ConfigError:
-    return ConfigError(
-        f"model: {model} is at a provider that you have not chosen, so the session's model is "
-        f"used; to allow it, name the model in your configuration, under [{table}]"
-    )
 
 
 def _notice(problems: Sequence[Problem], translate: Translator) -> NoticeShown:

@@ -18,6 +18,7 @@ from acp_agent.session.session import Session
 from acp_agent.session.store.event_codec import known_events
 
 if TYPE_CHECKING:
+    from acp_agent.config.types import Config
     from acp_agent.session.history.fork import ForkPoint
     from acp_agent.session.store.lease import Lease
 
@@ -44,6 +45,7 @@ async def create(
         SessionStarted(cwd=str(folder), directories=tuple(str(path) for path in further)),
         ConfigChanged(option="mode", value=services.config.mode),
         ConfigChanged(option="model", value=model.ref),
+        *_agent_of(services.config),
         *(() if system_prompt is None else (system_prompt,)),
     ]
     lease = services.store.lease(session_id)
@@ -57,6 +59,10 @@ async def create(
     )
     session.core.apply(first)
     return session
+
+
+def _agent_of(config: Config) -> Sequence[AnyEvent]:
+    return () if config.agent is None else (ConfigChanged(option="agent", value=config.agent),)
 
 
 async def reopen(services: Services, session_id: SessionId) -> Session:

@@ -130,6 +130,8 @@ class Session:
             AuthRequiredError: the model that was named cannot be used.
             StoreError: the journal could not be written; the option is unchanged.
         """
+        if option == "agent":
+            await self.extensions.definitions.load()
         await self.core.emit(await self.core.settings.change(option, value))
 
     @property

@@ -1,4 +1,4 @@
-"""The settings of one session: mode, model and thought level, with the values to choose from."""
+"""The settings of one session: mode, model, thought level and agent, with their values."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from msgspec import Struct
 from acp_agent.config.localization import ENGLISH, Translator
 from acp_agent.errors import AuthRequiredError, InvalidInputError, SessionError
 from acp_agent.events import AnyEvent, ConfigChanged
+from acp_agent.extensions.definitions.locations import bundled_agents
 from acp_agent.models.base import ModelInfo, ThoughtLevel
 from acp_agent.permissions.access import Mode
 from acp_agent.session.services import Services
 
-OptionId = Literal["mode", "model", "thought_level"]
+OptionId = Literal["mode", "model", "thought_level", "agent"]
+DEFAULT_AGENT = "default"  # the program itself
 
 
 class Value(Struct, frozen=True, kw_only=True):
@@ -34,6 +36,11 @@ class Option(Struct, frozen=True, kw_only=True):
     description: str
     current: str
     values: tuple[Value, ...]
+
+    @property
+    def category(self) -> str:
+        """What kind of option it is to a client; kinds of our own begin with `_` (ACP)."""
+        return f"_{self.id}" if self.id == "agent" else self.id
 
     def check(self, value: str) -> str:
         """`value`, if it is one of the option's.
@@ -132,10 +139,36 @@ def thought_option(model: ModelInfo, current: str | None) -> Option | None:
     )
 
 
+def agent_option(current: str, agents: Sequence[Value]) -> Option:
+    """Who the session runs as: the program's own agent, or one from a file."""
+    values = (
+        Value(id=DEFAULT_AGENT, name="Default", description="The program's own agent"),
+        *(one for one in agents if one.id != DEFAULT_AGENT),
+    )
+    if all(one.id != current for one in values):
+        values = (*values, Value(id=current, name=current))
+    return Option(
+        id="agent",
+        name="Agent",
+        description="Whose instructions and tools the session has",
+        current=current,
+        values=values,
+    )
+
+
 class Settings:
-    """What the user chose, a fold of the session's events, and the model that follows from it."""
+    """What the user chose, a fold of the session's events, and the model that follows from it.
+
+    Attributes:
+        agent: the agent that the session runs as.
+        follows_agent: whether the model is still to become the agent's, where that names one: the
+            user chose no other one since.
+    """
 
     def __init__(self, services: Services, model: ModelInfo | None) -> None:
+        self.agent = DEFAULT_AGENT
+        self.follows_agent = False
+        self._agents: tuple[Value, ...] | None = None  # once their files were read
         self._services = services
         self._model = model
         self._stored_model: str | None = None
@@ -154,9 +187,12 @@ class Settings:
                 self._mode = cast("Mode", event.value)
             case "model":
                 self._stored_model = event.value
+                self.follows_agent = False
                 self._follow(event.value)
             case "thought_level":
                 self._thought = event.value
+            case "agent":
+                self.agent, self.follows_agent = event.value, True
             case _:
                 pass
 
@@ -191,6 +227,22 @@ class Settings:
         option = thought_option(self.model, self._thought)
         return None if option is None else cast("ThoughtLevel", option.current)
 
+    @property
+    def agents(self) -> tuple[Value, ...]:
+        """The agents to choose from, besides the program's own."""
+        if self._agents is None:
+            translate = self._services.translate
+            self._agents = tuple(
+                Value(id=one.name, name=one.name, description=translate(one.description))
+                for one in bundled_agents(self._services.config)
+            )
+        return self._agents
+
+    def offer_agents(self, agents: Sequence[Value]) -> bool:
+        """Offer these agents; returns whether they are others than before."""
+        before, self._agents = self.agents, tuple(agents)
+        return self._agents != before
+
     def options(self) -> list[Option]:
         """The options with their values as they are now."""
         options = [mode_option(self._mode)]
@@ -199,6 +251,8 @@ class Settings:
             thought = thought_option(self._model, self._thought)
             if thought is not None:
                 options.append(thought)
+        if self.agents or self.agent != DEFAULT_AGENT:
+            options.append(agent_option(self.agent, self.agents))
         translate = self._services.translate
         return options if translate is ENGLISH else [translated(one, translate) for one in options]
 

@@ -174,6 +174,8 @@ class SessionState:
                 self._spend(event)
             case ChildWorked(did=ModelAnswered() as answered) if answered.usage:
                 self._spend(answered)
+            case ConfigChanged(option="agent"):
+                self.system_prompt_is_due = True
             case ConfigChanged() if event.option.startswith("budget."):
                 self.budget[event.option] = event.value
             case Rewound() if event.conversation:

@@ -21,7 +21,7 @@ async def quit_chat(person: Person) -> None:
 async def in_pipes(home: Path, agent: str, text: str = "", *arguments: str) -> tuple[int, str, str]:
     """Chat line by line, without any terminal; exit status, stdout, stderr."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "acp_agent", "chat", "--agent", agent, *arguments),
+        *(sys.executable, "-m", "acp_agent", "chat", "--command", agent, *arguments),
         cwd=home,
         env=environment(home),
         stdin=PIPE,

@@ -69,7 +69,7 @@ async def test_a_timeout_that_is_no_time_is_wrong_use(home: Path, seconds: str) 
 async def test_an_agent_without_a_name_is_wrong_use(home: Path) -> None:
     for agent in ("", "''", "'unclosed"):
         status, _, err = await in_pipes(home, agent)
-        assert (status, err) == (2, "acp-agent: --agent needs the command that starts an agent\n")
+        assert (status, err) == (2, "acp-agent: --command needs the command that starts an agent\n")
 
 
 async def test_without_a_terminal_each_line_is_a_prompt_and_what_needs_permission_is_refused(
@@ -121,7 +121,7 @@ async def test_prompts_wait_in_line_where_the_agent_cannot_be_steered(
         """,
     )
     (tmp_path / "a file.txt").write_text("x")
-    async with terminal(home, tmp_path, "chat", "--agent", agent) as person:
+    async with terminal(home, tmp_path, "chat", "--command", agent) as person:
         await person.see(READY)
         person.type("begin" + ENTER)
         await person.see("prompt 1 of 1 lines []")
@@ -152,7 +152,7 @@ async def test_a_second_ctrl_c_or_a_signal_ends_an_agent_that_listens_to_nothing
             time.sleep(600)
         """,
     )
-    async with terminal(home, tmp_path, "chat", "--agent", agent) as person:
+    async with terminal(home, tmp_path, "chat", "--command", agent) as person:
         await person.see(READY)
         person.type("go" + ENTER)
         await person.see("I do not listen.")
@@ -188,7 +188,7 @@ async def test_forms_pages_and_options_are_answered_by_keys(home: Path, tmp_path
             return "end_turn"
         """,
     )
-    async with terminal(home, tmp_path, "chat", "--agent", agent) as person:
+    async with terminal(home, tmp_path, "chat", "--command", agent) as person:
         await person.see(READY)
         person.type("go" + ENTER)
         await person.see("? About you", "? Your age", "Enter answers, Esc declines")
@@ -241,7 +241,7 @@ async def test_a_dumb_terminal_gets_plain_lines_and_is_asked_by_letters(
         """,
     )
     async with terminal(
-        home, tmp_path, "chat", "--agent", agent, environ={"TERM": "dumb"}
+        home, tmp_path, "chat", "--command", agent, environ={"TERM": "dumb"}
     ) as person:
         await person.see(">")
         person.type("go\n")
@@ -269,7 +269,7 @@ def turn(say):
     return "max_tokens" if say.prompts == 1 else "end_turn"
 """,
     )
-    async with terminal(home, tmp_path, "chat", "--agent", agent) as person:
+    async with terminal(home, tmp_path, "chat", "--command", agent) as person:
         await person.see(READY)
         for _ in range(2):
             person.type("go" + ENTER)
@@ -305,7 +305,9 @@ def new(say):
 """,
     )
     pick = ENTER if term != "dumb" else "1\n"
-    async with terminal(home, tmp_path, "chat", "--agent", agent, environ={"TERM": term}) as person:
+    async with terminal(
+        home, tmp_path, "chat", "--command", agent, environ={"TERM": term}
+    ) as person:
         await person.see("no key yet", "How do you want to log in?", "Type a key")
         person.type(pick)
         await person.see("Your key, please:")
@@ -334,11 +336,11 @@ async def test_an_agent_that_is_started_again_twice_at_once_is_there_once(
             open("begun", "w").close()
         """,
     )
-    async with terminal(home, tmp_path, "chat", "--agent", agent) as person:
+    async with terminal(home, tmp_path, "chat", "--command", agent) as person:
         await person.see(READY)
         person.type("/restart" + ENTER + "/restart" + ENTER)
         await person.count("restarted with a new session", 2)
-        agents = [line for line in person.processes().values() if "--agent" not in line]
+        agents = [line for line in person.processes().values() if "--command" not in line]
         assert len(agents) == 1
         await quit_chat(person)
 
@@ -360,7 +362,7 @@ async def test_an_agent_that_crashes_again_and_again_is_left_alone_until_asked_f
             os._exit(9)
         """,
     )
-    async with terminal(home, tmp_path, "chat", "--agent", agent) as person:
+    async with terminal(home, tmp_path, "chat", "--command", agent) as person:
         await person.see(READY)
         for times in range(1, 5):
             person.type("go" + ENTER)
@@ -387,7 +389,7 @@ async def test_what_an_agent_cannot_do_with_sessions_is_not_offered(
             return "end_turn"
         """,
     )
-    async with terminal(home, tmp_path, "chat", "--agent", agent, rows=30) as person:
+    async with terminal(home, tmp_path, "chat", "--command", agent, rows=30) as person:
         await person.see(READY)
         person.type("/help" + ENTER)
         await person.see("/rename give this session a title", "/quit end the chat")
@@ -413,7 +415,7 @@ async def test_a_question_that_cannot_be_read_is_answered_and_told(
             return "end_turn"
         """,
     )
-    async with terminal(home, tmp_path, "chat", "--agent", agent) as person:
+    async with terminal(home, tmp_path, "chat", "--command", agent) as person:
         await person.see(READY)
         for times in (1, 2):
             person.type("go" + ENTER)
@@ -437,7 +439,7 @@ async def test_a_reader_that_goes_away_ends_the_chat_as_any_command(
             return "end_turn"
         """,
     )
-    command = [sys.executable, "-m", "acp_agent", "chat", "--agent", agent]
+    command = [sys.executable, "-m", "acp_agent", "chat", "--command", agent]
     ours, theirs = os.pipe()
     chat = await asyncio.create_subprocess_exec(
         *command, cwd=home, env=environment(home), stdin=PIPE, stdout=theirs, stderr=PIPE
@@ -457,7 +459,7 @@ async def test_a_reader_that_goes_away_ends_the_chat_as_any_command(
 
 
 async def test_a_chat_that_cannot_be_written_says_so_and_fails(home: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "acp_agent", "chat", "--agent", scripted_agent(tmp_path, "")]
+    command = [sys.executable, "-m", "acp_agent", "chat", "--command", scripted_agent(tmp_path, "")]
     with open("/dev/full", "wb") as full:
         chat = await asyncio.create_subprocess_exec(
             *command, cwd=home, env=environment(home), stdin=PIPE, stdout=full, stderr=PIPE
@@ -481,7 +483,7 @@ async def test_what_is_typed_before_there_is_an_agent_waits_for_it(
             return "end_turn"
         """,
     )
-    async with terminal(home, tmp_path, "chat", "--agent", agent) as person:
+    async with terminal(home, tmp_path, "chat", "--command", agent) as person:
         await person.see("Starting the agent")
         person.type(f"early{ENTER}")
         await person.see("> early (waits for the agent)")

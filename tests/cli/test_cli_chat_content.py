@@ -45,7 +45,7 @@ def turn(say):
     return "end_turn"
 """,
     )
-    async with terminal(home, tmp_path, "chat", "--agent", agent, rows=40) as person:
+    async with terminal(home, tmp_path, "chat", "--command", agent, rows=40) as person:
         await person.see(READY)
         person.type("go" + ENTER)
         await person.see("[y] Sure", "\\u202egnp.exe")
@@ -85,7 +85,7 @@ async def test_a_flood_and_a_thousand_calls_leave_the_keys_working(
             return "end_turn"
         """,
     )
-    async with terminal(home, tmp_path, "chat", "--agent", agent) as person:
+    async with terminal(home, tmp_path, "chat", "--command", agent) as person:
         await person.see(READY)
         person.type("go" + ENTER)
         await person.see("... 996 more calls", "? More?", "Esc declines")
@@ -116,7 +116,7 @@ def turn(say):
     return "end_turn"
 """,
     )
-    async with terminal(home, tmp_path, "chat", "--agent", agent) as person:
+    async with terminal(home, tmp_path, "chat", "--command", agent) as person:
         await person.see(READY)
         person.type("go" + ENTER)
         await person.see("! a.py has changed since this edit was proposed.", "-now = 1", "+now = 3")
@@ -135,7 +135,7 @@ async def test_a_long_paste_is_sent_whole_and_shown_by_its_ends(home: Path, tmp_
             return "end_turn"
         """,
     )
-    async with terminal(home, tmp_path, "chat", "--agent", agent) as person:
+    async with terminal(home, tmp_path, "chat", "--command", agent) as person:
         await person.see(READY)
         await person.paste_slowly(
             "\n".join(f"line {number} of what is pasted" for number in range(5000))
@@ -152,7 +152,7 @@ async def test_what_is_hidden_in_a_paste_is_seen_before_it_is_sent(
     home: Path, tmp_path: Path
 ) -> None:
     agent = scripted_agent(tmp_path, "")
-    async with terminal(home, tmp_path, "chat", "--agent", agent) as person:
+    async with terminal(home, tmp_path, "chat", "--command", agent) as person:
         await person.see(READY)
         person.paste("!rm \u202egnp.exe\u200b\x1b]52;c;QQ==\x07 a\tb\u00adc")
         person.type("d\x1b[D\x1b[D\x1b[DX")
@@ -182,7 +182,7 @@ async def test_a_permission_can_be_answered_in_eight_rows_of_twenty_columns(
             return "end_turn"
         """,
     )
-    async with terminal(home, tmp_path, "chat", "--agent", agent, columns=20, rows=8) as person:
+    async with terminal(home, tmp_path, "chat", "--command", agent, columns=20, rows=8) as person:
         await person.see("lists commands")
         person.type("go" + ENTER)
         await person.see("? Permission:", "[y] allow_once", "[a]", "[n]", "[d]", "[?]")
@@ -211,7 +211,7 @@ def turn(say):
     return "end_turn"
 """,
     )
-    async with terminal(home, tmp_path, "chat", "--agent", agent, environ=variables) as person:
+    async with terminal(home, tmp_path, "chat", "--command", agent, environ=variables) as person:
         await person.see(READY)
         person.type("go" + ENTER)
         await person.see("import this", "class Fine:", "\\u202egnp.exe")

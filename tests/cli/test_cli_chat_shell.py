@@ -43,7 +43,7 @@ async def test_a_line_behind_an_exclamation_mark_runs_in_the_users_shell(
 ) -> None:
     (tmp_path / "work").mkdir()
     async with terminal(
-        home, tmp_path / "work", "chat", "--agent", scripted_agent(tmp_path, ECHO)
+        home, tmp_path / "work", "chat", "--command", scripted_agent(tmp_path, ECHO)
     ) as person:
         await person.see(READY)
         person.type("!!test -t 0 && pwd && stty size; printf 'no end'; exit 3" + ENTER)
@@ -65,7 +65,7 @@ async def test_a_command_is_sent_with_the_next_prompt_without_keys_unless_the_us
 ) -> None:
     key = "sk-ant-api03-" + "a1B2" * 24
     async with terminal(
-        home, tmp_path, "chat", "--agent", scripted_agent(tmp_path, ECHO), rows=40
+        home, tmp_path, "chat", "--command", scripted_agent(tmp_path, ECHO), rows=40
     ) as person:
         await person.see(READY)
         person.type("!echo first" + ENTER)
@@ -96,7 +96,7 @@ async def test_a_command_is_sent_with_the_next_prompt_without_keys_unless_the_us
 async def test_ctrl_x_turns_to_the_shell_and_back(home: Path, tmp_path: Path) -> None:
     (tmp_path / "a file.txt").write_text("its text\n")
     async with terminal(
-        home, tmp_path, "chat", "--agent", scripted_agent(tmp_path, ECHO)
+        home, tmp_path, "chat", "--command", scripted_agent(tmp_path, ECHO)
     ) as person:
         await person.see(READY)
         person.type(CTRL_X)
@@ -123,7 +123,7 @@ async def test_ctrl_c_is_for_the_command_and_three_end_one_that_ignores_it(
     home: Path, tmp_path: Path
 ) -> None:
     async with terminal(
-        home, tmp_path, "chat", "--agent", scripted_agent(tmp_path, ECHO)
+        home, tmp_path, "chat", "--command", scripted_agent(tmp_path, ECHO)
     ) as person:
         await person.see(READY)
         person.type("!sleep 611 & sleep 612; echo never" + ENTER)
@@ -149,7 +149,7 @@ async def test_ctrl_c_is_for_the_command_and_three_end_one_that_ignores_it(
 async def test_a_command_that_runs_ends_with_the_chat(home: Path, tmp_path: Path) -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         async with terminal(
-            home, tmp_path, "chat", "--agent", scripted_agent(tmp_path, ECHO)
+            home, tmp_path, "chat", "--command", scripted_agent(tmp_path, ECHO)
         ) as person:
             await person.see(READY)
             person.type("!trap '' TERM HUP; sleep 615 & sleep 616; sleep 617" + ENTER)
@@ -169,7 +169,7 @@ async def test_a_turn_goes_on_while_a_command_has_the_terminal(home: Path, tmp_p
             return "end_turn"
         """,
     )
-    async with terminal(home, tmp_path, "chat", "--agent", agent) as person:
+    async with terminal(home, tmp_path, "chat", "--command", agent) as person:
         await person.see(READY)
         person.type("begin" + ENTER)
         await person.see("Working")
@@ -189,7 +189,7 @@ async def test_lines_that_are_piped_in_or_pasted_are_never_commands(
     status, out, _ = await in_pipes(home, agent, "!touch made\n")
     assert status == 0
     assert "[heard !touch made]" in out
-    async with terminal(home, tmp_path, "chat", "--agent", agent) as person:
+    async with terminal(home, tmp_path, "chat", "--command", agent) as person:
         await person.see(READY)
         person.paste("!touch made\nand more")
         person.type(ENTER)
@@ -207,7 +207,7 @@ async def test_a_dumb_terminal_runs_commands_and_keeps_them_as_history(
 ) -> None:
     agent = scripted_agent(tmp_path, ECHO)
     async with terminal(
-        home, tmp_path, "chat", "--agent", agent, environ={"TERM": "dumb"}
+        home, tmp_path, "chat", "--command", agent, environ={"TERM": "dumb"}
     ) as person:
         await person.see(">")
         person.type('!read name; echo "<$name>"\n')
@@ -236,7 +236,7 @@ async def test_a_shell_that_is_not_there_is_not_missed(
 ) -> None:
     agent = scripted_agent(tmp_path, ECHO)
     async with terminal(
-        home, tmp_path, "chat", "--agent", agent, environ={"SHELL": shell}
+        home, tmp_path, "chat", "--command", agent, environ={"SHELL": shell}
     ) as person:
         await person.see(READY)
         person.type("!echo there" + ENTER)
@@ -266,7 +266,7 @@ def test_enter_while_the_chat_starts_stays_enter_and_is_not_echoed(
 
 async def test_a_command_finds_the_terminal_as_usual(home: Path, tmp_path: Path) -> None:
     agent = scripted_agent(tmp_path, ECHO)
-    async with terminal(home, tmp_path, "chat", "--agent", agent) as person:
+    async with terminal(home, tmp_path, "chat", "--command", agent) as person:
         await person.see(READY)
         person.type("!stty -a | tr -s ' ;' '\\n' | grep -cx 'icanon\\|echo\\|icrnl\\|isig'" + ENTER)
         await person.see("4 exit status 0")

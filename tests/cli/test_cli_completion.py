@@ -126,7 +126,7 @@ def test_a_shell_that_nobody_wrote_a_script_for_is_refused(tmp_path: Path) -> No
         (["--mo"], ["--model"]),
         (["run", "do it", "--", "--js"], []),
         (["nothing", ""], []),
-        (["--model", "demo/demo", ""], ["--help", "--trace", "--print"]),
+        (["--model", "demo/demo", ""], ["--help", "--agent", "--trace", "--print"]),
         (["config", "show", "--"], ["--help", "--json"]),
     ],
     ids=" ".join,

@@ -375,3 +375,18 @@ async def test_output_that_nobody_reads_cancels_the_turn_quietly(
         out, err = await process.communicate()
     assert (out, err) == (b"many words", b"")
     await model_server.requests[0].closed_early.wait()
+
+
+async def test_a_turn_runs_as_the_agent_that_is_named_or_not_at_all(
+    home: Path, workspace_repo: Path, model_server: ModelServer
+) -> None:
+    model_server.otherwise = answer("Fine.")
+    environ = model_server.environ()
+    status, out, _ = await run(home, workspace_repo, "--agent", "review", "look", **environ)
+    assert (status, out) == (0, "Fine.\n")
+    (request,) = model_server.requests
+    assert request.json["messages"][0]["content"].startswith("You review changes")
+    status, out, err = await run(home, workspace_repo, "--agent", "reviw", "look", **environ)
+    assert (status, out) == (1, "")
+    assert "'reviw' is no value of agent; it can be default, explore, plan" in err
+    assert len(model_server.requests) == 1

@@ -22,7 +22,13 @@ from acp_agent.session.commands.command import COMMANDS
 from acp_agent.session.commands.find import LATER
 from acp_agent.session.commands.rewind import TURN_RUNS
 from acp_agent.session.prompts import COMPACTION_REQUESTED
-from acp_agent.session.settings import Option, mode_option, model_option, thought_option
+from acp_agent.session.settings import (
+    Option,
+    agent_option,
+    mode_option,
+    model_option,
+    thought_option,
+)
 from acp_agent.session.trust.inventory import KINDS
 from acp_agent.session.trust.question import ALWAYS, FOR_NOW, NEVER
 from tests.config.source_texts import explained, keyed, sources, unsaid
@@ -62,7 +68,12 @@ def data_texts() -> Iterator[str]:
         yield skill.hint or ""
     thought = thought_option(THINKER, None)
     assert thought is not None
-    for option in (mode_option("ask"), thought, model_option(THINKER, [])):
+    for option in (
+        mode_option("ask"),
+        thought,
+        model_option(THINKER, []),
+        agent_option("default", []),
+    ):
         yield from _option_texts(option)
     everything = {"auth": {"terminal": True}, "elicitation": {"url": {}}}
     for method in auth_methods({"clientCapabilities": everything}, 1):

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from acp_agent.config.types import Config, ProviderConfig
+from acp_agent.config.model_types import ProviderConfig
+from acp_agent.config.types import Config
 from acp_agent.errors import AuthRequiredError, ConfigError
 from acp_agent.models.anthropic_driver import AnthropicCloudDriver
 from acp_agent.models.base import Driver, Failed

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from acp_agent.config.types import ModelConfig, PriceConfig
+from acp_agent.config.model_types import ModelConfig, PriceConfig
 from acp_agent.events import Usage
 from acp_agent.models import (
     anthropic_events,

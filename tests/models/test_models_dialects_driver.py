@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from acp_agent.config.types import Config, ModelConfig, ProviderConfig
+from acp_agent.config.model_types import ModelConfig, ProviderConfig
+from acp_agent.config.types import Config
 from acp_agent.errors import ConfigError
 from acp_agent.ids import CallId
 from acp_agent.models.base import (

@@ -7,7 +7,8 @@ import threading
 
 import pytest
 
-from acp_agent.config.types import Config, ProviderConfig
+from acp_agent.config.model_types import ProviderConfig
+from acp_agent.config.types import Config
 from acp_agent.errors import AuthRequiredError, InvalidInputError
 from acp_agent.models import endpoints
 from acp_agent.models.base import ModelInfo

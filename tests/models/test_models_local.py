@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.config.types import Config, ProviderConfig
+from acp_agent.config.model_types import ProviderConfig
+from acp_agent.config.types import Config
 from acp_agent.errors import ConfigError, ModelError
 from acp_agent.models import local
 from acp_agent.models.local_driver import LocalDriver, LocalProcess

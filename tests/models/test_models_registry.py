@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from acp_agent.config.types import Config, ModelConfig, PriceConfig, ProviderConfig
+from acp_agent.config.model_types import ModelConfig, PriceConfig, ProviderConfig
+from acp_agent.config.types import Config
 from acp_agent.errors import AuthRequiredError, ConfigError, InvalidInputError
 from acp_agent.events import Usage
 from acp_agent.models.base import ModelInfo, Price

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.config.types import Config, ProviderConfig
+from acp_agent.config.model_types import ProviderConfig
+from acp_agent.config.types import Config
 from acp_agent.errors import AuthRequiredError
 from acp_agent.models import catalog
 from acp_agent.models.registry import Models

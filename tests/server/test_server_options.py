@@ -41,6 +41,7 @@ async def test_a_new_session_says_what_can_be_chosen_in_both_forms(
         ("mode", "mode", "select"),
         ("model", "model", "select"),
         ("thought_level", "thought_level", "select"),
+        ("agent", "_agent", "select"),
     ]
     assert [one["value"] for one in options[0]["options"]] == MODES
     assert [mode["id"] for mode in result["modes"]["availableModes"]] == MODES
@@ -150,7 +151,10 @@ async def test_what_was_chosen_is_still_chosen_after_a_restart(
     await second.initialize()
     result = await state(second, session, workspace_repo)
     assert result["modes"]["currentModeId"] == "accept-edits"
-    assert {one["id"]: one["currentValue"] for one in result["configOptions"]} == chosen
+    assert {one["id"]: one["currentValue"] for one in result["configOptions"]} == {
+        **chosen,
+        "agent": "default",
+    }
     fresh = await second.request("session/new", {"cwd": str(workspace_repo), "mcpServers": []})
     assert fresh["modes"]["currentModeId"] == "plan"
 

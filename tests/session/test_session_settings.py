@@ -23,7 +23,12 @@ async def test_a_new_session_has_the_configurations_mode_and_the_models_own_leve
 ) -> None:
     config = 'mode = "plan"\nthought_level = "high"\n'
     async with open_desk(tmp_path, model_server, config=config) as desk:
-        assert current(desk) == {"mode": "plan", "model": "openai/gpt-5", "thought_level": "high"}
+        assert current(desk) == {
+            "mode": "plan",
+            "model": "openai/gpt-5",
+            "thought_level": "high",
+            "agent": "default",
+        }
 
 
 async def test_every_value_that_an_option_offers_can_be_chosen(desk: Desk) -> None:

@@ -113,6 +113,9 @@ class RecordingEditor:
     def offer_commands(self, session: SessionId, commands: Sequence[Command]) -> None:
         self.commands = tuple(commands)
 
+    def options_changed(self, session: SessionId) -> None:
+        pass
+
     async def ask_permission(
         self, session: SessionId, asking: PermissionRequest, ask: Ask
     ) -> Decision:
@@ -248,6 +251,12 @@ class Desk:
     def session(self) -> Session:
         assert self._session is not None
         return self._session
+
+    async def reopen(self) -> None:
+        """Close the session and open it again."""
+        await self.manager.close(self.session.id, self.editor)
+        self._session = await self.manager.open(self.session.id, str(self.folder), [])
+        self.session.attach(self.editor)
 
     async def aclose(self) -> None:
         await self.manager.close_all()

@@ -30,9 +30,9 @@ def run(argv: list[str]) -> int:
     if not cwd.is_dir():
         complain(translate("{folder} is not a directory", folder=cwd))
         return USAGE
-    command = _agent_command(arguments.agent, arguments.model)
+    command = _agent_command(arguments.command, arguments.model)
     if not command or not command[0]:
-        complain(translate("--agent needs the command that starts an agent"))
+        complain(translate("--command needs the command that starts an agent"))
         return USAGE
     return guarded(lambda: _chat(arguments, command, cwd))
 
@@ -54,9 +54,10 @@ def _chat(arguments: argparse.Namespace, command: list[str], cwd: Path) -> int:
 async def _run(arguments: argparse.Namespace, command: list[str], cwd: Path, *, plain: bool) -> int:
     from acp_agent.cli.chat.conversation import ChatOptions  # noqa: PLC0415 - see above
 
-    settings = {} if arguments.mode is None else {"mode": arguments.mode}
-    if arguments.agent is not None and arguments.model is not None:
-        settings["model"] = arguments.model
+    chosen = {"mode": arguments.mode, "agent": arguments.agent}
+    if arguments.command is not None:
+        chosen["model"] = arguments.model
+    settings = {option: value for option, value in chosen.items() if value is not None}
     options = ChatOptions(
         command=command,
         cwd=cwd,
@@ -100,7 +101,7 @@ def _chat_command(arguments: argparse.Namespace) -> str:
 
     from acp_agent.cli.screen import own_command  # noqa: PLC0415 - see above
 
-    agent = [] if arguments.agent is None else ["--agent", arguments.agent]
+    agent = [] if arguments.command is None else ["--command", arguments.command]
     cwd = [] if arguments.cwd == Path() else ["--cwd", str(arguments.cwd.absolute())]
     return f"{own_command()} {join(['chat', *agent, *cwd])}"
 
@@ -132,8 +133,11 @@ def _parser() -> Parser:
     )
     parser.add_argument("prompt", nargs="*", help="first prompt")
     parser.add_argument(
-        "--agent", metavar="COMMAND", help="command that starts another ACP agent, as one argument"
+        "--command",
+        metavar="COMMAND",
+        help="command that starts another ACP agent, as one argument",
     )
+    parser.add_argument("--agent", metavar="NAME", help="the agent to run as, such as review")
     parser.add_argument("--model", metavar="PROVIDER/NAME", help="the model to use")
     parser.add_argument("--mode", help="permission mode to start in")
     parser.add_argument(

@@ -129,7 +129,7 @@ class Agent:
             raise AgentFailedError(
                 translate(
                     "cannot start {program}: {reason}; "
-                    "--agent needs the command that starts an agent",
+                    "--command needs the command that starts an agent",
                     program=command[0],
                     reason=reason,
                 )

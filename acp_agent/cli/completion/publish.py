@@ -66,6 +66,7 @@ def published() -> str:
     }
     serving = Parser(prog="acp-agent")
     serving.add_argument("--model", metavar="PROVIDER/NAME", help="the model to use")
+    serving.add_argument("--agent", metavar="NAME", help="the agent to run as, such as review")
     serving.add_argument("--trace", metavar="FILE", help="record the messages, without secrets")
     serving.add_argument(
         "-p", "--print", metavar="PROMPT", help="run one prompt, like acp-agent run"

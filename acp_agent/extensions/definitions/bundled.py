@@ -20,7 +20,7 @@ from acp_agent.extensions.definitions.fields import AgentFields, SkillFields, pa
 from acp_agent.extensions.definitions.front_matter import read_front_matter
 from acp_agent.extensions.definitions.locations import BUNDLED, BUNDLED_INDEX
 from acp_agent.extensions.definitions.skill_files import FILE_NAME
-from acp_agent.extensions.definitions.types import AgentSpec, Skill
+from acp_agent.extensions.definitions.types import DEFAULT_PROMPT, AgentSpec, Skill
 
 
 def read_bundled(name: str, config: DefinitionConfig) -> Skill:
@@ -61,8 +61,21 @@ def _agent_file(path: Path) -> DefinitionFile[AgentFields]:
 
 
 def bundled_agent_files() -> Sequence[DefinitionFile[AgentFields]]:
-    """Return the files of all bundled agents, which others can extend. Blocks: reads them."""
-    return [_agent_file(path) for path in sorted((BUNDLED / "agents").glob("*.md"))]
+    """Return the files of what agents can extend: the bundled ones, and the program's own.
+
+    Blocks: reads them.
+    """
+    own = DefinitionFile(
+        path=BUNDLED / "agents",
+        source="bundled",
+        fields=AgentFields(
+            name="default",
+            description="The program's own agent",
+            system_prompt_args={"ROLE": "", "ROLE_ADDITIONAL": ""},
+        ),
+        text=f"{DEFAULT_PROMPT}\n\n${{ROLE}}${{ROLE_ADDITIONAL}}",
+    )
+    return [own, *(_agent_file(path) for path in sorted((BUNDLED / "agents").glob("*.md")))]
 
 
 def all_bundled() -> Sequence[Skill]:

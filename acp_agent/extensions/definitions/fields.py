@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 import msgspec
 from msgspec import Meta, Struct
 
-from acp_agent.config.types import ThoughtLevel
+from acp_agent.config.model_types import ThoughtLevel
 from acp_agent.errors import ConfigError
 from acp_agent.extensions.definitions.types import Argument
 from acp_agent.platform.first_use import first_use

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from acp_agent.config.types import ThoughtLevel
+from acp_agent.config.model_types import ThoughtLevel
 from acp_agent.extensions.definitions.locations import Source
 
 if TYPE_CHECKING:
     from acp_agent.extensions.flows.flow import Flow
 
+DEFAULT_PROMPT = "${DEFAULT}"  # stands for the prompt of the program's own agent
 SMALL = "small"  # means the session's small model
 _VARIABLE = re.compile(r"\$\{(\w{1,64})\}")
 COMPOSED = "skill_"  # what the name of a skill begins with among the tools of another
@@ -33,7 +34,7 @@ class RunSettings(Struct, frozen=True, kw_only=True):
         tools: only these tools of the session; None: all of them.
         without: these tools not, whatever `tools` says.
         max_requests: requests to the model in one run.
-        within: of these tools only, where the agent that runs a skill has a list of its own.
+        within: of each of these lists of tools only: those of whoever it is run for.
     """
 
     model: str | None = None
@@ -43,7 +44,7 @@ class RunSettings(Struct, frozen=True, kw_only=True):
     tools: tuple[str, ...] | None = None
     without: tuple[str, ...] = ()
     max_requests: int | None = None
-    within: tuple[str, ...] | None = None
+    within: tuple[tuple[str, ...], ...] = ()
 
     def over(self, other: RunSettings) -> RunSettings:
         """Return these settings, completed by `other`; a tool that either refuses is refused."""
@@ -56,8 +57,13 @@ class RunSettings(Struct, frozen=True, kw_only=True):
             tools=self.tools,
             without=(*other.without, *self.without),
             max_requests=min(requests, default=None),
-            within=other.tools,
+            within=(*self.within, *other.within, *(() if other.tools is None else (other.tools,))),
         )
+
+    @property
+    def tunes_answers(self) -> bool:
+        """Whether they change how the model answers."""
+        return (self.thought_level, self.temperature, self.max_output) != (None, None, None)
 
     @property
     def composed(self) -> tuple[str, ...]:
@@ -71,7 +77,7 @@ class RunSettings(Struct, frozen=True, kw_only=True):
             return False
         return all(
             only is None or any(fnmatchcase(tool, pattern) for pattern in only)
-            for only in (self.tools, self.within)
+            for only in (self.tools, *self.within)
         )
 
 
@@ -138,10 +144,18 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     source: Source
     uses: RunSettings = RunSettings()
 
-    def prompt_in(self, cwd: Path) -> str:
-        """Return the prompt in a session's folder: with `${CWD}`, `${DATE}` and `${AGENT}`."""
+    def prompt_in(self, cwd: Path, default: Callable[[], str]) -> str:
+        """Return the prompt with `${CWD}`, `${DATE}`, `${AGENT}` and `${DEFAULT}` filled in.
+
+        Args:
+            cwd: the session's folder.
+            default: returns the prompt of the program's own agent.
+        """
         today = datetime.now().astimezone().date().isoformat()
-        return fill_variables(self.prompt, {"CWD": str(cwd), "DATE": today, "AGENT": self.name})
+        values = {"CWD": str(cwd), "DATE": today, "AGENT": self.name}
+        if DEFAULT_PROMPT in self.prompt:
+            values["DEFAULT"] = default()
+        return fill_variables(self.prompt, values).strip()
 
 
 def fill_variables(prompt: str, values: Mapping[str, str | int | float | bool]) -> str:

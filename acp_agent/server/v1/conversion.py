@@ -63,13 +63,13 @@ def _shown(part: ours.CallContent) -> acp.ToolCallContent:
 
 
 def config_options(options: Sequence[Option]) -> list[acp.SessionConfigOption]:
-    """All options; the id of each is also its category (Agent Client Protocol v1)."""
+    """All options; the id gives the category, too (Agent Client Protocol v1)."""
     return [
         acp.SessionConfigSelect(
             id=option.id,
             name=option.name,
             description=option.description,
-            category=option.id,
+            category=option.category,
             current_value=option.current,
             options=[
                 acp.SessionConfigSelectOption(

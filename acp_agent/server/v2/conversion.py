@@ -84,13 +84,13 @@ def to_locations(locations: Sequence[ours.Location]) -> list[acp.ToolCallLocatio
 
 
 def config_options(options: Sequence[Option]) -> list[acp.SessionConfigOption]:
-    """All options; the id of each is also its category (v2, Session Config Options)."""
+    """All options; the id gives the category, too (v2, Session Config Options)."""
     return [
         acp.SessionConfigSelect(
             config_id=option.id,
             name=option.name,
             description=option.description,
-            category=option.id,
+            category=option.category,
             current_value=option.current,
             options=[
                 acp.SessionConfigSelectOption(

@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from acp_agent.agent.resources import TurnResources
+from acp_agent.agent.system_prompt import own_prompt
 from acp_agent.content import TextBlock, text_part
 from acp_agent.errors import AcpAgentError, InvalidInputError, StoreError, ToolError
 from acp_agent.events import (
@@ -23,7 +24,7 @@ from acp_agent.events import (
     UserMessage,
 )
 from acp_agent.extensions.definitions.inputs import Given
-from acp_agent.extensions.definitions.types import RunSettings, Skill
+from acp_agent.extensions.definitions.types import AgentSpec, RunSettings, Skill
 from acp_agent.ids import CallId, TurnId, new_message_id, new_session_id, new_turn_id
 from acp_agent.session.children.child import ChildSession
 from acp_agent.session.children.running import RunningChildren
@@ -142,7 +143,10 @@ class Delegation:
         if spec is None:
             raise ToolError(f"there is no agent {agent!r} any more: its file is gone")
         run = _Run(self._parent, f"{spec.name}: {title}", spec.description, progress, spec.name)
-        return await run.work(self._core.clean(spec.prompt_in(self._core.cwd)), task, spec.uses)
+        return await run.work(self._prompt(spec), task, spec.uses)
+
+    def _prompt(self, spec: AgentSpec) -> str:
+        return self._core.clean(spec.prompt_in(self._core.cwd, own_prompt))
 
     async def _skill(self, name: str, request: str, progress: Progress) -> Outcome:
         """Give a skill's text to the model; have an agent follow it that wants a run of its own."""
@@ -169,7 +173,7 @@ class Delegation:
                 raise ToolError(
                     f"the skill {skill.name} wants the agent {skill.agent}, which is missing"
                 )
-            prompt, uses = self._core.clean(spec.prompt_in(self._core.cwd)), uses.over(spec.uses)
+            prompt, uses = self._prompt(spec), uses.over(spec.uses)
         run_title = f"{skill.name}: {request or skill.description}"
         run = _Run(self._parent, run_title, "", progress, skill.agent or "")
         followed = Delegation(self._parent, (*(self._chain or ("",)), skill.name))
@@ -215,6 +219,8 @@ class _Run:
             StoreError: the journal could not be written.
         """
         services, models = self._core.services, self._parent.turn.models
+        if self._parent.options is not None:
+            uses = uses.over(self._parent.options.inherited)
         try:
             options = run_options(
                 uses,

@@ -68,6 +68,7 @@ COMMANDS = (
     Command(name="jobs", description="List the commands that run in the background"),
     Command(name="mode", description="Show or switch the mode", hint="ask | accept-edits | …"),
     Command(name="model", description="Show or switch the model", hint="provider/name"),
+    Command(name="agent", description="Show or switch the agent of this session", hint="name"),
     Command(
         name="compact", description="Sum the conversation up, to make room", hint="what matters"
     ),
@@ -102,7 +103,7 @@ COMMANDS = (
 )
 
 
-_ANSWERED_AT_ONCE = {"help", "status", "jobs", "mode", "model", "budget", "mcp", "memory"}
+_ANSWERED_AT_ONCE = {"help", "status", "jobs", "mode", "model", "agent", "budget", "mcp", "memory"}
 
 
 def commands_in(translate: Translator) -> Sequence[Command]:

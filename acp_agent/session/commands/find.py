@@ -129,8 +129,8 @@ def _answer(context: CommandContext, name: str, rest: str) -> Callable[[], Await
             answer = partial(_status, context)
         case "jobs":
             answer = partial(_jobs, context)
-        case "mode" | "model":
-            answer = partial(_option, core, name, rest)
+        case "mode" | "model" | "agent":
+            answer = partial(_option, context, name, rest)
         case "budget":
             from acp_agent.session.commands.budget import budget_command  # noqa: PLC0415 - rare
 
@@ -215,13 +215,18 @@ async def _jobs(context: CommandContext) -> str:
     return context.core.clean("\n".join(lines)) or translate("There are no background commands.")
 
 
-async def _option(core: SessionCore, name: str, value: str) -> str:
+async def _option(context: CommandContext, name: str, value: str) -> str:
+    core = context.core
+    if name == "agent":
+        await context.extensions.definitions.load()
     if value:
         try:
             await core.emit(await core.settings.change(name, value))
         except InvalidInputError as error:
             return core.translate.rendered(str(error))
-    option = next(option for option in core.settings.options() if option.id == name)
+    option = next((option for option in core.settings.options() if option.id == name), None)
+    if option is None:
+        return core.translate("There are no agents to choose from.")
     mark = core.translate("(current)")
     values = "\n".join(
         f"- `{known.id}`{' ' + mark if known.id == option.current else ''}"

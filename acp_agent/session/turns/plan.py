@@ -50,7 +50,8 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     """What a turn, or an agent in it, is run with instead of the session's own choice.
 
     `uses` says which tools it has, and what else it may do; those that `always` names it has in any
-    case. `skill` is the skill that the turn follows; "" if it follows none.
+    case. `skill` is the skill that the turn follows; "" if it follows none. `inherited` says which
+    tools agents that work for it have at most.
     """
 
     model: ModelInfo
@@ -58,6 +59,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     uses: RunSettings
     always: tuple[str, ...] = ()
     skill: str = ""
+    inherited: RunSettings = RunSettings()
 
     def filter(self, toolset: Toolset) -> Toolset:
         """Return the tools among these that may be used."""

@@ -14,10 +14,12 @@ from acp_agent.session.children.running import RunningChildren
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extensions import Extensions
 from acp_agent.session.preload import Preload
+from acp_agent.session.settings import DEFAULT_AGENT
 from acp_agent.session.turns.lazy_tools import LazyTools
 
 if TYPE_CHECKING:  # first needed when a prompt runs
     from acp_agent.content import ContentBlock
+    from acp_agent.extensions.definitions.types import AgentSpec
     from acp_agent.session.children.delegation import Delegation
     from acp_agent.session.history.checkpoints import Checkpoints
     from acp_agent.session.history.rewind import Rewinder
@@ -86,6 +88,7 @@ class SessionResources:
             options: what a skill wants the turn to be run with; None: what the user chose.
         """
         await self._imported()
+        agent = await self._agent()
         own = await self._tools.get()
         if not self._memory_known:
             self._notes = await asyncio.to_thread(self._find_notes)
@@ -100,7 +103,14 @@ class SessionResources:
         )
 
         core = self._core
-        models = SessionModels(core, options, self.driver)
+        # An agent that says nothing of the answers leaves the model to the user in the turn, too.
+        modelled = options
+        if agent is not None:
+            from acp_agent.session.turns.agent import options_of  # noqa: PLC0415 - where there is one
+
+            options = options_of(core, agent, options)
+            modelled = options if modelled is not None or agent.uses.tunes_answers else None
+        models = SessionModels(core, modelled, self.driver)
         tools = TurnTools(core, own, self._extensions, options, lambda: self.checkpoints)
         turn = TurnResources(
             journal=core,
@@ -109,10 +119,31 @@ class SessionResources:
             budget=TurnBudget(core, self.budget, core, models, tools),
             tools=tools,
             limits=limits_of(core.services, options),
+            agent="" if agent is None else agent.name,
             hooks=await self.hooks.current(own),
         )
         self._add_tools(turn, tools, options)
         return turn
+
+    async def _agent(self) -> AgentSpec | None:
+        if self._core.settings.agent == DEFAULT_AGENT:
+            return None
+        from acp_agent.session.turns.agent import find_agent  # noqa: PLC0415 - where there is one
+
+        return await find_agent(self._core, self._extensions)
+
+    async def write_system_prompt(self) -> None:
+        """Write the system prompt into the journal, for the requests from now on."""
+        from acp_agent.session.turns.system_prompt import write_system_prompt  # noqa: PLC0415 - for prompts only
+
+        core, own = self._core, None
+        agent = await self._agent()
+        if agent is not None:
+            from acp_agent.session.turns.agent import prompt_of  # noqa: PLC0415 - where there is one
+
+            own = prompt_of(core, agent)
+        given = core.state.given_system_prompt
+        await write_system_prompt(core, core, given, self.environment, own)
 
     def _find_notes(self) -> NoteFolders | None:
         from acp_agent.session.memory import note_folders  # noqa: PLC0415 - for prompts only

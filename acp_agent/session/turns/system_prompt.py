@@ -63,6 +63,7 @@ async def write_system_prompt(
     journal: Journal,
     given: SystemPromptGiven | None,
     environment: EnvironmentGatherer,
+    own: str | None = None,
 ) -> None:
     """Write the system prompt, with `given` instead of the agent's own or after it.
 
@@ -71,6 +72,7 @@ async def write_system_prompt(
         journal: the journal of the session, or of a child session.
         given: the instructions that were given.
         environment: gathers what is told of the place.
+        own: the agent's own; None: the program's.
     """
     from acp_agent.agent.system_prompt import system_prompt  # noqa: PLC0415 - for prompts only
 
@@ -82,6 +84,7 @@ async def write_system_prompt(
         environment=await environment.text(),
         memory=await memory_index(core),
         given=given,
+        own=own,
     )
     await journal.emit(SystemPromptWritten(text=text))
     if found.refused:

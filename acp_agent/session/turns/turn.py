@@ -281,12 +281,10 @@ class Turn:
 
         from acp_agent.agent.turn import run_turn, run_user_call  # noqa: PLC0415 - for prompts only
         from acp_agent.session.turns.parts import turn_slot  # noqa: PLC0415 - likewise
-        from acp_agent.session.turns.system_prompt import write_system_prompt  # noqa: PLC0415 - likewise
 
         is_new = core.state.system_prompt_is_due
         if is_new:
-            given = core.state.given_system_prompt
-            await write_system_prompt(core, core, given, self._resources.environment)
+            await self._resources.write_system_prompt()
         hooks = self._resources.hooks
         said = self._first.content
         if plan is not None and (why := await hooks.refusal(turn, said, is_new=is_new)):

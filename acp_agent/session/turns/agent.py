@@ -1,0 +1,81 @@
+"""The agent that a session runs as, in place of the program's own."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from acp_agent.agent.system_prompt import agent_prompt, own_prompt
+from acp_agent.errors import InvalidInputError
+from acp_agent.events import ConfigChanged
+from acp_agent.extensions.definitions.types import SMALL, AgentSpec, RunSettings
+from acp_agent.session.core import SessionCore
+from acp_agent.session.extensions import Extensions
+from acp_agent.session.settings import DEFAULT_AGENT
+from acp_agent.session.turns.plan import RunOptions, run_options
+
+
+async def find_agent(core: SessionCore, extensions: Extensions) -> AgentSpec | None:
+    """Return the agent that the session runs as; None for the program's own.
+
+    The session's model becomes the one that the agent names, unless the user chose another one
+    since. Without an agent of this name there is no turn: it may be what limits the tools.
+
+    Raises:
+        InvalidInputError: there is no such agent, or its model cannot be used.
+    """
+    settings, definitions = core.settings, extensions.definitions
+    if settings.agent == DEFAULT_AGENT:
+        return None
+    await extensions.ready()
+    found = await definitions.find_agent(settings.agent)
+    if found is None:
+        known = ", ".join((DEFAULT_AGENT, *(one.name for one in definitions.offered_agents)))
+        raise InvalidInputError(
+            f"this session runs as the agent {settings.agent!r}, which is not there; choose "
+            f"another one with /agent NAME ({known})"
+        )
+    model = found.uses.model
+    # The small model is for side work, and this is none.
+    if settings.follows_agent and model is not None and model not in {SMALL, settings.model.ref}:
+        chosen = run_options(
+            RunSettings(model=model),
+            main=settings.model,
+            thought=None,
+            models=core.services.models,
+            config=core.services.config,
+        ).model
+        await core.emit(ConfigChanged(option="model", value=chosen.ref))
+        core.client.options_changed(core.id)
+    return found
+
+
+def options_of(core: SessionCore, agent: AgentSpec, asked: RunOptions | None) -> RunOptions:
+    """Return what a turn is run with.
+
+    Args:
+        core: the session.
+        agent: that it runs as.
+        asked: what a skill wants the turn to be run with, with the agent's tools only.
+
+    Raises:
+        InvalidInputError: the agent wants what cannot be had.
+    """
+    uses, services = replace(agent.uses, model=None), core.services
+    if asked is None:
+        options = run_options(
+            uses,
+            main=core.settings.model,
+            thought=core.settings.thought_level,
+            models=services.models,
+            config=services.config,
+        )
+    else:
+        options = replace(asked, uses=asked.uses.over(uses))
+    return replace(options, inherited=RunSettings(tools=uses.tools, without=uses.without))
+
+
+def prompt_of(core: SessionCore, agent: AgentSpec) -> str | None:
+    """Return the agent's own system prompt; None where it has none."""
+    if not agent.prompt:
+        return None
+    return agent_prompt(core.clean(agent.prompt_in(core.cwd, own_prompt)))
