@@ -10,13 +10,12 @@ from msgspec import Struct
 
 from acp_agent.agent.context_shortening import shorten_after_overflow, shorten_if_needed
 from acp_agent.agent.context_size import side_request_usage
+from acp_agent.agent.remote_pictures import ShownAnswer
 from acp_agent.agent.resources import TurnResources
 from acp_agent.agent.scrub_events import scrub_json
 from acp_agent.agent.tool_calls import ProposedCall, cancelled_ends
 from acp_agent.errors import BudgetSpentError, ModelError, StoreError, ToolError
 from acp_agent.events import (
-    AgentText,
-    AgentThought,
     AnyEvent,
     ModelAnswered,
     ModelAsked,
@@ -85,6 +84,7 @@ class _AnswerEvents:
         self.cut: CallCut | None = None
         self._calls_done: list[CallDone] = []
         self._searches: AnswerSearches | None = None
+        self._shown = ShownAnswer(self.message, is_continued=continues is not None)
         self.finished: Finished | None = None
         self.failed: Failed | None = None
         self._usage = Usage()  # of the current attempt, as far as the provider has reported it
@@ -101,10 +101,11 @@ class _AnswerEvents:
             match item:
                 case TextDelta():
                     self.visible = self.visible or not item.text.isspace()
-                    events.append(AgentText(message=self.message, text=item.text))
+                    events += self._shown.say(item.text)
                 case ThoughtDelta():
-                    events.append(AgentThought(message=self.message, text=item.text))
+                    events += self._shown.think(item.text)
                 case ThoughtDone():
+                    events += self._shown.rest()
                     events.append(
                         ThoughtEnded(
                             message=self.message,
@@ -119,6 +120,7 @@ class _AnswerEvents:
                 case CallCut():
                     self.cut = item
                 case SearchStarted() | SearchEnded() | Cited():
+                    events += self._shown.rest()
                     events += self._search(item)
                 case Retrying():
                     events.extend(self._retry(item))
@@ -157,9 +159,9 @@ class _AnswerEvents:
             discarded=discarded,
             stop=failed,
         )
-        ends: list[AnyEvent] = [cut]
+        ends: list[AnyEvent] = [*self._shown.rest(), cut]
         if self._searches is not None:
-            ends = [*self._searches.cut_off(), cut]
+            ends = [*ends[:-1], *self._searches.cut_off(), cut]
             self._searches = None
         return [*ends, side_request_usage(self._turn, self.model, usage)] if usage else ends
 
@@ -197,11 +199,12 @@ class _AnswerEvents:
         self._calls_done.clear()
         self.visible, self.cut = False, None
         self.message = new_message_id()
+        self._shown = ShownAnswer(self.message, is_continued=self.continues is not None)
         return [self.start()]
 
     def _complete(self, finished: Finished) -> list[AnyEvent]:
         turn = self._turn
-        events: list[AnyEvent] = []
+        events = self._shown.rest()
         # A refusal ends the turn, and its calls do not run.
         for done in self._calls_done if finished.stop != "refusal" else ():
             arguments = done.arguments or "{}"

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from acp_agent.agent.remote_pictures import without_pictures
 from acp_agent.content import (
     HIDDEN,
     CallContent,
@@ -109,13 +110,14 @@ def scrub_event(event: AnyEvent, secrets: Sequence[str]) -> AnyEvent:
             return msgspec.structs.replace(event, why=safe(event.why), rule=safe(event.rule))
         case PlanChanged():
             steps = (
-                msgspec.structs.replace(step, content=safe(step.content)) for step in event.entries
+                msgspec.structs.replace(step, content=without_pictures(safe(step.content)))
+                for step in event.entries
             )
             return msgspec.structs.replace(event, entries=tuple(steps))
         case SubagentChanged():
             return msgspec.structs.replace(
                 event,
-                title=None if event.title is None else safe(event.title),
+                title=None if event.title is None else without_pictures(safe(event.title)),
                 description=None if event.description is None else safe(event.description),
                 error=safe(event.error),
             )

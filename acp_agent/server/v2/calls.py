@@ -25,6 +25,7 @@ from acp_agent.ids import CallId
 from acp_agent.server.conversion import raw_input
 from acp_agent.server.notices import CUT_CALL
 from acp_agent.server.v2.conversion import shown_part, to_call_content, to_locations
+from acp_agent.tools.quoting import code_block
 from protocol.v2 import types as acp
 
 
@@ -87,7 +88,9 @@ class Calls:
         call = self._open.get(event.call)
         if call is None or call.terminal is not None:
             return [terminal_output(event)]
-        return self._shows(event.call, call, (*call.content, text_part(escaped(event.text))))
+        return self._shows(
+            event.call, call, (*call.content, text_part(code_block(escaped(event.text), "console")))
+        )
 
     def shown(self, event: ToolShown) -> Sequence[acp.SessionUpdate]:
         """Show new content of a call: append what was added, replace what changed."""

@@ -1,0 +1,333 @@
+"""Takes pictures of other computers out of an answer, while it streams.
+
+An editor that draws the Markdown of an answer fetches the pictures that it names. A page or a file
+that the model was misled by could have it put what it knows into such an address, and it would
+leave this computer without a call and without a question. So a remote picture becomes a link, which
+nobody follows but the user; HTML that loads something is shown as text.
+
+Blocks and spans of code stay as they are where every renderer sees them as code (CommonMark
+0.31.2, sections 4.5 and 6.1). In doubt it is no code; the worst is then an example without its `!`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from acp_agent.events import AgentText, AgentThought, AnyEvent
+from acp_agent.ids import MessageId
+
+_LONGEST = 4_000  # characters that are held back until it is known what they are
+_LONG_TAG = 1_000  # characters; one that a longer text begins with is judged with that
+_MOST_BRACKETS = 16  # in the description of a picture
+_SPECIAL = re.compile(r"[!<\]`\n\\]")
+_ESCAPED_LABEL = r"(?:\\.|[^\[\]\\])"
+_LABEL_BEFORE = re.compile(rf"\[({_ESCAPED_LABEL}{{1,999}})\Z", re.DOTALL)
+_SPECIAL_IN_CODE = re.compile(r"[!<\]]")
+_BRACKET = re.compile(r"[\[\]\\]")
+_FENCE = re.compile(r"(`{3,}(?=[^`\n]*\n)|~{3,})[^\n]*\n")
+_MAYBE_FENCE = re.compile(r"(`{1,2}|~{1,2}|`{3,}[^`\n]*|~{3,}[^\n]*)\Z")
+_DRAWN = re.compile(r"[`~]{3,}\s*\{?\.?(mermaid|math|svg|html)", re.IGNORECASE)  # by some editors
+_ADDRESS = re.compile(r"[/\\]{2}")
+# Lines that may begin a block in which fences and spans are no code, or a fence in another block.
+_OTHER_BLOCK = re.compile(r"[ \t>]*(\$\$|\\\[|:::)|[ \t>*+.)\d-]+(`{3}|~{3})")
+_AUTOLINK = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*>|<[\w.+-]+@[\w.-]+>")
+_PLAIN_LINK = re.compile(r"""<a\s+href=("[^"<>]*"|'[^'<>]*')\s*>""", re.IGNORECASE)
+_LOADS = re.compile(
+    r"[/\\]{2}|&|url\(|(https?|ftp|wss?|javascript):"
+    r"|<(base|embed|frame|iframe|link|meta|object|script|style|svg)\b",
+    re.IGNORECASE,
+)
+_TARGET = re.compile(r"\s*(?:<([^<>\n]*)>|([^\s)<][^\s)]*(?=[\s)]))|(?=\)))")
+_DEFINED = re.compile(r"\s*(?:<([^<>\n]*)>|([^\s<]\S*(?=\s)))")
+# A destination that is on this computer for certain: nothing in it can be decoded to a scheme.
+_LOCAL = re.compile(r"(?:file:///|data:image/)?(?!//)[\w.~/%+@=,;# -]*\Z")
+_IGNORED = dict.fromkeys(map(ord, "\t\n\r\0"))  # characters that browsers leave out of addresses
+_BLANK_LINE = re.compile(r"\n[ \t]*\n")
+_TAG_END = re.compile(r">|\n[ \t]*\n")
+
+
+def without_pictures(text: str) -> str:
+    """Return a whole text with its remote pictures as links."""
+    pictures = RemotePictures()
+    return pictures.feed(text) + pictures.end()
+
+
+class ShownAnswer:
+    """What is shown of the text and the thoughts of a message, as events of the journal.
+
+    Args:
+        message: the message.
+        is_continued: whether it continues an earlier one.
+    """
+
+    def __init__(self, message: MessageId, *, is_continued: bool) -> None:
+        self._message = message
+        self._text = RemotePictures(continues=is_continued)
+        self._thought = RemotePictures(continues=is_continued)
+
+    def say(self, text: str) -> list[AnyEvent]:
+        """Take in a part of the text."""
+        return [*self._thoughts(self._thought.end()), *self._texts(self._text.feed(text))]
+
+    def think(self, text: str) -> list[AnyEvent]:
+        """Take in a part of the thoughts."""
+        return [*self._texts(self._text.end()), *self._thoughts(self._thought.feed(text))]
+
+    def rest(self) -> list[AnyEvent]:
+        """Return what was held back, as something else follows."""
+        return [*self._thoughts(self._thought.end()), *self._texts(self._text.end())]
+
+    def _texts(self, text: str) -> list[AnyEvent]:
+        return [AgentText(message=self._message, text=text)] if text else []
+
+    def _thoughts(self, text: str) -> list[AnyEvent]:
+        return [AgentThought(message=self._message, text=text)] if text else []
+
+
+class RemotePictures:
+    """Filters the text of one message.
+
+    Args:
+        continues: whether an earlier message, of which nothing is known, is continued.
+    """
+
+    def __init__(self, *, continues: bool = False) -> None:
+        self._held = ""
+        self._line = ""  # what came before in the line
+        self._has_stray = (
+            False  # the paragraph has a backtick with which no span begins for certain
+        )
+        self._before = ""  # the end of what was passed on, where a label may have begun
+        self._fence = ""  # that of the block of code that is open
+        self._is_drawn = False  # the block
+        self._continues = continues
+        self._certain = not continues  # whether code can be told from text
+        self._tag_end = 0  # up to where in the text it is known whether HTML loads anything
+        self._is_harmless = True  # it does not
+        self._joins = ""  # characters that would make a picture of what was shown last
+        self._wanted: set[str] = set()  # labels that pictures refer to
+        self._remote: set[str] = set()  # labels that stand for remote addresses
+
+    def feed(self, text: str) -> str:
+        """Take in more of the message; return what can be shown by now."""
+        if self._joins and text:
+            text = f"\\{text}" if text[0] in self._joins else text
+            self._joins = ""
+        return self._run(self._held + text, is_end=False)
+
+    def end(self) -> str:
+        """Return the rest. What is not complete is made harmless, as more may follow it."""
+        return self._run(self._held, is_end=True)
+
+    def _run(self, text: str, *, is_end: bool) -> str:
+        passed: list[str] = []
+        at = self._tag_end = 0
+        if "\r" in text:  # ends a line for some
+            self._certain, self._fence = False, ""
+        while at < len(text):
+            if self._fence or (self._certain and not self._line):
+                step = self._in_code(text, at, is_end=is_end)
+                if step is not None:
+                    if step == (0, ""):
+                        break
+                    at += step[0]
+                    passed.append(step[1])
+                    continue
+            found = _SPECIAL.search(text, at)
+            if found is None or found.start() > at:
+                until = len(text) if found is None else found.start()
+                passed.append(self._pass(text[at:until]))
+                at = until
+                continue
+            length, shown = self._special(text, at, is_end=is_end)
+            if not length:
+                break
+            at += length
+            passed.append(shown)
+        self._held = text[at:]
+        return "".join(passed)
+
+    def _pass(self, text: str, shown: str | None = None) -> str:
+        """Note that a text is passed on, as `shown`."""
+        line = self._line + text
+        if "\n" in text:
+            self._has_stray = self._has_stray and not _is_blank(line)
+            if not self._fence and _OTHER_BLOCK.match(line):
+                self._certain = False
+            line = line.rpartition("\n")[2]
+        # Of an endless line the beginning is kept, and that no span in the rest is certain.
+        self._line = line if len(line) < _LONGEST else f"{line[:100]}|"
+        self._before = (self._before + text)[-1_100:]
+        return text if shown is None else shown
+
+    # -- code ----------------------------------------------------------------------------------
+
+    def _in_code(self, text: str, at: int, *, is_end: bool) -> tuple[int, str] | None:
+        """Pass on lines of a block of code: how many characters, and what is shown of them.
+
+        Returns:
+            (0, "") where more has to be known; None where no such block is open or begins.
+        """
+        end = text.find("\n", at) + 1
+        if self._fence:
+            line = text[at : end or len(text)]
+            waits = self._is_drawn or not (self._line or line.strip(" `~\t"))
+            if waits and not end and not is_end and len(line) < _LONGEST:
+                return 0, ""
+            mark, length = self._fence[0], len(self._fence)
+            closing = rf" {{0,3}}{mark}{{{length},}}[ \t]*\n?"
+            closes = not self._line and re.fullmatch(closing, line) is not None
+            self._pass(line)
+            if closes:
+                self._fence = ""
+            return len(line), _ADDRESS.sub("/ /", line) if self._is_drawn else line
+        fence = _FENCE.match(text, at)
+        if fence is None:
+            waits = not end and not is_end and _MAYBE_FENCE.fullmatch(text, at) is not None
+            return (0, "") if waits and len(text) - at < _LONGEST else None
+        self._fence = fence[1]
+        self._is_drawn = _DRAWN.match(fence[0]) is not None
+        self._pass(fence[0])
+        return len(fence[0]), fence[0]
+
+    def _span(self, text: str, at: int, *, is_end: bool) -> int:
+        """Return how long the span of code is that begins here; 0: none; -1: not known yet."""
+        run = len(text) - at - len(text[at:].lstrip("`"))
+        if not self._certain or self._has_stray or re.search(r"[<|$\\\[\]]", self._line):
+            return 0
+        end = text.find("\n", at)
+        line = text[at : len(text) if end < 0 else end]
+        closing = re.compile(rf"(?<!`)`{{{run}}}(?!`)").search(line, run)
+        is_whole = end >= 0 or is_end
+        if closing is None or (closing.end() == len(line) and not is_whole):
+            return 0 if is_whole or len(line) >= _LONGEST else -1
+        if not _SPECIAL_IN_CODE.search(line, run, closing.end()):
+            return closing.end()
+        if not is_whole:
+            return -1 if len(line) < _LONGEST else 0
+        return 0 if "|" in line else closing.end()  # a cell of a table ends before a span does
+
+    # -- text ----------------------------------------------------------------------------------
+
+    def _special(self, text: str, at: int, *, is_end: bool) -> tuple[int, str]:
+        """Pass on what begins with a special character; (0, "") where more has to be known."""
+        match text[at]:
+            case "`":
+                length = self._span(text, at, is_end=is_end)
+                if length < 0:
+                    return 0, ""
+                run = length or len(text) - at - len(text[at:].lstrip("`"))
+                self._has_stray = self._has_stray or not length
+                return run, self._pass(text[at : at + run])
+            case "\\":
+                escapes = 2 if text[at + 1 : at + 2] not in {"<", "\n", ""} else 1
+                if at + 1 == len(text) and not is_end:
+                    return 0, ""
+                return escapes, self._pass(text[at : at + escapes])
+            case "!":
+                return self._picture(text, at, is_end=is_end)
+            case "]":
+                return self._definition(text, at, is_end=is_end)
+            case "<":
+                return self._tag(text, at, is_end=is_end)
+            case _:
+                return 1, self._pass(text[at])
+
+    def _picture(self, text: str, at: int, *, is_end: bool) -> tuple[int, str]:
+        if not text.startswith("[", at + 1):
+            if at + 1 == len(text) and not is_end:
+                return 0, ""
+            self._joins = "[" if at + 1 == len(text) else ""
+            return 1, self._pass("!")
+        is_remote = self._is_remote(text, at + 2, is_end=is_end)
+        if is_remote is None:
+            if not is_end and len(text) - at < _LONGEST:
+                return 0, ""
+            is_remote = True
+        if not is_remote:
+            return 2, self._pass("![")
+        return 2, self._pass("![", "\\![" if self._before.endswith(("!", "]")) else "[")
+
+    def _is_remote(self, text: str, at: int, *, is_end: bool) -> bool | None:
+        """Whether the picture, whose description begins here, is remote; None: not known yet."""
+        depth, start = 1, at
+        for _ in range(_MOST_BRACKETS):
+            found = _BRACKET.search(text, at)
+            if _BLANK_LINE.search(text, at, len(text) if found is None else found.start()):
+                return False  # it is no picture
+            if found is None:
+                return None
+            at = found.end() + (found[0] == "\\")
+            depth += {"[": 1, "]": -1, "\\": 0}[found[0]]
+            if not depth:
+                break
+        else:
+            return True
+        label = text[start : at - 1]
+        follows = text[at : at + 1]
+        if follows == "(":
+            target = _TARGET.match(text, at + 1)
+            if target is None:
+                return None
+            return _LOCAL.match(target[1] or target[2] or "") is None
+        if not follows:
+            if not is_end:
+                return None
+            self._joins = "(["
+        labels = {_normal(label)}
+        if follows == "[":
+            end = text.find("]", at)
+            if end < 0:
+                return None
+            labels.add(_normal(text[at + 1 : end]))
+        self._wanted |= labels
+        return self._continues or not self._remote.isdisjoint(labels)
+
+    def _definition(self, text: str, at: int, *, is_end: bool) -> tuple[int, str]:
+        """Pass on the end of a label, which may be defined here: `[label]: address`."""
+        if not text.startswith(":", at + 1):
+            if at + 1 == len(text) and not is_end:
+                return 0, ""
+            return 1, self._pass("]")
+        found = _DEFINED.match(text, at + 2)
+        begun = _LABEL_BEFORE.search(self._before)
+        if begun is None:
+            return 2, self._pass("]:")
+        if found is None and not is_end and len(text) - at < _LONGEST:
+            return 0, ""
+        target = (found[1] or found[2] or "") if found else text[at + 2 :].strip("<> \n")
+        label = _normal(begun[1])
+        if _LOCAL.match(target):
+            return 2, self._pass("]:")
+        self._remote.add(label)
+        is_wanted = self._continues or label in self._wanted
+        return 2, self._pass("]:", "]\\:" if is_wanted else "]:")
+
+    def _tag(self, text: str, at: int, *, is_end: bool) -> tuple[int, str]:
+        rest = text[at + 1 : at + 2]
+        if not rest and not is_end:
+            return 0, ""
+        if not rest or not (rest.isalpha() or rest in "!/?"):
+            return 1, self._pass("<")
+        linked = _AUTOLINK.match(text, at)
+        if linked is not None:
+            return len(linked[0]), self._pass(linked[0])
+        is_known = at < self._tag_end and (self._is_harmless or self._tag_end - at > _LONG_TAG)
+        if not is_known:
+            end = _TAG_END.search(text, at)
+            if end is None and not is_end and len(text) - at < _LONGEST:
+                return 0, ""
+            self._tag_end = len(text) if end is None else end.start() + 1
+            tag = text[at : self._tag_end].translate(_IGNORED)
+            self._is_harmless = bool(_PLAIN_LINK.fullmatch(tag)) or not _LOADS.search(tag)
+        self._certain = False
+        return 1, self._pass("<", "<" if self._is_harmless else "&lt;")
+
+
+def _is_blank(line: str) -> bool:
+    return not line.strip(" \t\n")
+
+
+def _normal(label: str) -> str:
+    """Return a label as labels are compared (CommonMark, section 4.7)."""
+    return " ".join(label.split()).casefold()
