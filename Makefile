@@ -9,7 +9,7 @@ LANGUAGE_SERVERS := tests/language_servers/npm
 STYLUA = { test $(LUA_TOOLS)/node_modules -nt $(LUA_TOOLS)/package-lock.json \
 	|| npm ci --prefix $(LUA_TOOLS) --no-audit --no-fund --silent; } && node $(LUA_TOOLS)/stylua.mjs
 
-.PHONY: run setup test test-local test-language-servers test-editors test-orders editor-sources check check-lua format bench fuzz injections soak conformance schemas structure clean
+.PHONY: run setup test test-local test-language-servers test-mcp-servers test-editors test-orders editor-sources check check-lua format bench fuzz injections soak conformance schemas structure clean
 
 # The words reach the program as they were typed: make expands no $ in them, the shell none either.
 run: override export PROMPT := $(value PROMPT)
@@ -42,6 +42,11 @@ test-language-servers: $(STAMP)
 	npm ci --prefix $(LANGUAGE_SERVERS) --ignore-scripts --no-audit --no-fund --silent
 	$(BIN)/python -m pip install --quiet 'basedpyright>=1.40,<2' 'python-lsp-server[pyflakes]>=1.14,<2'
 	$(BIN)/python -m pytest -rs tests/language_servers/test_language_servers_real.py
+
+# MCP servers of npm and PyPI, and a browser, which Debian's package chromium is for.
+test-mcp-servers: $(STAMP)
+	$(BIN)/python -m pip install --quiet 'mcp-server-time>=2025' 'mcp-server-fetch>=2025'
+	ACP_AGENT_MCP_SERVERS=1 $(BIN)/python -m pytest tests/extensions/test_extensions_mcp_more_servers.py
 
 # The plugins in the editors themselves; what they need is installed once, outside the tree. Takes minutes.
 test-editors: $(STAMP)

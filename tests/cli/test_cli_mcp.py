@@ -39,6 +39,27 @@ def test_servers_of_another_agent_are_read_without_their_secrets(
         assert note.startswith(beginning)
 
 
+def test_a_browser_is_added_by_its_name_or_what_it_needs_is_said(tmp_path: Path) -> None:
+    config = tmp_path / "agent" / "config.toml"
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    path = {"PATH": str(programs)}
+    for program, missing in (("npx", "needs npx: install Node.js"), ("chromium", "needs chromium")):
+        refused = acp_agent(tmp_path, "mcp", "add", "browser", environ=path)
+        assert (refused.returncode, missing in refused.stderr) == (1, True), refused.stderr
+        (programs / program).write_text("#!/bin/sh\n")
+        (programs / program).chmod(0o755)
+    added = acp_agent(tmp_path, "mcp", "add", "browser", environ=path)
+    assert (added.returncode, added.stderr) == (0, "")
+    server = load_config(config, {}).mcp_servers["browser"]
+    assert server.command == "npx"
+    at = server.args.index("--executable-path")
+    assert server.args[at + 1] == str(programs / "chromium")
+    unknown = acp_agent(tmp_path, "mcp", "add", "browsr")
+    assert unknown.returncode == 1
+    assert "known are: browser" in unknown.stderr
+
+
 def test_a_server_is_added_tested_listed_and_removed(tmp_path: Path) -> None:
     config = tmp_path / "agent" / "config.toml"
     config.parent.mkdir()

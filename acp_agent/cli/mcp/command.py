@@ -56,7 +56,12 @@ def _parser() -> Parser:
     listing = actions.add_parser("list", help="list the configured servers and their problems")
     add = actions.add_parser("add", help="add a server to the configuration")
     add.add_argument("name", help="what the server is called")
-    add.add_argument("target", metavar="COMMAND_OR_URL", help="its program, or its address")
+    add.add_argument(
+        "target",
+        metavar="COMMAND_OR_URL",
+        nargs="?",
+        help="its program, or its address; not needed for browser",
+    )
     add.add_argument("args", nargs=argparse.REMAINDER, help="the program's arguments")
     add.add_argument("--type", choices=["stdio", "http", "sse"], help="how it is reached")
     add.add_argument(

@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping, MutableMapping
 from pathlib import Path
 
 import tomlkit
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from acp_agent.cli.editors import config_file
 from acp_agent.cli.localization import translate
+from acp_agent.cli.mcp.known import known_server
 from acp_agent.cli.output import say
 from acp_agent.config.load import parse, read_text
 from acp_agent.config.mcp_types import McpServerConfig
@@ -28,15 +29,21 @@ def add(options: argparse.Namespace) -> int:
     Raises:
         ConfigError, InvalidInputError: it cannot be used, or the file cannot be written.
     """
-    address = options.target.startswith(("http://", "https://"))
-    table = McpServerConfig(
-        type=options.type,
-        command="" if address else options.target,
-        args=list(options.args),
-        url=options.target if address else "",
+    if options.target is None:
+        table = known_server(options.name)
+    else:
+        address = options.target.startswith(("http://", "https://"))
+        table = McpServerConfig(
+            type=options.type,
+            command="" if address else options.target,
+            args=list(options.args),
+            url=options.target if address else "",
+            headers=dict(_pair(one, ":", "--header") for one in options.header),
+        )
+    table = replace(
+        table,
         env=dict(_pair(one, "=", "--env") for one in options.env),
         env_vars=list(options.env_var),
-        headers=dict(_pair(one, ":", "--header") for one in options.header),
     )
     # A variable may be set later: only what is wrong in itself is refused.
     build_server(options.name, table, _Anything(), field=KEY, source="user")
