@@ -128,7 +128,9 @@ def _problem_of(victim: subprocess.Popen[bytes]) -> str:
         f"state {status['State']}" if status["State"][0] in "Tt" else "",
         "traced" if status["TracerPid"].strip() != "0" else "",
         "memory changed" if SECRET.encode() not in (folder / "environ").read_bytes() else "",
-        "priority changed" if os.getpriority(os.PRIO_PROCESS, victim.pid) else "",
+        "priority changed"
+        if os.getpriority(os.PRIO_PROCESS, victim.pid) != os.getpriority(os.PRIO_PROCESS, 0)
+        else "",
         "processors changed" if os.sched_getaffinity(victim.pid) != os.sched_getaffinity(0) else "",
         "limits changed"
         if "Max open files            3 " in (folder / "limits").read_text()
