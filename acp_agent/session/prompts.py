@@ -104,6 +104,7 @@ class PromptHandler:
             resources=resources,
             extensions=extensions,
             waiting=lambda: self.queue.waiting,
+            stop_child=turns.cancel_child,
         )
         self._extensions = extensions
         self._notes = Notes(core.services.config.draft_folder)

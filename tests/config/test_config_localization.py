@@ -18,6 +18,7 @@ from acp_agent.extensions.definitions.locations import bundled_skills
 from acp_agent.models.base import ModelInfo
 from acp_agent.server.initialize import auth_methods
 from acp_agent.server.notices import CUT_CALL, INTERRUPTED_TEXT, INTERRUPTED_TITLE
+from acp_agent.session.commands.agents import STATES
 from acp_agent.session.commands.command import COMMANDS
 from acp_agent.session.commands.find import LATER
 from acp_agent.session.commands.rewind import TURN_RUNS
@@ -79,7 +80,7 @@ def data_texts() -> Iterator[str]:
     for method in auth_methods({"clientCapabilities": everything}, 1):
         yield from (method["name"], method["description"])
     yield from (COMPACTION_REQUESTED, TURN_RUNS, GO_ON, STOP, STOPPED)
-    yield from (LATER, ALWAYS, FOR_NOW, NEVER, *KINDS.values())
+    yield from (LATER, ALWAYS, FOR_NOW, NEVER, *KINDS.values(), *STATES.values())
     yield from (INTERRUPTED_TITLE, INTERRUPTED_TEXT, CUT_CALL)
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from acp_agent.agent.tool_calls import OpenCalls
-from acp_agent.events import AnyEvent, ChildWorked
+from acp_agent.events import AnyEvent, ChildWorked, UserMessage
 from acp_agent.ids import CallId, SessionId
 
 
@@ -20,6 +20,10 @@ class RunningChild(Protocol):
 
     def apply(self, event: AnyEvent) -> None:
         """Apply an event of the child that is in the journal."""
+        ...
+
+    async def emit(self, *events: AnyEvent) -> None:
+        """Write events of the child to the journal."""
         ...
 
 
@@ -50,6 +54,12 @@ class RunningChildren:
         """Return the call that a child works for; None where it is not running."""
         found = self._running.get(child)
         return None if found is None else found.call
+
+    async def tell(self, child: SessionId, message: UserMessage) -> None:
+        """Add a message of the user's to a child's conversation. Does nothing if it has ended."""
+        found = self._running.get(child)
+        if found is not None:
+            await found.emit(message)
 
     def stop(self, call: CallId) -> bool:
         """Stop one call of a child's. False: there is no such call, or it has ended."""

@@ -70,6 +70,11 @@ COMMANDS = (
     Command(name="model", description="Show or switch the model", hint="provider/name"),
     Command(name="agent", description="Show or switch the agent of this session", hint="name"),
     Command(
+        name="agents",
+        description="List agents and their tasks; start, message or stop one",
+        hint="start NAME TASK | message N TEXT | stop N",
+    ),
+    Command(
         name="compact", description="Sum the conversation up, to make room", hint="what matters"
     ),
     Command(
@@ -103,7 +108,18 @@ COMMANDS = (
 )
 
 
-_ANSWERED_AT_ONCE = {"help", "status", "jobs", "mode", "model", "agent", "budget", "mcp", "memory"}
+_ANSWERED_AT_ONCE = {
+    "help",
+    "status",
+    "jobs",
+    "mode",
+    "model",
+    "agent",
+    "agents",
+    "budget",
+    "mcp",
+    "memory",
+}
 
 
 def commands_in(translate: Translator) -> Sequence[Command]:
@@ -123,7 +139,11 @@ def commands_in(translate: Translator) -> Sequence[Command]:
 def is_answered_at_once(content: Sequence[ContentBlock]) -> bool:
     """Whether a prompt is a command that the agent answers by itself, even while a turn runs."""
     line = command_line(content)
-    return line is not None and line[0] in _ANSWERED_AT_ONCE
+    return (
+        line is not None
+        and line[0] in _ANSWERED_AT_ONCE
+        and not (line[0] == "agents" and line[1].startswith("start"))
+    )
 
 
 def command_line(content: Sequence[ContentBlock]) -> tuple[str, str] | None:

@@ -12,6 +12,7 @@ from msgspec import Struct
 from acp_agent.agent.resources import TurnResources
 from acp_agent.content import ContentBlock, escaped
 from acp_agent.errors import InvalidInputError, ToolError
+from acp_agent.ids import SessionId
 from acp_agent.session.commands.command import FoundCommand, command_line
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extensions import FLOW_PREFIX, PREFIX, Extensions
@@ -26,12 +27,16 @@ _CANCEL_POLL = 0.05  # seconds between two looks whether a prompt was cancelled
 
 
 class CommandContext(Struct, frozen=True, kw_only=True):
-    """What commands may use of a session; `waiting` counts the prompts that wait."""
+    """What commands may use of a session; `waiting` counts the prompts that wait.
+
+    `stop_child` stops an agent that works for it. False: it is not running.
+    """
 
     core: SessionCore
     resources: SessionResources
     extensions: Extensions
     waiting: Callable[[], int]
+    stop_child: Callable[[SessionId], bool]
 
 
 async def find_command(
@@ -110,6 +115,16 @@ async def _builtin(
             return rewind_command(core, resources.rewinder, rest)
         case "trust":
             return FoundCommand(action=partial(_trust, context.extensions), refusal=LATER)
+        case "agents":
+            from acp_agent.session.commands.agents import AgentTasks, agents_command  # noqa: PLC0415 - rare
+
+            tasks = AgentTasks(
+                core=core,
+                definitions=context.extensions.definitions,
+                children=resources.children,
+                stop=context.stop_child,
+            )
+            return await agents_command(tasks, rest)
         case "init":
             return _ask("init.md", rest)
         case "skill-new":

@@ -60,6 +60,7 @@ class SessionResources:
         children: the agents that work for it.
 
     Attributes:
+        children: the agents that work for the session.
         compaction_request: what matters to a user who wants the conversation compacted; or None.
     """
 
@@ -69,7 +70,7 @@ class SessionResources:
         self.compaction_request: str | None = None
         self._core = core
         self._extensions = extensions
-        self._children = children
+        self.children = children
         self._checkpoints: Checkpoints | None = None
         self._notes: NoteFolders | None = None  # once `_memory_known`
         self._memory_known = False
@@ -181,7 +182,7 @@ class SessionResources:
                 tools=tools,
                 budget=self.budget,
                 definitions=definitions,
-                children=self._children,
+                children=self.children,
                 environment=self.environment,
                 options=options,
             )

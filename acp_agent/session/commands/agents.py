@@ -1,0 +1,155 @@
+"""`/agents`: the agents of a session and their tasks; start one, message it, stop it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import msgspec
+from msgspec import Struct
+
+from acp_agent.content import TextBlock
+from acp_agent.errors import InvalidInputError
+from acp_agent.events import Activity, SubagentChanged, UserMessage
+from acp_agent.ids import SessionId, new_message_id
+from acp_agent.session.children.running import RunningChildren
+from acp_agent.session.commands.command import FoundCommand
+from acp_agent.session.core import SessionCore
+from acp_agent.session.extensions import Definitions
+from acp_agent.tools.quoting import code_span, escape_markdown
+from acp_agent.workspace.scrub import scrub
+
+_SHOWN = 20  # tasks, the last ones
+STATES: Mapping[Activity, str] = {
+    "running": "running",
+    "requires_action": "waits for you",
+    "idle": "ended",
+    "unknown": "unknown",
+}
+
+
+class _Task(Struct):
+    """The task of an agent, which has a child session; numbered from 1."""
+
+    session: SessionId
+    title: str
+    state: Activity = "unknown"
+
+
+class AgentTasks(Struct, frozen=True, kw_only=True):
+    """What `/agents` works on.
+
+    Attributes:
+        core: the session.
+        definitions: the agents that there are.
+        children: the child sessions that run.
+        stop: stops one; False: it is not running.
+    """
+
+    core: SessionCore
+    definitions: Definitions
+    children: RunningChildren
+    stop: Callable[[SessionId], bool]
+
+
+async def agents_command(tasks: AgentTasks, rest: str) -> FoundCommand:
+    """Return what `/agents` does.
+
+    Args:
+        tasks: the session's agents.
+        rest: what follows the command: nothing, or `start NAME TASK`, `message N TEXT`, `stop N`,
+            `stop all`.
+    """
+    action, _, more = rest.strip().partition(" ")
+    if action == "start":
+        return await _start(tasks, more.strip())
+    return FoundCommand(answer=partial(_answer, tasks, action, more.strip()))
+
+
+async def _start(tasks: AgentTasks, rest: str) -> FoundCommand:
+    """Return the command that gives an agent a task, as if the model had given it."""
+    await tasks.definitions.load()  # it may have been written just now
+    name, _, task = rest.partition(" ")
+    task = task.strip()
+    known = [one.name for one in tasks.definitions.offered_agents]
+    if name not in known or not task:
+        text = tasks.core.translate(
+            "Usage: /agents start NAME TASK. The agents are {names}.", names=", ".join(known)
+        )
+        return FoundCommand.answering(tasks.core.clean(text))
+    call = msgspec.json.encode({"agent": name, "task": task}).decode()
+    return FoundCommand(ask=f"Give this task to the agent {name}: {task}", call=("task", call))
+
+
+async def _answer(tasks: AgentTasks, action: str, rest: str) -> str:
+    translate, started = tasks.core.translate, await _started(tasks)
+    number, _, text = rest.partition(" ")
+    try:
+        match action:
+            case "":
+                answer = await _listed(tasks, started)
+            case "stop" if number == "all":
+                stopped = [one for one in started.values() if tasks.stop(one.session)]
+                answer = translate("Stopped {count} agents.", count=len(stopped))
+            case "stop":
+                one = _running(tasks, started, number)
+                tasks.stop(one.session)
+                answer = translate("Stopped: {title}", title=escape_markdown(one.title))
+            case "message" if text.strip():
+                one = _running(tasks, started, number)
+                words = scrub(text.strip(), tasks.core.secrets)
+                message = UserMessage(
+                    message=new_message_id(), content=(TextBlock(text=words),), steering=True
+                )
+                await tasks.children.tell(one.session, message)
+                answer = translate("Sent to: {title}", title=escape_markdown(one.title))
+            case _:
+                answer = translate(
+                    "Usage: /agents, /agents start NAME TASK, /agents message N TEXT, "
+                    "/agents stop N, /agents stop all"
+                )
+    except InvalidInputError as error:
+        answer = str(error)
+    return tasks.core.clean(answer)
+
+
+def _running(tasks: AgentTasks, started: Mapping[str, _Task], number: str) -> _Task:
+    """Return a task that runs.
+
+    Raises:
+        InvalidInputError: there is none of this number, or it has ended.
+    """
+    one = started.get(number)
+    if one is None or tasks.children.call_of(one.session) is None:
+        text = tasks.core.translate(
+            "No agent of the number {number} is running; /agents lists them.", number=number
+        )
+        raise InvalidInputError(text)
+    return one
+
+
+async def _started(tasks: AgentTasks) -> Mapping[str, _Task]:
+    """Return the tasks that agents were given in this session, by their numbers."""
+    found: dict[SessionId, _Task] = {}
+    for event in await tasks.core.history():
+        if isinstance(event, SubagentChanged):
+            task = found.setdefault(event.session, _Task(event.session, event.title or ""))
+            task.state = event.state or task.state
+    return {str(number): task for number, task in enumerate(found.values(), 1)}
+
+
+async def _listed(tasks: AgentTasks, started: Mapping[str, _Task]) -> str:
+    translate = tasks.core.translate
+    await tasks.definitions.load()
+    lines = [
+        f"- {code_span(one.name)}: {escape_markdown(one.description)}"
+        for one in tasks.definitions.offered_agents
+    ]
+    if not lines and not started:
+        return translate("There are no agents.")
+    if started:
+        lines += ["", translate("Tasks of this session:"), ""]
+    for number, task in list(started.items())[-_SHOWN:]:
+        state = translate(STATES[task.state])
+        lines.append(f"- {number}: {escape_markdown(task.title)} ({state})")
+    return "\n".join(lines)

@@ -1,0 +1,48 @@
+"""The command /agents: lists agents and their tasks, starts one, messages it, stops it."""
+
+from __future__ import annotations
+
+from acp_agent.events import AgentText, SubagentChanged, ToolEnded
+from tests.session.agent_and_skill import TASK, write_agent
+from tests.support.model_server import Call, ModelServer, Stall, answer
+from tests.support.open_session import Desk
+
+
+def last_words(desk: Desk) -> str:
+    """What the agent said last by itself."""
+    return desk.editor.of(AgentText)[-1].text
+
+
+async def test_the_user_gives_an_agent_a_task_and_sees_it_in_the_list(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_agent(desk.folder)
+    model_server.add(answer("Port 80."), answer("It is 80."))
+    await desk.say("/agents start explore Which port is used?")
+    assert "Port 80." in str(desk.editor.of(ToolEnded)[-1])
+    await desk.say("/agents")
+    assert "1: explore: Which port is used? (ended)" in last_words(desk)
+    assert "`review`" in last_words(desk)
+    await desk.say("/agents start nobody Anything")
+    assert "explore" in last_words(desk)
+    await desk.say("/agents stop 1")
+    assert "No agent of the number 1 is running" in last_words(desk)
+
+
+async def test_a_message_reaches_an_agent_with_its_next_request_and_a_stop_ends_it_alone(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_agent(desk.folder)
+    (desk.folder / "a.py").write_text("PORT = 80\n")
+    first, second = Stall(), Stall()
+    read = Call("read", {"path": "a.py"})
+    model_server.add(answer(TASK), answer(first, read), answer(second, "80"), answer("Stopped."))
+    turn = await desk.begin("Go")
+    await first.reached.wait()
+    await desk.begin("/agents message 1 Look at the tests, too")
+    first.release()
+    await second.reached.wait()
+    assert "Look at the tests, too" in str(model_server.requests[2].json["messages"])
+    await desk.begin("/agents stop 1")
+    assert await turn.result() == "end_turn"
+    assert desk.editor.of(SubagentChanged)[-1].stop_reason == "cancelled"
