@@ -29,6 +29,19 @@ async def test_the_user_gives_an_agent_a_task_and_sees_it_in_the_list(
     assert "No agent of the number 1 is running" in last_words(desk)
 
 
+async def test_the_model_is_asked_to_write_a_new_agent_which_can_be_used_once_it_is_written(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    text = "---\nname: porter\ndescription: Finds ports.\n---\nLook for ports.\n"
+    call = Call("write", {"path": ".agents/agents/porter.md", "content": text})
+    model_server.add(answer(call), answer("Written."))
+    await desk.say("/agent-new finds ports")
+    assert "finds ports" in desk.words(0)[-1]
+    assert len(desk.editor.asked) == 1
+    await desk.say("/agents")
+    assert "`porter`: Finds ports." in last_words(desk)
+
+
 async def test_a_message_reaches_an_agent_with_its_next_request_and_a_stop_ends_it_alone(
     desk: Desk, model_server: ModelServer
 ) -> None:

@@ -103,6 +103,7 @@ COMMANDS = (
         description="List, show or delete notes of earlier sessions",
         hint="[show | delete] NAME",
     ),
+    Command(name="agent-new", description="Write a new agent", hint="what it is for"),
     Command(name="skill-new", description="Write a new skill", hint="what it is for"),
     Command(name="init", description="Write an AGENTS.md for this project", hint="what matters"),
 )

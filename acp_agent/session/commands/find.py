@@ -127,6 +127,8 @@ async def _builtin(
             return await agents_command(tasks, rest)
         case "init":
             return _ask("init.md", rest)
+        case "agent-new":
+            return _ask("agent_new.md", rest)
         case "skill-new":
             context.extensions.definitions.writing = True
             return _ask("skill_new.md", rest)
