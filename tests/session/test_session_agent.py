@@ -116,6 +116,21 @@ async def test_a_session_goes_on_as_its_agent_after_it_was_closed_and_not_at_all
     assert "shell" in tools_of(model_server.requests[-1])
 
 
+async def test_after_going_back_to_before_an_agent_was_chosen_it_still_has_its_own_prompt(
+    desk: Desk, model_server: ModelServer
+) -> None:
+    write_agent(desk)
+    model_server.otherwise = answer("Fine.")
+    await desk.say("One")
+    await desk.say("Two")
+    await desk.session.set_option("agent", "reviewer")
+    await desk.say("Three")
+    await desk.say("/rewind 2 conversation")
+    await desk.say("Four")
+    assert prompt_of(model_server.requests[-1]).startswith("You look for what breaks")
+    assert "Three" not in str(model_server.requests[-1].json["messages"])
+
+
 async def test_new_sessions_run_as_the_agent_of_the_configuration(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
