@@ -97,7 +97,6 @@ class SessionState:
         self.moved = False
         self.given_system_prompt: SystemPromptGiven | None = None
         self.system_prompt_is_due = True
-        self._switched_agent = False  # in the conversation
         self._models = services.models
         self.sources: list[SessionId] = []
 
@@ -176,14 +175,11 @@ class SessionState:
             case ChildWorked(did=ModelAnswered() as answered) if answered.usage:
                 self._spend(answered)
             case ConfigChanged(option="agent"):
-                self._switched_agent = self._switched_agent or not self.system_prompt_is_due
                 self.system_prompt_is_due = True
             case ConfigChanged() if event.option.startswith("budget."):
                 self.budget[event.option] = event.value
             case Rewound() if event.conversation:
                 self.rewinds += 1
-                # What is left of the conversation may begin with another agent's prompt.
-                self.system_prompt_is_due = self.system_prompt_is_due or self._switched_agent
             case TitleChanged():
                 self.title = event.title
             case DirectoriesChanged():
