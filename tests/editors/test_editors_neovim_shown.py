@@ -52,6 +52,8 @@ def test_only_the_agents_own_words_are_markdown(opened: Opened) -> None:
     with opened(command=STRANGE) as nvim:
         nvim.type("ilook at __main__ and ~~this~~<Esc><CR>")
         nvim.wait_for("look at __main__ and ~~this~~")
+        nvim.wait_for('"type": "text"}')  # what this agent repeats, at the end of its turn
+        nvim.wait_for("· idle ·")
         says(nvim, "\n\nI **read** it:\n\n1. a `list`\n   - within it\n")
         calls(nvim, "Read __init__.py", "__all__ = []")
         nvim.wait_for("○ Read __init__.py")

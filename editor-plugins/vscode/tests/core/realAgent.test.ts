@@ -54,7 +54,7 @@ describe.skipIf(command === "")("with the real agent", () => {
     reviews.wrote(path, diff?.before ?? null, readFileSync(path, "utf8"));
     expect(reviews.hunks(path, readFileSync(path, "utf8"))).toHaveLength(1);
     expect(client.active.header.usage?.used).toBeGreaterThan(0);
-    expect(client.active.header.options.map((option) => option.category)).toEqual(["mode", "model"]);
+    expect(client.active.header.options.map((option) => option.category)).toEqual(["mode", "model", "_agent"]);
   });
 
   it("a refused command does not run, and the turn goes on", async () => {
