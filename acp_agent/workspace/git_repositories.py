@@ -244,6 +244,8 @@ class GitRepositories:
         self, arguments: tuple[str, ...], folder: str, environ: Mapping[str, str], deadline: float
     ) -> Iterator[bytes]:
         """What git prints, each record without the NUL at its end; it has ended after the last."""
+        if self._stopped():  # nobody is left to end what would start now
+            raise _UnreadableError
         process = self._confine([self._program, *arguments], environ, folder).start(
             folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )

@@ -45,7 +45,7 @@ def git_status(
         confine: says how git is started.
     """
     program = find_git(folder)
-    if program is None:
+    if program is None or stopped():
         return None
     environ = {**os.environ, **added_variables(os.environ, only_reads=True), "LC_ALL": "C"}
     process = confine([program, *_ARGUMENTS], environ, folder).start(

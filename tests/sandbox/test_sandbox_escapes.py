@@ -96,11 +96,18 @@ def reached_landlock(tmp_path_factory: pytest.TempPathFactory) -> dict[Run, Reac
     if isinstance(backend, Unavailable):
         pytest.skip(f"no sandbox: {backend.reason}")
     runs = [(user, "without-bubblewrap") for user in USERS]
-    return run_all([*runs, (USERS[-1], "old-landlock")], tmp_path_factory)
+    landlock = [*runs, (USERS[-1], "old-landlock")]
+    return run_all(landlock, tmp_path_factory, below=NOBODY - len(CONFINED))
 
 
-def run_all(runs: list[Run], tmp_path_factory: pytest.TempPathFactory) -> dict[Run, Reached]:
-    """All of these at once, since each waits for much."""
+def run_all(
+    runs: list[Run], tmp_path_factory: pytest.TempPathFactory, *, below: int = NOBODY
+) -> dict[Run, Reached]:
+    """All of these at once, since each waits for much.
+
+    Each has a user of its own, numbered from `below` downwards: the kernel counts a user's
+    processes, and other runs may be going on beside these.
+    """
     if not shutil.which("bwrap"):
         pytest.skip("bubblewrap, which keeps the cases from doing harm, is not installed")
     shadow = tmp_path_factory.mktemp("escapes") / "shadow"
@@ -108,8 +115,8 @@ def run_all(runs: list[Run], tmp_path_factory: pytest.TempPathFactory) -> dict[R
     shadow.chmod(0o600)
     with ExitStack() as stack:
         started = {}
-        for number, run in enumerate(runs):  # a user each: the kernel counts a user's processes
-            user = as_user(NOBODY - number) if IS_ROOT and run[0] == "user" else []
+        for number, run in enumerate(runs):
+            user = as_user(below - number) if IS_ROOT and run[0] == "user" else []
             argv = [*outer_sandbox(shadow), *user, interpreter(user)]
             argv += ["-m", "tests.sandbox.escape_run", WORLD, run[1]]
             process = subprocess.Popen(
