@@ -319,6 +319,9 @@ class Config(Table, frozen=True, kw_only=True):
         default_factory=dict
     )
     web_search: WebSearchConfig = WebSearchConfig()
+    http_requests: Annotated[
+        bool, Meta(description="Give the model the tool http_request, for requests of any method.")
+    ] = False
     memory: Annotated[
         bool, Meta(description="Keep notes for later sessions, in folders that you trust.")
     ] = True

@@ -53,12 +53,14 @@ class CommandAccess(Struct, frozen=True):
 class FetchAccess(Struct, frozen=True):
     """Sends a request to an address of the network; `search` where it is a search service's.
 
-    `named` where the user named the host, or a search found this very address.
+    `named` where the user named the host, or a search found this very address. `changes` where the
+    request may change something there; then only the user's own words name its host.
     """
 
     url: str
     search: bool = False
     named: bool = False
+    changes: bool = False
 
 
 class McpAccess(Struct, frozen=True, kw_only=True):

@@ -45,6 +45,7 @@ class Texts(Struct, frozen=True, forbid_unknown_fields=True):
     outside_warning: str
     hosts_warning: str
     unnamed_warning: str
+    request_warning: str
     invisible_warning: str
     runs_by_itself: str
     rule_asks: str

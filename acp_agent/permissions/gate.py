@@ -31,7 +31,6 @@ from acp_agent.permissions.choices import (
     Language,
     command_choices,
     edit_choices,
-    fetch_choices,
     gate_texts,
     matches_tool,
     mcp_choices,
@@ -49,14 +48,15 @@ from acp_agent.permissions.command_grants import (
 from acp_agent.permissions.command_scope import Scope
 from acp_agent.permissions.grants import GrantStore
 from acp_agent.permissions.guarded_files import auto_run_reason, is_guarded, is_own_file, own_paths
-from acp_agent.permissions.hosts import host_of, is_documentation
+from acp_agent.permissions.hosts import is_documentation
 from acp_agent.permissions.mode_refusals import READ_ONLY, edit_refusal, judge_note
 from acp_agent.permissions.paths import CommandContext, is_below
 from acp_agent.permissions.policy.commands import LineMatch
 from acp_agent.permissions.policy.loading import Policies
 from acp_agent.permissions.policy.path_patterns import Folders
 from acp_agent.permissions.policy.policy import Situation
-from acp_agent.permissions.policy.verdicts import RulesHere
+from acp_agent.permissions.policy.verdicts import RulesHere, never
+from acp_agent.permissions.web_requests import judge_request
 from acp_agent.workspace.git_repositories import GitRepositories
 
 _OWN = Refuse(
@@ -169,7 +169,7 @@ class PolicyGate(Gate):
         grants = [grant for grant in self._grants.of(project) if grant.kind == "edit"]
         for grant in grants:
             if not grant.allow and any(is_below(p, [grant.pattern]) for p in access.paths):
-                return _never(f"edits below {grant.pattern}", grant)
+                return never(f"edits below {grant.pattern}", grant)
         if strict is not None:
             return strict
         asked = [os.path.join(project, name) for name in access.asked]  # noqa: PTH118 - as it is called
@@ -244,9 +244,9 @@ class PolicyGate(Gate):
         if mode in READ_ONLY and not only_reads:
             return READ_ONLY[mode]
         grants = [g for g in self._grants.of(project) if g.kind in {"command", "exact_command"}]
-        never = refusing(classified, [grant for grant in grants if not grant.allow])
-        if never is not None:
-            return _never(f"`{never.pattern}` commands here", never)
+        refused = refusing(classified, [grant for grant in grants if not grant.allow])
+        if refused is not None:
+            return never(f"`{refused.pattern}` commands here", refused)
         if more:
             reason = classified.translate_reason(self._language)
             strict = rules.ask_more(more, strict, classified.tier == "destructive" and reason)
@@ -332,30 +332,8 @@ class PolicyGate(Gate):
     # -- the network
 
     def _fetch(self, access: FetchAccess, mode: Mode, project: str, rules: RulesHere) -> Verdict:
-        host = host_of(access.url)
-        rule = rules.host(host, search=access.search)
-        strict = rules.strict(rule)
-        if isinstance(strict, Refuse):
-            return strict
-        grants = [
-            grant
-            for grant in self._grants.of(project)
-            if grant.kind == "fetch" and grant.pattern == host
-        ]
-        never = next((grant for grant in grants if not grant.allow), None)
-        if never is not None:
-            return _never(f"requests to {host}", never)
-        if strict is not None:
-            return strict
-        if mode == "full" and (access.named or access.search or is_documentation(access.url)):
-            return Allow(by="mode")
-        if rule is not None:
-            return rules.allow(rule)
-        if host and grants:
-            why = f"requests to {host} are always allowed"
-            return Allow(by="grant", why=why, rule=grants[0].label)
-        choices = fetch_choices(self._texts, project, host) if host else once_choices(self._texts)
-        return Ask(choices=choices, warning=rules.unnamed([access.url]) if mode == "full" else "")
+        grants = [grant for grant in self._grants.of(project) if grant.kind == "fetch"]
+        return judge_request(access, mode, project, rules, grants)
 
     # -- tools of MCP servers
 
@@ -370,9 +348,9 @@ class PolicyGate(Gate):
             if grant.kind == "mcp" and names_tool(grant.pattern, access)
         ]
         matching = [grant for grant in grants if matches_tool(grant.pattern, access)]
-        never = next((grant for grant in matching if not grant.allow), None)
-        if never is not None:
-            return _never(f"{access.tool} of {access.server}", never)
+        refused = next((grant for grant in matching if not grant.allow), None)
+        if refused is not None:
+            return never(f"{access.tool} of {access.server}", refused)
         granted = matching[0] if matching else None
         allowed = granted is not None or (rule is not None and rule.effect == "allow")
         # The server's own `read_only` counts only for a tool that the user allows.
@@ -392,9 +370,3 @@ class PolicyGate(Gate):
         if not warning and any(grant.allow for grant in grants):
             warning = self._texts.changed_tool.format(tool=access.tool, server=access.server)
         return Ask(choices=mcp_choices(self._texts, project, access), warning=warning)
-
-
-def _never(what: str, grant: Grant) -> Refuse:
-    """Refuse what the user refused permanently; the model and the user get a text each."""
-    model, user = f"the user never allows {what}", f"you never allow {what}"
-    return Refuse(by="grant", why=model, shown=user, rule=grant.label)

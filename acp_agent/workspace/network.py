@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from acp_agent.config.certificates import certificate_problem, empty_tls_context
 from acp_agent.errors import WorkspaceError
@@ -14,7 +14,16 @@ from acp_agent.workspace.threads import in_daemon_thread
 
 if TYPE_CHECKING:
     from acp_agent.config.public_addresses import Resolve
+    from acp_agent.workspace.http_requests import HttpRequest, HttpResponse
     from acp_agent.workspace.page_reader import Page, PageReader
+
+
+class IsNamed(Protocol):
+    """Tells whether an address was named."""
+
+    async def __call__(self, url: str, *, by_user: bool = False) -> bool:
+        """Return what `GuardedNetwork.is_named` does."""
+        ...
 
 
 async def system_resolve(host: str, port: int) -> Sequence[str]:
@@ -39,7 +48,7 @@ class GuardedNetwork:
         resolve: Resolve = system_resolve,
         allow: Collection[tuple[str, int]] = (),
         tls: ssl.SSLContext | None = None,
-        is_named: Callable[[str], Awaitable[bool]] | None = None,
+        is_named: IsNamed | None = None,
     ) -> None:
         """Opens nothing yet.
 
@@ -66,14 +75,29 @@ class GuardedNetwork:
             WorkspaceError: not http(s), a private or reserved address at any step, a kind of page
                 that is not text, or a failure.
         """
-        reader = await self._loaded()
-        if self._problem is not None and url.lower().startswith("https:"):
-            raise WorkspaceError(self._problem)
+        reader = await self._reader_for(url)
         return await reader.fetch(url, limit=limit, timeout=timeout)
 
-    async def is_named(self, url: str) -> bool:
-        """Return whether the user named the host of an address, or a search found the address."""
-        return self._is_named is not None and await self._is_named(url)
+    async def request(self, request: HttpRequest, *, limit: int, timeout: float) -> HttpResponse:
+        """Send a request of any method; the arguments are those of `fetch`.
+
+        A redirect to another place is not followed, and none of a request that may change
+        something: the response says where it leads.
+
+        Raises:
+            WorkspaceError: not http(s), a private or reserved address at any step, or a failure.
+        """
+        from acp_agent.workspace.http_requests import exchange  # noqa: PLC0415 - as in `_load`
+
+        reader = await self._reader_for(request.url)
+        return await exchange(reader, request, limit=limit, timeout=timeout)
+
+    async def is_named(self, url: str, *, by_user: bool = False) -> bool:
+        """Return whether the user named the host of an address, or a search found the address.
+
+        With `by_user`, what a search found does not count.
+        """
+        return self._is_named is not None and await self._is_named(url, by_user=by_user)
 
     async def check(self, url: str) -> None:
         """Refuse an address that `fetch` would refuse without looking its name up.
@@ -84,6 +108,12 @@ class GuardedNetwork:
             WorkspaceError: not http(s), or a private or reserved address.
         """
         (await self._loaded()).check(url)
+
+    async def _reader_for(self, url: str) -> PageReader:
+        reader = await self._loaded()
+        if self._problem is not None and url.lower().startswith("https:"):
+            raise WorkspaceError(self._problem)
+        return reader
 
     async def _loaded(self) -> PageReader:
         if self._reader is None:

@@ -21,7 +21,8 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import ssl
-from collections.abc import Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 
 import httpx2
 from msgspec import Struct
@@ -91,30 +92,25 @@ class PageReader:
 
     async def fetch(self, url: str, *, limit: int, timeout: float) -> Page:
         """Get a page, as `GuardedNetwork.fetch` says."""
-        try:
-            async with asyncio.timeout(timeout):
-                return await self._fetch(url, limit)
-        except TimeoutError:
-            raise WorkspaceError(
-                f"no complete answer from {_shown(url)} within {timeout:g} s"
-            ) from None
-        except httpx2.HTTPError as error:
-            raise WorkspaceError(f"cannot fetch {_shown(url)}: {_reason(error)}") from None
+        async with within(url, timeout):
+            return await self._fetch(url, limit)
+
+    def client(self) -> httpx2.AsyncClient:
+        """Return a client without a cookie, a proxy or a time limit of its own."""
+        return httpx2.AsyncClient(verify=self._tls, trust_env=False, headers=_HEADERS, timeout=None)
 
     async def _fetch(self, url: str, limit: int) -> Page:
         address = check_url(url)
-        async with httpx2.AsyncClient(
-            verify=self._tls, trust_env=False, headers=_HEADERS, timeout=None
-        ) as client:
+        async with self.client() as client:
             for _ in range(MAX_REDIRECTS + 1):
-                response = await self._get(client, address)
+                response = await self.send(client, address)
                 try:
                     location = response.headers.get("location")
                     if not response.is_redirect or location is None:
                         return await _read(response, address, limit)
                 finally:
                     await response.aclose()
-                target = _redirected(address, location)
+                target = redirected(address, location)
                 if target.host != address.host:
                     return Page(
                         url=str(target), status=response.status_code, media_type="", text=""
@@ -122,15 +118,36 @@ class PageReader:
                 address = target
         raise WorkspaceError(f"{_shown(url)} redirects more than {MAX_REDIRECTS} times")
 
-    async def _get(self, client: httpx2.AsyncClient, url: httpx2.URL) -> httpx2.Response:
-        """Ask the first of the host's checked addresses that takes the connection."""
+    async def send(
+        self,
+        client: httpx2.AsyncClient,
+        url: httpx2.URL,
+        *,
+        method: str = "GET",
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+    ) -> httpx2.Response:
+        """Ask the first of the host's checked addresses that takes the connection.
+
+        Args:
+            client: sends the request; follows no redirect.
+            url: a checked address.
+            method: of the request.
+            headers: its own; the host's name is not among them.
+            body: what is sent, where something is.
+
+        Raises:
+            WorkspaceError: the name is unknown, or an address is not public.
+            httpx2.HTTPError: there is no answer.
+        """
         addresses = await self._addresses(url.raw_host.decode("ascii"), _port(url))
         refused: httpx2.HTTPError | None = None
         for address in addresses[:_MAX_ADDRESSES]:
             request = client.build_request(
-                "GET",
+                method,
                 url.copy_with(host=address, fragment=None),
-                headers={"Host": url.netloc.decode("ascii")},
+                headers={**(headers or {}), "Host": url.netloc.decode("ascii")},
+                content=body,
                 extensions={
                     "sni_hostname": url.raw_host.decode("ascii"),
                     "timeout": {"connect": _CONNECT_LIMIT},
@@ -158,6 +175,24 @@ class PageReader:
     def _check_public(self, host: str, address: str, port: int) -> None:
         if (address, port) not in self._allow:
             check_public(host, address)
+
+
+@asynccontextmanager
+async def within(url: str, timeout: float) -> AsyncIterator[None]:
+    """Bound the time of a request, and say what went wrong with it.
+
+    Raises:
+        WorkspaceError: the time is up, or the request failed.
+    """
+    try:
+        async with asyncio.timeout(timeout):
+            yield
+    except TimeoutError:
+        raise WorkspaceError(
+            f"no complete answer from {_shown(url)} within {timeout:g} s"
+        ) from None
+    except httpx2.HTTPError as error:
+        raise WorkspaceError(f"cannot fetch {_shown(url)}: {_reason(error)}") from None
 
 
 def _port(url: httpx2.URL) -> int:
@@ -189,7 +224,12 @@ def check_url(url: str) -> httpx2.URL:
     return parsed.copy_with(host=host)
 
 
-def _redirected(address: httpx2.URL, location: str) -> httpx2.URL:
+def redirected(address: httpx2.URL, location: str) -> httpx2.URL:
+    """Return where a redirect of an address leads, checked like an address.
+
+    Raises:
+        WorkspaceError: it leads to no address that may be requested.
+    """
     try:
         target = str(address.join(location))
     except (httpx2.InvalidURL, ValueError):
@@ -199,27 +239,54 @@ def _redirected(address: httpx2.URL, location: str) -> httpx2.URL:
 
 async def _read(response: httpx2.Response, url: httpx2.URL, limit: int) -> Page:
     """The response's text; at most `BODY_LIMIT` bytes are unpacked and at most `limit` kept."""
-    media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if not _is_text(media_type):
+    media_type = media_type_of(response)
+    if not is_text(media_type):
         raise WorkspaceError(
             f"{_shown(str(url))} is {media_type}, which cannot be read as text",
             advice="save it with `curl` in `shell` if you need it",
         )
+    body = await read_body(response)
+    text = await body_text(body[:BODY_LIMIT], response, url, limit + 1)
+    return Page(
+        url=str(url),
+        status=response.status_code,
+        media_type=media_type,
+        text=text[:limit],
+        truncated=len(body) > BODY_LIMIT or len(text) > limit,
+    )
+
+
+def media_type_of(response: httpx2.Response) -> str:
+    """The media type of a response without its parameters; "" where it has none."""
+    return response.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+async def read_body(response: httpx2.Response) -> bytes:
+    """Read a body until its end, or until it is longer than `BODY_LIMIT`."""
     body = bytearray()
     async for piece in response.aiter_bytes():
         body += piece
         if len(body) > BODY_LIMIT:
             break
+    return bytes(body)
+
+
+async def body_text(body: bytes, response: httpx2.Response, url: httpx2.URL, limit: int) -> str:
+    """Return a body as text: HTML as Markdown, everything else as it is.
+
+    Raises:
+        WorkspaceError: it is no text, or too complicated.
+    """
     arguments = {
-        "body": bytes(body[:BODY_LIMIT]),
-        "media_type": media_type,
+        "body": body,
+        "media_type": media_type_of(response),
         "charset": response.charset_encoding,
         "url": str(url),
-        "limit": limit + 1,
+        "limit": limit,
     }
     shown = _shown(str(url))
     try:
-        text = await run_in_process(
+        return await run_in_process(
             "acp_agent.workspace.pages:page_text", arguments, str, seconds=_PARSE_LIMIT
         )
     except TimeoutError:
@@ -228,13 +295,6 @@ async def _read(response: httpx2.Response, url: httpx2.URL, limit: int) -> Page:
         ) from None
     except WorkspaceError as error:
         raise WorkspaceError(f"{shown} cannot be read as text: {error.shown}") from None
-    return Page(
-        url=str(url),
-        status=response.status_code,
-        media_type=media_type,
-        text=text[:limit],
-        truncated=len(body) > BODY_LIMIT or len(text) > limit,
-    )
 
 
 def _shown(url: str) -> str:
@@ -260,7 +320,7 @@ def _reason(error: httpx2.HTTPError) -> str:
     return text[:200] or type(error).__name__
 
 
-def _is_text(media_type: str) -> bool:
+def is_text(media_type: str) -> bool:
     """Whether a body of this media type ("" where none is given) is text that a model can read."""
     return (
         not media_type

@@ -42,6 +42,16 @@ def scrub_known(text: str, secrets: Iterable[str]) -> str:
     return _without(text, _finder(frozenset(secrets)).known_spans(text))
 
 
+def holds_credential(text: str, secrets: Iterable[str]) -> bool:
+    """Return whether a known value stands in `text`, or a key that can be told by its form.
+
+    Args:
+        text: what is about to be sent.
+        secrets: values that must not appear; see `KnownSecrets`.
+    """
+    return _finder(frozenset(secrets)).holds(text)
+
+
 def incomplete_tail(text: str, secrets: Iterable[str]) -> int:
     """Return how many characters at the end of `text` may be part of a credential that goes on.
 
@@ -85,6 +95,11 @@ class _Finder:
             _, formats, names = self._hits(text)
         found = [*secret_formats.spans(text, formats), *named_secrets.spans(text, names)]
         return _without(text, merged(found))
+
+    def holds(self, text: str) -> bool:
+        """Return whether `text` has a known value, or a key of a known form."""
+        known, formats, _ = self._hits(text)
+        return bool(self.known.spans(text, known) or secret_formats.spans(text, formats))
 
     def _hits(self, text: str) -> tuple[list[Hit], list[Hit], list[Hit]]:
         """Return where the strings of known values, of formats and of names are."""

@@ -42,6 +42,10 @@ class Room:
     def fetch(self, url: str, mode: Mode = "ask") -> Verdict:
         return self.gate.judge(FetchAccess(url), mode=mode, project=str(self.project))
 
+    def request(self, url: str, mode: Mode = "ask", *, named: bool = False) -> Verdict:
+        access = FetchAccess(url, named=named, changes=True)
+        return self.gate.judge(access, mode=mode, project=str(self.project))
+
     def press(self, verdict: Verdict, kind: str) -> Choice:
         assert isinstance(verdict, Ask), verdict
         (choice,) = [each for each in verdict.choices if each.kind == kind]

@@ -69,10 +69,19 @@ EVENTS: Sequence[AnyEvent] = (
     ],
 )
 async def test_only_what_the_user_said_or_a_search_found_is_named(url: str, named: bool) -> None:
+    assert await addresses()(url) is named
+
+
+async def test_what_a_search_found_is_not_named_by_the_user() -> None:
+    assert await addresses()("https://named.example/b", by_user=True)
+    assert not await addresses()("https://found.example/page", by_user=True)
+
+
+def addresses() -> NamedAddresses:
     async def history() -> Sequence[AnyEvent]:
         return EVENTS
 
     network = SandboxNetworkConfig(allowed_domains=["allowed.example"])
     config = SimpleNamespace(sandbox=SandboxConfig(network=network))
     core = SimpleNamespace(history=history, services=SimpleNamespace(config=config))
-    assert await NamedAddresses(cast("SessionCore", core))(url) is named
+    return NamedAddresses(cast("SessionCore", core))

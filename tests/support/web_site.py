@@ -32,6 +32,7 @@ class Server:
 
     def __init__(self) -> None:
         self.requests: list[str] = []
+        self.bodies: list[bytes] = []
         self.pages: dict[str, bytes] = {}
         self.special: dict[str, Answer] = {}
         self.server_names: list[str | None] = []
@@ -59,6 +60,8 @@ class Server:
         try:
             head = (await reader.readuntil(b"\r\n\r\n")).decode()
             self.requests.append(head)
+            lines = dict(line.lower().split(": ", 1) for line in head.split("\r\n")[1:] if line)
+            self.bodies.append(await reader.readexactly(int(lines.get("content-length", 0))))
             path = head.split(" ")[1]
             if path in self.special:
                 await self.special[path](head, writer)

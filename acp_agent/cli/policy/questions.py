@@ -83,6 +83,8 @@ def _access(call: events.ToolCalled, cwd: str) -> Access | None:
             return CommandAccess(command, cwd, (cwd,))
         case "web_fetch", {"url": str(url)}:
             return FetchAccess(url)
+        case "http_request", {"url": str(url)} if arguments.get("method", "GET") in {"GET", "HEAD"}:
+            return FetchAccess(url)
     if call.name.startswith("mcp__"):
         server, _, tool = call.name.removeprefix("mcp__").partition("__")
         return McpAccess(server=server, tool=tool, identity="", definition="")

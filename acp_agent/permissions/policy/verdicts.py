@@ -131,3 +131,9 @@ class RulesHere(Struct, frozen=True):
     def allow(self, rule: PolicyRule) -> Allow:
         """Return the verdict of a rule that allows."""
         return Allow(by="rule", why=f"the rule `{rule.text}` allows this", rule=rule.label)
+
+
+def never(what: str, grant: Grant) -> Refuse:
+    """Refuse what the user refused permanently; the model and the user get a text each."""
+    model, user = f"the user never allows {what}", f"you never allow {what}"
+    return Refuse(by="grant", why=model, shown=user, rule=grant.label)

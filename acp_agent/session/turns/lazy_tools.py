@@ -102,7 +102,7 @@ class LazyTools:
             terminals=core.client.terminals(core.id),
             environ=trust.environ(),
             config=services.config,
-            secrets=services.secrets.values,
+            secrets=lambda: core.secrets,
             background=self.background,
             sandbox=session_sandbox(core, [outputs, *readable]),
             sandbox_notice=services.sandboxes.notice,

@@ -26,10 +26,11 @@ class NamedAddresses:
     def __init__(self, core: SessionCore) -> None:
         self._core = core
 
-    async def __call__(self, url: str) -> bool:
+    async def __call__(self, url: str, *, by_user: bool = False) -> bool:
         """Return whether the user named the host of an address, or a search found the address.
 
-        The hosts that the configuration lets commands reach are named, and so is this computer.
+        With `by_user`, what a search found does not count. The hosts that the configuration lets
+        commands reach are named, and so is this computer.
         """
         try:
             parts = urlsplit(url.strip())
@@ -43,7 +44,9 @@ class NamedAddresses:
         plain = host.removeprefix("www.")
         mention = re.compile(rf"(?<![\w.-])(?:www\.)?{re.escape(plain)}(?!\.?[\w-])", re.IGNORECASE)
         events = await self._core.history()
-        return any(map(mention.search, _texts_of_user(events))) or _plain(url) in _found(events)
+        if any(map(mention.search, _texts_of_user(events))):
+            return True
+        return not by_user and _plain(url) in _found(events)
 
     def _is_allowed(self, host: str, port: int) -> bool:
         network = self._core.services.config.sandbox.network

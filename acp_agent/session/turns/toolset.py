@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -20,7 +20,7 @@ from acp_agent.tools.toolset import Toolset, core_tools
 from acp_agent.workspace.background_commands import BackgroundCommands
 from acp_agent.workspace.editor_files import EditorBuffers
 from acp_agent.workspace.files import WorkspaceFiles
-from acp_agent.workspace.network import GuardedNetwork
+from acp_agent.workspace.network import GuardedNetwork, IsNamed
 from acp_agent.workspace.processes import EditorTerminals, LocalProcesses
 from acp_agent.workspace.scrub import scrub
 from acp_agent.workspace.search_services import chosen_service
@@ -51,7 +51,7 @@ def build_tools(
     sandbox_notice: Callable[[], str],
     edit_checks: Callable[[WorkspaceFiles], SessionEditChecks],
     refused_reads: Callable[[Sequence[str]], Mapping[str, str]],
-    is_named: Callable[[str], Awaitable[bool]],
+    is_named: IsNamed,
     confine: Confine,
 ) -> WorkspaceTools:
     """Build a session's workspace and the tools over it.
@@ -65,7 +65,7 @@ def build_tools(
         terminals: the client's terminals, where it offers them and the user opted in.
         environ: the environment of commands, before secrets are removed.
         config: the limits, and which variables hold keys.
-        secrets: returns the values that must not be stored.
+        secrets: returns the values that must not be stored or sent.
         background: the commands that run in the background.
         sandbox: confines the commands, or why nothing does; None: the user does not want that.
         sandbox_notice: returns what the first command says where nothing confines it.
@@ -100,14 +100,17 @@ def build_tools(
         terminals=terminals,
         background=background,
     )
+    toolset = core_tools(
+        workspace,
+        shell=_shell_tool(workspace, sandbox, config, sandbox_notice),
+        search_service=chosen_service(config.web_search, environ),
+    )
+    if config.http_requests:
+        from acp_agent.tools.http.request import HttpRequestTool  # noqa: PLC0415 - where wanted
+
+        toolset = toolset.with_tools([HttpRequestTool(workspace, secrets)])
     return WorkspaceTools(
-        workspace=workspace,
-        edit_checks=edit_checks(workspace.files),
-        toolset=core_tools(
-            workspace,
-            shell=_shell_tool(workspace, sandbox, config, sandbox_notice),
-            search_service=chosen_service(config.web_search, environ),
-        ),
+        workspace=workspace, edit_checks=edit_checks(workspace.files), toolset=toolset
     )
 
 

@@ -1,0 +1,72 @@
+"""Judges requests to addresses of the web: pages, searches, and requests that may change something.
+
+A remembered answer and a rule that allows are about reading. What may change something is asked
+about each time; in full mode they say which hosts data may go to, as they do for pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from acp_agent.permissions.access import Allow, Ask, FetchAccess, Grant, Mode, Refuse, Verdict
+from acp_agent.permissions.choices import fetch_choices, once_choices
+from acp_agent.permissions.hosts import host_of, is_documentation
+from acp_agent.permissions.mode_refusals import READ_ONLY
+from acp_agent.permissions.policy.rules import PolicyRule
+from acp_agent.permissions.policy.verdicts import RulesHere, never
+
+
+def judge_request(
+    access: FetchAccess, mode: Mode, project: str, rules: RulesHere, grants: Sequence[Grant]
+) -> Verdict:
+    """Judge a request.
+
+    Args:
+        access: the request.
+        mode: the session's mode.
+        project: its folder, resolved.
+        rules: the rules there.
+        grants: what the user answered permanently about hosts there.
+    """
+    host = host_of(access.url)
+    rule = rules.host(host, search=access.search)
+    strict = rules.strict(rule)
+    if isinstance(strict, Refuse):
+        return strict
+    grants = [grant for grant in grants if grant.pattern == host]
+    refused = next((grant for grant in grants if not grant.allow), None)
+    if refused is not None:
+        return never(f"requests to {host}", refused)
+    if access.changes and mode in READ_ONLY:
+        return READ_ONLY[mode]
+    if strict is not None:
+        return strict
+    granted = grants[0] if host and grants else None
+    if access.changes:
+        return _change(access, mode, rules, rule, granted)
+    if mode == "full" and (access.named or access.search or is_documentation(access.url)):
+        return Allow(by="mode")
+    if rule is not None:
+        return rules.allow(rule)
+    if granted is not None:
+        why = f"requests to {host} are always allowed"
+        return Allow(by="grant", why=why, rule=granted.label)
+    choices = fetch_choices(rules.texts, project, host) if host else once_choices(rules.texts)
+    return Ask(choices=choices, warning=rules.unnamed([access.url]) if mode == "full" else "")
+
+
+def _change(
+    access: FetchAccess,
+    mode: Mode,
+    rules: RulesHere,
+    rule: PolicyRule | None,
+    granted: Grant | None,
+) -> Verdict:
+    """Judge a request that may change something, where nothing refuses it."""
+    if mode == "full" and (access.named or rule is not None or granted is not None):
+        return Allow(by="mode")
+    host = rules.texts.quote.format(host_of(access.url) or access.url)
+    warning = rules.texts.request_warning.format(host=host)
+    if mode == "full":
+        warning = f"{warning} {rules.unnamed([access.url])}"
+    return Ask(choices=once_choices(rules.texts), warning=warning)

@@ -1,0 +1,257 @@
+"""Sends an HTTP request of any method."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from importlib.resources import files as package_files
+from typing import Annotated, ClassVar, Literal
+from urllib.parse import urlsplit
+
+from pydantic import BeforeValidator, Field
+
+from acp_agent.content import JsonObject, escaped, text_part
+from acp_agent.errors import ToolError
+from acp_agent.events import ToolKind
+from acp_agent.permissions.access import FetchAccess
+from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams, Touches
+from acp_agent.tools.quoting import code_block, first_line, shorten
+from acp_agent.workspace.http_requests import READING, HttpRequest, HttpResponse
+from acp_agent.workspace.scrub import holds_credential
+from acp_agent.workspace.workspace import Workspace
+
+TEXT_LIMIT = 48_000  # characters of an answer's body that the model is sent
+SHOWN_LIMIT = 2_000  # characters of a body that the call shows
+TIMEOUT = 30.0  # seconds for an answer
+_LARGEST = 1_000_000  # bytes of a body that is sent
+_MOST_HEADERS = 50
+_LONGEST_HEADER = 4_000  # characters of a value
+_LONGEST_SHOWN = 300  # characters of an answer's header
+_TITLE_LIMIT = 120
+_METHOD = re.compile(r"[A-Z][A-Z-]{0,19}")
+_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")  # RFC 9110, section 5.6.2
+_TUNNELS = frozenset({"CONNECT", "TRACE"})
+# They say where a request goes, how it is framed or what its answer is packed in.
+_OURS = frozenset(
+    {"accept-encoding", "connection", "content-length", "expect", "host", "keep-alive"}
+)
+_FRAMING = frozenset({"te", "trailer", "transfer-encoding", "upgrade"})
+_OVERRIDES = frozenset({"x-http-method", "x-http-method-override", "x-method-override"})
+_SHOWN = frozenset({"allow", "etag", "last-modified", "link", "location", "retry-after"})
+_SHOWN_ALSO = (
+    "cache-control",
+    "content-",
+    "ratelimit",
+    "www-authenticate",
+    "x-ratelimit",
+    "x-total",
+)
+
+
+def _as_text(value: object) -> object:
+    """A body that was given as JSON and not as its text."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
+
+
+class HttpRequestParams(ToolParams):
+    """The http_request tool's parameters."""
+
+    url: Annotated[str, Field(min_length=1)]
+    method: str = "GET"
+    headers: dict[str, str] | None = None
+    body: Annotated[str | None, BeforeValidator(_as_text)] = None
+
+
+class HttpRequestTool(Tool[HttpRequestParams]):
+    """Sends a request to the public network.
+
+    Args:
+        workspace: the session's.
+        secrets: returns the values that must not be sent.
+        timeout: seconds for a whole answer.
+    """
+
+    name: ClassVar[str] = "http_request"
+    kind: ClassVar[ToolKind] = "fetch"
+    effect: ClassVar[Literal["reads", "writes"]] = "writes"
+    params: ClassVar[type[HttpRequestParams]] = HttpRequestParams
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        secrets: Callable[[], Sequence[str]],
+        *,
+        timeout: float = TIMEOUT,
+    ) -> None:
+        super().__init__(workspace)
+        self._secrets = secrets
+        self._timeout = timeout
+
+    def description(self) -> str:
+        """Return the description for the model."""
+        return (package_files(__package__) / "request.md").read_text("utf-8").strip()
+
+    def title(self, arguments: JsonObject) -> str:
+        """The method, host and path, as far as they have come."""
+        url, method = arguments.get("url"), arguments.get("method", "GET")
+        if not isinstance(url, str) or not isinstance(method, str):
+            return self.name
+        return _title(method.strip().upper(), url)
+
+    def touches(self, params: HttpRequestParams) -> Touches:
+        """Requests run in the order of the calls where one may change what another reads."""
+        place = (f"requests to {urlsplit(params.url.strip()).netloc.lower()}",)
+        return Touches(writes=place) if _may_change(params) else Touches(reads=place)
+
+    async def prepare(self, params: HttpRequestParams) -> Prepared:
+        """Show all that would be sent; sends nothing."""
+        request = _request(params)
+        self._refuse_credentials(request)
+        network, url = self.workspace.network, request.url
+        await network.check(url)  # do not ask about what is refused anyway
+        changes = _may_change(params)
+        return Prepared(
+            title=_title(request.method, url),
+            run=functools.partial(self._run, request),
+            access=FetchAccess(
+                url, named=await network.is_named(url, by_user=changes), changes=changes
+            ),
+            content=tuple(map(text_part, _shown(request))),
+        )
+
+    def _refuse_credentials(self, request: HttpRequest) -> None:
+        secrets = self._secrets()
+        headers = [f"{name}: {value}" for name, value in request.headers.items()]
+        parts = {
+            "the address": [request.url],
+            "a header": headers,
+            "the body": [(request.body or b"").decode()],
+        }
+        for place, texts in parts.items():
+            if any(holds_credential(text, secrets) for text in texts):
+                raise ToolError(
+                    f"{place} contains a credential, and none is sent to the network",
+                    advice="leave it out; if the request needs it, ask the user to send it",
+                    shown="the request contained a credential, so it was not sent",
+                )
+
+    async def _run(self, request: HttpRequest, progress: Progress) -> Outcome:
+        del progress
+        network = self.workspace.network
+        response = await network.request(request, limit=TEXT_LIMIT, timeout=self._timeout)
+        cut = ", cut off" if response.truncated else ""
+        lines = [f"{request.method} {response.url}: HTTP {response.status}{cut}"]
+        lines += _headers_that_matter(response)
+        if response.leads_to:
+            lines.append(f"It leads to {response.leads_to}, which was not requested.")
+        body = _body(request.method, response)
+        shown = code_block(shorten(body, SHOWN_LIMIT), _language(response))
+        return Outcome(
+            text="\n".join((*lines, "", body)),
+            failed=response.status >= 400,
+            content=(
+                *map(text_part, _shown(request)),
+                text_part(f"HTTP {response.status}\n{shown}"),
+            ),
+            raw_output={
+                "url": response.url,
+                "status": response.status,
+                "media_type": response.media_type,
+                "truncated": response.truncated,
+            },
+        )
+
+
+def _may_change(params: HttpRequestParams) -> bool:
+    """Whether a request may change something: all but a plain GET or HEAD may."""
+    names = {name.strip().lower() for name in params.headers or {}}
+    reads = params.method.strip().upper() in READING
+    return not reads or bool(params.body) or not _OVERRIDES.isdisjoint(names)
+
+
+def _request(params: HttpRequestParams) -> HttpRequest:
+    """The request that is meant.
+
+    Raises:
+        ToolError: a part of it cannot be sent.
+    """
+    url, method = params.url.strip(), params.method.strip().upper()
+    if not _METHOD.fullmatch(method) or method in _TUNNELS:
+        raise ToolError(f"{first_line(method, 40)!r} is not a method that can be sent")
+    headers = {name.strip(): value.strip() for name, value in (params.headers or {}).items()}
+    _check_headers(headers)
+    body = params.body.encode("utf-8", "replace") if params.body else None
+    if body is not None and len(body) > _LARGEST:
+        raise ToolError(f"the body is longer than {_LARGEST:,} bytes")
+    if body is not None and not any(name.lower() == "content-type" for name in headers):
+        headers["Content-Type"] = _content_type(body)
+    return HttpRequest(method=method, url=url, headers=headers, body=body)
+
+
+def _check_headers(headers: Mapping[str, str]) -> None:
+    if len(headers) > _MOST_HEADERS:
+        raise ToolError(f"there are more than {_MOST_HEADERS} headers")
+    for name, value in headers.items():
+        shown = first_line(name, 40)
+        if not _NAME.fullmatch(name):
+            raise ToolError(f"{shown!r} is not a header's name")
+        if name.lower() in _OURS | _FRAMING or name.lower().startswith(("proxy-", "sec-")):
+            raise ToolError(f"the header {shown} cannot be set", advice="leave it out")
+        if len(value) > _LONGEST_HEADER or not (value.isascii() and value.isprintable()):
+            raise ToolError(
+                f"the header {shown} must be one line of ASCII, "
+                f"at most {_LONGEST_HEADER:,} characters"
+            )
+
+
+def _content_type(body: bytes) -> str:
+    try:
+        json.loads(body)
+    except (ValueError, RecursionError):
+        return "text/plain; charset=utf-8"
+    return "application/json"
+
+
+def _shown(request: HttpRequest) -> list[str]:
+    """What a user must see of a request: the whole address, the headers, the body's beginning."""
+    head = [f"{request.method} {first_line(request.url, SHOWN_LIMIT)}"]
+    head += [f"{name}: {first_line(value, 500)}" for name, value in request.headers.items()]
+    shown = [code_block("\n".join(head), "")]
+    if request.body is not None:
+        text = escaped(request.body.decode())
+        begins = text if len(text) <= SHOWN_LIMIT else f"{text[:SHOWN_LIMIT]}\n[…]"
+        shown.append(f"{len(request.body):,} bytes:\n{code_block(begins, '')}")
+    return shown
+
+
+def _headers_that_matter(response: HttpResponse) -> list[str]:
+    return [
+        f"{name.lower()}: {first_line(value, _LONGEST_SHOWN)}"
+        for name, value in response.headers
+        if name.lower() in _SHOWN or name.lower().startswith(_SHOWN_ALSO)
+    ]
+
+
+def _body(method: str, response: HttpResponse) -> str:
+    if response.text is None:
+        size = f"{'more than ' if response.truncated else ''}{response.size:,} bytes"
+        return f"[{response.media_type or 'binary data'}, {size}; not shown and not saved]"
+    if not response.text.strip():
+        return "[no body]" if method == "HEAD" or not response.size else "[the body has no text]"
+    return response.text
+
+
+def _language(response: HttpResponse) -> str:
+    return "json" if response.media_type.endswith("json") else ""
+
+
+def _title(method: str, url: str) -> str:
+    """The method, host and path; the rest of the address is in what the call shows."""
+    try:
+        parts = urlsplit(url.strip())
+        place = f"{parts.hostname or ''}{parts.path}".rstrip("/")
+    except ValueError:
+        place = url
+    return first_line(f"{method} {place or url}", _TITLE_LIMIT).rstrip()

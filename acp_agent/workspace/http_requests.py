@@ -1,0 +1,112 @@
+"""Requests of any method to the public network, behind the guard of `page_reader`.
+
+A redirect is followed only for GET and HEAD, and only to the same host and port, where the request
+with its headers was allowed to go; every other one is returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import httpx2
+from msgspec import Struct
+
+from acp_agent.errors import WorkspaceError
+from acp_agent.workspace.page_reader import (
+    BODY_LIMIT,
+    MAX_REDIRECTS,
+    PageReader,
+    body_text,
+    check_url,
+    is_text,
+    media_type_of,
+    read_body,
+    redirected,
+    within,
+)
+
+READING = frozenset({"GET", "HEAD"})
+_ACCEPT = "application/json, text/*;q=0.9, */*;q=0.5"
+
+
+class HttpRequest(Struct, frozen=True, kw_only=True):
+    """A request: its method in capital letters, address, headers and body."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes | None = None
+
+
+class HttpResponse(Struct, frozen=True, kw_only=True):
+    """A response. `text` is None where the body is no text; `size` counts its bytes, unpacked.
+
+    `leads_to` is the address that a redirect leads to which was not followed. `truncated` where
+    the body is longer than was read, or its text longer than was wanted.
+    """
+
+    url: str
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    media_type: str
+    text: str | None
+    size: int
+    truncated: bool = False
+    leads_to: str = ""
+
+
+async def exchange(
+    reader: PageReader, request: HttpRequest, *, limit: int, timeout: float
+) -> HttpResponse:
+    """Send a request and read the answer, as `GuardedNetwork.request` says."""
+    async with within(request.url, timeout), reader.client() as client:
+        client.headers["Accept"] = _ACCEPT
+        address = check_url(request.url)
+        for _ in range(MAX_REDIRECTS + 1):
+            response = await reader.send(
+                client, address, method=request.method, headers=request.headers, body=request.body
+            )
+            try:
+                location = response.headers.get("location")
+                if not response.is_redirect or location is None:
+                    return await _read(response, address, limit)
+                target = redirected(address, location)
+                if request.method not in READING or not _same_place(address, target):
+                    return await _read(response, address, limit, leads_to=str(target))
+            finally:
+                await response.aclose()
+            address = target
+    raise WorkspaceError(f"{address.host} redirects more than {MAX_REDIRECTS} times")
+
+
+def _same_place(address: httpx2.URL, target: httpx2.URL) -> bool:
+    """Whether a redirect stays on a host, and changes at most from http to https."""
+    if address.host != target.host:
+        return False
+    if (address.scheme, address.port) == (target.scheme, target.port):
+        return True
+    return (address.scheme, target.scheme) == ("http", "https") and not (
+        address.port or target.port
+    )
+
+
+async def _read(
+    response: httpx2.Response, url: httpx2.URL, limit: int, leads_to: str = ""
+) -> HttpResponse:
+    body = await read_body(response)
+    media_type = media_type_of(response)
+    text: str | None = None
+    if not body:
+        text = ""
+    elif is_text(media_type) and (media_type or b"\0" not in body[:1024]):
+        text = await body_text(body[:BODY_LIMIT], response, url, limit + 1)
+    return HttpResponse(
+        url=str(url),
+        status=response.status_code,
+        headers=tuple(response.headers.multi_items()),
+        media_type=media_type,
+        text=None if text is None else text[:limit],
+        size=len(body),
+        truncated=len(body) > BODY_LIMIT or (text is not None and len(text) > limit),
+        leads_to=leads_to,
+    )

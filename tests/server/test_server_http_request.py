@@ -1,0 +1,71 @@
+"""Requests over HTTP with the real agent: what the user is asked, and what is never sent."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.server.server_session import OpenSession, config_file, messages
+from tests.support.editor import Editor
+from tests.support.model_server import Call, ModelServer, answer
+
+POST = Call("http_request", {"url": "https://api.example.com/v1", "method": "POST", "body": "{}"})
+
+
+@pytest.fixture
+def wanted(home: Path) -> None:
+    config_file(home, "http_requests = true\n")
+
+
+def tools(server: ModelServer) -> dict[str, object]:
+    return {one["function"]["name"]: one for one in server.requests[0].json["tools"]}
+
+
+async def test_the_model_knows_nothing_of_it_unless_the_user_wants_it(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    model_server.add(answer("Hi."))
+    running, session = await opened()
+    await running.prompt(session, "hello")
+    assert "http_request" not in tools(model_server)
+
+
+@pytest.mark.usefixtures("wanted")
+async def test_the_user_is_asked_with_host_method_and_body_and_no_answer_is_for_good(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    model_server.add(answer(POST), answer("Not sent."))
+    editor = Editor(permission="reject_once")
+    running, session = await opened(editor=editor)
+    await running.prompt(session, "post it to api.example.com")
+    assert len(json.dumps(tools(model_server)["http_request"])) < 650
+    (asked,) = editor.asked
+    assert [option["kind"] for option in asked["options"]] == ["allow_once", "reject_once"]
+    assert asked["toolCall"]["title"] == "POST api.example.com/v1"
+    assert asked["toolCall"]["kind"] == "fetch"
+    text = json.dumps(asked["toolCall"]["content"])
+    assert "may change something at `api.example.com`" in text
+    assert "POST https://api.example.com/v1" in text
+    assert "2 bytes" in text
+    (result,) = [one["content"] for one in messages(model_server) if one["role"] == "tool"]
+    assert "refused" in result
+
+
+@pytest.mark.usefixtures("wanted")
+async def test_plan_mode_refuses_it_and_a_secret_is_sent_nowhere(
+    opened: OpenSession, model_server: ModelServer
+) -> None:
+    key = "a-key-that-is-one-21c4"
+    leak = Call("http_request", {"url": "https://api.example.com/v1", "headers": {"X-Key": key}})
+    model_server.add(answer(POST, leak), answer("No."))
+    editor = Editor(permission="allow_once")
+    running, session = await opened(
+        editor=editor, environ={"ACP_AGENT_MODE": "plan", "OPENAI_API_KEY": key}
+    )
+    await running.prompt(session, "try it")
+    assert editor.asked == []
+    refused, secret = [one["content"] for one in messages(model_server) if one["role"] == "tool"]
+    assert "plan mode" in refused
+    assert "a header contains a credential" in secret
