@@ -208,7 +208,7 @@ class CallRunner:
             )
 
     async def _execute(self, scheduled: _ScheduledCall, prepared: Prepared) -> None:
-        if isinstance(prepared.access, NoAccess):
+        if isinstance(prepared.access, NoAccess) or not prepared.takes_slot:
             await self._run(scheduled, prepared)
             return
         async with self._turn.tools.slot():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 from msgspec import structs
@@ -26,6 +26,7 @@ from acp_agent.extensions.definitions.types import AgentSpec, Skill
 from acp_agent.trust.store import TrustStore
 
 Kind = Literal["skills", "agents"]
+Settings = TypeVar("Settings", bound=DefinitionConfig)
 
 
 def run_skills(argv: list[str]) -> int:
@@ -158,7 +159,7 @@ def _all_enabled(config: Config) -> Config:
     return structs.replace(config, skills=_enabled(config.skills), agents=_enabled(config.agents))
 
 
-def _enabled(tables: dict[str, DefinitionConfig]) -> dict[str, DefinitionConfig]:
+def _enabled(tables: dict[str, Settings]) -> dict[str, Settings]:
     return {name: structs.replace(table, enabled=True) for name, table in tables.items()}
 
 

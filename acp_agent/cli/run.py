@@ -11,7 +11,8 @@ from typing import TextIO
 
 from msgspec import Struct
 
-from acp_agent.cli.agent_client import EXIT_SECONDS, AgentClient, Asked, OnUpdate
+from acp_agent.acp_client.process import EXIT_SECONDS
+from acp_agent.cli.agent_client import AgentClient, Asked, OnUpdate
 from acp_agent.cli.localization import translate
 from acp_agent.cli.output import FAILED, INTERRUPTED, USAGE, complain, guarded
 from acp_agent.cli.parser import Parser

@@ -10,7 +10,7 @@ from acp_agent.config.policy_types import Table
 from acp_agent.config.sandbox_types import Domain
 
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
-_Variable = Annotated[
+Variable = Annotated[
     str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$(?!\n)", examples=["GITHUB_TOKEN"])
 ]
 
@@ -40,7 +40,7 @@ class McpServerConfig(Table, frozen=True, kw_only=True):
         dict[str, str], Meta(description="Variables of its environment, with their values.")
     ] = field(default_factory=dict)
     env_vars: Annotated[
-        list[_Variable], Meta(description="Variables that it gets from your environment.")
+        list[Variable], Meta(description="Variables that it gets from your environment.")
     ] = field(default_factory=list)
     cwd: Annotated[
         str, Meta(description="The folder it runs in. Without it: the session's folder.")

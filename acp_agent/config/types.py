@@ -12,7 +12,7 @@ from msgspec import Meta, field
 
 from acp_agent.config.checkpoint_types import CheckpointsConfig
 from acp_agent.config.hook_types import HookConfig, HookEvent
-from acp_agent.config.mcp_types import McpServerConfig
+from acp_agent.config.mcp_types import McpServerConfig, Variable
 from acp_agent.config.model_types import (
     Dollars,
     HttpAddress,
@@ -179,6 +179,30 @@ class DefinitionConfig(Table, frozen=True, kw_only=True):
     enabled: Annotated[bool, Meta(description="Whether it can be used at all.")] = True
 
 
+class AgentConfig(DefinitionConfig, frozen=True, kw_only=True):
+    """How an agent is run: one that has a file or is bundled, or, with a command, a program."""
+
+    command: Annotated[
+        str, Meta(description="A program that speaks the Agent Client Protocol, as an agent.")
+    ] = ""
+    args: Annotated[list[str], Meta(description="The program's arguments.")] = field(
+        default_factory=list
+    )
+    env: Annotated[
+        dict[str, str], Meta(description="Variables of its environment, with their values.")
+    ] = field(default_factory=dict)
+    env_vars: Annotated[
+        list[Variable],
+        Meta(description="Variables that look like credentials and that it gets all the same."),
+    ] = field(default_factory=list)
+    description: Annotated[
+        str, Meta(description="What the program is good at, for the model that chooses.")
+    ] = ""
+    timeout: Annotated[Seconds, Meta(description="How long the program may take for a task.")] = (
+        3_600.0
+    )
+
+
 class LanguageServerConfig(Table, frozen=True, kw_only=True):
     """A language server: one of the known ones changed, or one of your own."""
 
@@ -289,7 +313,7 @@ class Config(Table, frozen=True, kw_only=True):
     bundled_skills: Annotated[
         bool | list[str], Meta(description="Offer the skills that are bundled: all, or these.")
     ] = True
-    agents: Annotated[dict[str, DefinitionConfig], Meta(description="Keyed by name.")] = field(
+    agents: Annotated[dict[str, AgentConfig], Meta(description="Keyed by name.")] = field(
         default_factory=dict
     )
     bundled_agents: Annotated[

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -24,6 +24,7 @@ from acp_agent.session.core import SessionCore
 from acp_agent.session.settings import Value
 
 if TYPE_CHECKING:  # for sessions that have any
+    from acp_agent.config.types import AgentConfig
     from acp_agent.extensions.definitions.discovery import Found, Problem
     from acp_agent.extensions.definitions.locations import DefinitionFolders
     from acp_agent.extensions.definitions.types import AgentSpec, Skill
@@ -205,8 +206,8 @@ class Definitions:
 
     @property
     def found(self) -> bool:
-        """Whether any were found; does not look at the disk."""
-        return bool(self.skills or self.agents)
+        """Whether there are any but bundled ones; does not look at the disk."""
+        return bool(self.skills or self.agents or self.other_agents)
 
     async def load(self) -> None:
         """Read the files, announce commands that changed, and report once what is broken."""
@@ -307,14 +308,30 @@ class Definitions:
         offered = bundled_agents(self._core.services.config)
         return [*self.agents, *(one for one in offered if one.name not in names)]
 
+    @property
+    def other_agents(self) -> Mapping[str, AgentConfig]:
+        """The agents that are other programs, by their names; only the user's file names any."""
+        agents = self._core.services.config.agents
+        return {name: one for name, one in agents.items() if one.command and one.enabled}
+
+    @property
+    def task_agents(self) -> Sequence[tuple[str, str]]:
+        """The names and descriptions of all agents that a task can be given to."""
+        others = self.other_agents
+        own = [(one.name, one.description) for one in self.offered_agents]
+        return [
+            *(one for one in own if one[0] not in others),
+            *((name, one.description or name) for name, one in others.items()),
+        ]
+
     async def find_agent(self, name: str) -> AgentSpec | None:
         """Return the agent of this name, bundled ones among them."""
         found = next((one for one in self.offered_agents if one.name == name), None)
         if isinstance(found, BundledSkill):
-            from acp_agent.config.types import DefinitionConfig  # noqa: PLC0415 - where one is used
+            from acp_agent.config.types import AgentConfig  # noqa: PLC0415 - where one is used
             from acp_agent.extensions.definitions.bundled import read_bundled_agent  # noqa: PLC0415 - so
 
-            config = self._core.services.config.agents.get(name, DefinitionConfig())
+            config = self._core.services.config.agents.get(name, AgentConfig())
             return await asyncio.to_thread(read_bundled_agent, name, config)
         return found
 

@@ -209,13 +209,17 @@ Run = Callable[[Progress], Awaitable[Outcome]]
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
-    """A call that is ready: what to show, what it will touch, and how to run it."""
+    """A call that is ready: what to show, what it will touch, and how to run it.
+
+    `takes_slot` says whether it counts among the calls that run at the same time in the process.
+    """
 
     title: str
     run: Run
     access: Access = NoAccess()
     locations: tuple[Location, ...] = ()
     content: tuple[CallContent, ...] = ()
+    takes_slot: bool = True
 
 
 class Tool(ABC, Generic[Params]):

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from acp_agent.content import JsonObject
+from acp_agent.content import JsonObject, text_part
 from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
+from acp_agent.permissions.access import McpAccess
 from acp_agent.tools.base import NOTHING, Outcome, Prepared, Progress, Tool, ToolParams, Touches
-from acp_agent.tools.quoting import described_list, first_line, joined_names
+from acp_agent.tools.quoting import code_block, described_list, first_line, joined_names
 from acp_agent.workspace.workspace import Workspace
 
 _TITLE = 100  # characters
@@ -43,6 +45,8 @@ class TaskTool(Tool[ShortTaskParams]):
         workspace: what the tools may touch.
         agents: the names and descriptions of the agents.
         delegate: has an agent do it: its name, the title, the task.
+        programs: the agents that are other programs, which the user is asked about before they
+            start; each with a digest of how it is started.
     """
 
     name: ClassVar[str] = "task"
@@ -53,11 +57,16 @@ class TaskTool(Tool[ShortTaskParams]):
     touched: ClassVar[Touches | None] = NOTHING
 
     def __init__(
-        self, workspace: Workspace, agents: Sequence[tuple[str, str]], delegate: Delegate
+        self,
+        workspace: Workspace,
+        agents: Sequence[tuple[str, str]],
+        delegate: Delegate,
+        programs: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         super().__init__(workspace)
         self._agents = dict(agents)
         self._delegate = delegate
+        self._programs = programs
 
     def description(self) -> str:
         """What the tool is for, and the agents that there are."""
@@ -81,9 +90,14 @@ class TaskTool(Tool[ShortTaskParams]):
                 f"there is no agent {first_line(params.agent, _TITLE)!r}",
                 advice=f"the agents are {joined_names(self._agents)}",
             )
-        return Prepared(
-            title=self.title(params.model_dump()), run=functools.partial(self._run, params)
-        )
+        title, run = self.title(params.model_dump()), functools.partial(self._run, params)
+        digest = self._programs.get(params.agent)
+        if digest is None:
+            return Prepared(title=title, run=run)
+        access = McpAccess(server=params.agent, tool=self.name, identity=digest, definition=digest)
+        shown = (text_part(code_block(params.task, "")),)
+        # Its calls take slots themselves.
+        return Prepared(title=title, run=run, access=access, content=shown, takes_slot=False)
 
     async def _run(self, params: ShortTaskParams, progress: Progress) -> Outcome:
         title = params.title or first_line(params.task, _TITLE)

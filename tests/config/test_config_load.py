@@ -12,7 +12,7 @@ import pytest
 
 from acp_agent.config.load import SIZE_LIMIT, list_problems, load_config
 from acp_agent.config.localization import translator_for
-from acp_agent.config.types import Config, DefinitionConfig
+from acp_agent.config.types import AgentConfig, Config, DefinitionConfig
 from acp_agent.errors import ConfigError
 from tests.support.ordinary_user import shared_folder, without_root
 
@@ -77,7 +77,7 @@ def test_skills_and_agents_have_tables_by_their_names(tmp_path: Path) -> None:
     text = '[skills.a]\nmodel = "small"\n[agents.b]\nmodel = "x/y"\nenabled = false\n'
     config = load_config(write(tmp_path, text), {})
     assert config.skills == {"a": DefinitionConfig(model="small")}
-    assert config.agents == {"b": DefinitionConfig(model="x/y", enabled=False)}
+    assert config.agents == {"b": AgentConfig(model="x/y", enabled=False)}
 
 
 # Each case: the file, and what the message must hold, the line first.
@@ -95,7 +95,7 @@ MISTAKES = {
         (
             ":2:",
             "agents.reviewer.tools",
-            "unknown key; known here: enabled, max_output_tokens, model",
+            "unknown key; known here: args, command, description, enabled",
         ),
     ),
     "nothing near": ("zzz = 1\n", (":1:", "zzz", "known here:", "providers")),

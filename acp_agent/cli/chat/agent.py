@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self, TypeVar
 
-from acp_agent.cli.agent_client import START_SECONDS, AgentChild
+from acp_agent.acp_client.process import START_SECONDS, AgentChild
 from acp_agent.cli.chat.agent_failures import WireMonitor, exit_text, output_text
 from acp_agent.cli.localization import translate
 from acp_agent.errors import AcpAgentError

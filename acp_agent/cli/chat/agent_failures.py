@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import DecodeError, Struct, json
 
-from acp_agent.cli.agent_client import AgentChild
+from acp_agent.acp_client.process import AgentChild
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.platform import posix
 from protocol.jsonrpc.errors import REQUEST_CANCELLED, RpcError

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from acp_agent.cli.agent_client import EXIT_SECONDS, START_SECONDS
+from acp_agent.acp_client.process import EXIT_SECONDS, START_SECONDS
 from acp_agent.cli.chat.agent import FAILURES, Agent, AgentFailedError, SessionMethod
 from acp_agent.cli.chat.agent_failures import failure_text
 from acp_agent.cli.chat.agent_supervisor import QUICK_EXIT_SECONDS, AgentSupervisor

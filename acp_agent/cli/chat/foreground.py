@@ -27,7 +27,7 @@ from typing import Protocol, TextIO, TypeVar
 
 from msgspec import Struct
 
-from acp_agent.cli.agent_client import end_rest_of_group
+from acp_agent.acp_client.process import end_rest_of_group
 from acp_agent.cli.chat.session_state import without_overwritten
 from acp_agent.cli.output import FAILED
 from acp_agent.platform import posix

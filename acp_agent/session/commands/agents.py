@@ -71,7 +71,7 @@ async def _start(tasks: AgentTasks, rest: str) -> FoundCommand:
     await tasks.definitions.load()  # it may have been written just now
     name, _, task = rest.partition(" ")
     task = task.strip()
-    known = [one.name for one in tasks.definitions.offered_agents]
+    known = [name for name, _ in tasks.definitions.task_agents]
     if name not in known or not task:
         text = tasks.core.translate(
             "Usage: /agents start NAME TASK. The agents are {names}.", names=", ".join(known)
@@ -142,8 +142,8 @@ async def _listed(tasks: AgentTasks, started: Mapping[str, _Task]) -> str:
     translate = tasks.core.translate
     await tasks.definitions.load()
     lines = [
-        f"- {code_span(one.name)}: {escape_markdown(one.description)}"
-        for one in tasks.definitions.offered_agents
+        f"- {code_span(name)}: {escape_markdown(description)}"
+        for name, description in tasks.definitions.task_agents
     ]
     if not lines and not started:
         return translate("There are no agents.")

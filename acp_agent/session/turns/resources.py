@@ -171,10 +171,8 @@ class SessionResources:
         core, definitions = self._core, self._extensions.definitions
 
         def delegation() -> Delegation:
-            from acp_agent.session.children.delegation import (  # noqa: PLC0415 - where there are any
-                Delegation,
-                ParentTurn,
-            )
+            from acp_agent.session.children.delegation import Delegation  # noqa: PLC0415 - if any
+            from acp_agent.session.children.task_run import ParentTurn  # noqa: PLC0415 - likewise
 
             parent = ParentTurn(
                 core=core,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acp_agent.config.types import Config, DefinitionConfig
+from acp_agent.config.types import AgentConfig, Config
 from acp_agent.extensions.definitions.build import LONGEST
 from acp_agent.extensions.definitions.types import AgentSpec, RunSettings
 from tests.extensions.definitions.definition_files import Files
@@ -35,7 +35,7 @@ def test_the_most_specific_agent_of_a_name_is_meant_and_the_configuration_goes_b
 ) -> None:
     files.agent("reviewer", "model: small")
     path = files.agent("reviewer", "thought-level: low", place=files.project / ".acp-agent")
-    config = Config(agents={"reviewer": DefinitionConfig(thought_level="max", max_output_tokens=5)})
+    config = Config(agents={"reviewer": AgentConfig(thought_level="max", max_output_tokens=5)})
     agent = files.the_agent("reviewer", config)
     assert (agent.path, agent.uses) == (path, RunSettings(thought_level="max", max_output=5))
 
@@ -43,7 +43,7 @@ def test_the_most_specific_agent_of_a_name_is_meant_and_the_configuration_goes_b
 def test_an_agent_that_the_user_does_not_want_can_still_be_extended(files: Files) -> None:
     files.agent("base", "model: small")
     files.agent("child", "extends: base")
-    config = Config(agents={"base": DefinitionConfig(enabled=False)})
+    config = Config(agents={"base": AgentConfig(enabled=False)})
     (agent,) = files.find(config).agents
     assert (agent.name, agent.uses.model) == ("child", "small")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.config.types import Config, DefinitionConfig
+from acp_agent.config.types import AgentConfig, Config, DefinitionConfig
 from acp_agent.extensions.definitions.discovery import Found
 from acp_agent.extensions.definitions.types import RunSettings, Skill
 from tests.extensions.definitions.definition_files import Files
@@ -253,7 +253,7 @@ def test_the_configuration_changes_only_what_it_names(files: Files) -> None:
             "review": DefinitionConfig(max_output_tokens=9),
             "none": DefinitionConfig(model="small"),
         },
-        agents={"review": DefinitionConfig(model="openai/o9")},
+        agents={"review": AgentConfig(model="openai/o9")},
     )
     assert files.the_skill(config).uses == RunSettings(model="small", temperature=1, max_output=9)
 

@@ -8,7 +8,7 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-from acp_agent.cli.agent_client import AgentChild
+from acp_agent.acp_client.process import AgentChild
 from protocol.v1 import methods, types as acp
 from tests.support.open_session import is_alive
 from tests.support.waiting import until
@@ -46,12 +46,12 @@ async def test_what_an_agent_never_read_is_written_into_no_other_file(tmp_path: 
 KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from acp_agent.cli import agent_client
-agent_client.EXIT_SECONDS = 0.0
+from acp_agent.acp_client import process
+process.EXIT_SECONDS = 0.0
 
 async def main():
-    agent = await agent_client.AgentChild.start([sys.executable, "-c", sys.argv[1]], {}, cwd=Path())
-    await agent.initialize(agent_client.acp.ClientCapabilities())
+    agent = await process.AgentChild.start([sys.executable, "-c", sys.argv[1]], {}, cwd=Path())
+    await agent.initialize(process.acp.ClientCapabilities())
 
 asyncio.run(main())
 """

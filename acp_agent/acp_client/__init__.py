@@ -1,0 +1,1 @@
+"""A client of the Agent Client Protocol: starts other agents and has them work."""

@@ -1,0 +1,346 @@
+"""Another agent that works on a task: started, given a session and prompts, and ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Protocol, Self, TypeVar
+
+from msgspec import Struct
+
+from acp_agent.acp_client.output import AgentOutput
+from acp_agent.acp_client.process import AgentChild
+from acp_agent.acp_client.updates import OtherCall, UpdateReader
+from acp_agent.content import printable_line
+from acp_agent.errors import AcpAgentError, MissingFileError, StoreError, ToolError
+from acp_agent.events import AgentText, AgentThought, AnyEvent, StopReason
+from acp_agent.platform import posix
+from protocol.jsonrpc.errors import (
+    AUTH_REQUIRED,
+    INVALID_PARAMS,
+    RESOURCE_NOT_FOUND,
+    RpcError,
+)
+from protocol.jsonrpc.handlers import Call
+from protocol.v1 import methods, types as acp
+
+START_SECONDS = 60.0  # for the answer to `initialize`, and to `session/new`
+_EXIT_SECONDS = 1.0  # for the program to end by itself
+_STATUS_SECONDS = 0.5  # for its exit status, once its output has ended
+_PENDING = 2_000  # events that wait to be written, from which on nothing more is read
+_REASON = 400  # characters of the agent's own words in an error
+
+R = TypeVar("R")
+
+
+class Program(Struct, frozen=True, kw_only=True):
+    """How an agent is started: its name, the command line, the environment and the folder."""
+
+    name: str
+    command: tuple[str, ...]
+    environ: Mapping[str, str]
+    cwd: Path
+
+
+class PermissionOption(Struct, frozen=True):
+    """An answer that the agent offers; `kind` is one of the protocol's four."""
+
+    id: str
+    label: str
+    kind: acp.PermissionOptionKind
+
+
+class Host(Protocol):
+    """What an agent works for: it shows what the agent does, asks the user, and has the files."""
+
+    async def show(self, events: Sequence[AnyEvent]) -> None:
+        """Show events of the agent.
+
+        Raises:
+            StoreError: they could not be written.
+        """
+        ...
+
+    async def ask(self, call: OtherCall, options: Sequence[PermissionOption]) -> str | None:
+        """Let the user decide about a call; return the id of an option, None if there is none."""
+        ...
+
+    async def read_file(self, path: str) -> str:
+        """Return the text of a file. Raises AcpAgentError."""
+        ...
+
+    async def write_file(self, path: str, text: str) -> None:
+        """Write a file. Raises AcpAgentError."""
+        ...
+
+
+class OtherAgent:
+    """An agent that was started for one task. Make one with `start`, end it with `aclose`.
+
+    Args:
+        program: how it is started.
+        host: what it works for.
+    """
+
+    def __init__(self, program: Program, host: Host) -> None:
+        self._program = program
+        self._host = host
+        self._reader = UpdateReader(program.name)
+        self._pending: list[AnyEvent] = []
+        self._news = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+        self._showing = asyncio.Lock()
+        self._failure: AcpAgentError | None = None  # to write what the agent did
+        self._session = ""
+        self._shower: asyncio.Task[None] | None = None
+        self._output: AgentOutput
+        self._child: AgentChild
+
+    @classmethod
+    async def start(cls, program: Program, host: Host) -> Self:
+        """Start the program and make a session.
+
+        Raises:
+            ToolError: there is no such program, or it cannot be used; the message says why.
+        """
+        agent = cls(program, host)
+        try:
+            await agent._start()
+        except BaseException:
+            await agent.aclose()
+            raise
+        return agent
+
+    async def _start(self) -> None:
+        name = self._program.name
+        try:
+            self._child = await AgentChild.start(
+                self._program.command,
+                {
+                    methods.SESSION_UPDATE.name: self._updated,
+                    methods.REQUEST_PERMISSION.name: self._asked,
+                    methods.FS_READ_TEXT_FILE.name: self._read,
+                    methods.FS_WRITE_TEXT_FILE.name: self._write,
+                },
+                cwd=self._program.cwd,
+                keep_stderr=True,
+                environ=self._program.environ,
+                map_error=_error_response,
+                transport=self._make_output,
+            )
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+            message = f"{name} cannot be started ({self._program.command[0]}): {why}"
+            raise ToolError(message) from None
+        self._shower = asyncio.create_task(self._show_pending())
+        capabilities = acp.ClientCapabilities(
+            fs=acp.FileSystemCapabilities(read_text_file=True, write_text_file=True)
+        )
+        answer = await self._answer(
+            methods.INITIALIZE.name,
+            self._child.initialize(capabilities, name="acp-agent", timeout=START_SECONDS),
+        )
+        if answer.protocol_version != 1:
+            raise ToolError(
+                f"{name} speaks version {answer.protocol_version} of the Agent Client Protocol; "
+                "acp-agent can use version 1 of other agents"
+            )
+        new = acp.NewSessionRequest(cwd=str(self._program.cwd), mcp_servers=[])
+        made = await self._answer(
+            methods.SESSION_NEW.name,
+            self._child.connection.request(methods.SESSION_NEW, new, timeout=START_SECONDS),
+        )
+        self._session = made.session_id
+
+    def _make_output(self, in_fd: int, out_fd: int) -> AgentOutput:
+        self._output = AgentOutput(in_fd, out_fd, self._has_room)
+        return self._output
+
+    async def _has_room(self) -> None:
+        await self._room.wait()
+
+    async def prompt(self, text: str) -> StopReason:
+        """Give it a task, and wait until it is done with it.
+
+        Raises:
+            ToolError: it failed; the message says why.
+            StoreError: the journal could not be written.
+        """
+        prompt = acp.PromptRequest(session_id=self._session, prompt=[acp.TextContent(text=text)])
+        try:
+            answer = await self._answer(
+                methods.SESSION_PROMPT.name,
+                self._child.connection.request(methods.SESSION_PROMPT, prompt),
+            )
+        except asyncio.CancelledError:
+            cancel = acp.CancelNotification(session_id=self._session)
+            self._child.connection.notify(methods.SESSION_CANCEL, cancel)
+            raise
+        await self._show_now()
+        return answer.stop_reason
+
+    async def aclose(self) -> None:
+        """End the program and all that it left in its process group."""
+        if self._shower is None:  # it was not started
+            return
+        self._room.set()
+        await self._child.aclose(timeout=_EXIT_SECONDS)
+        self._shower.cancel()
+        await asyncio.gather(self._shower, return_exceptions=True)
+
+    async def finish(self, *, cancelled: bool) -> None:
+        """Show what the agent left open as ended. Call it once after `aclose`."""
+        self._pending += self._reader.end(cancelled=cancelled)
+        await self._show_now()
+
+    # -- requests and their failures -----------------------------------------------------------
+
+    async def _answer(self, method: str, request: Coroutine[None, None, R]) -> R:
+        """Wait for the answer to a request.
+
+        Raises:
+            ToolError: it failed; the message says why.
+            StoreError: the journal could not be written meanwhile.
+        """
+        name = self._program.name
+        try:
+            return await request
+        except RpcError as error:
+            why = printable_line(error.message, _REASON)
+            if error.code == AUTH_REQUIRED:
+                raise ToolError(
+                    f"{name} needs a login, which acp-agent cannot do for it ({why}); log in with "
+                    "that program, or name the variable with its key in env_vars"
+                ) from None
+            raise ToolError(
+                f"{name} answered {method} with an error: {why} ({error.code})"
+            ) from None
+        except TimeoutError:
+            raise ToolError(
+                f"{name} did not answer {method} within {START_SECONDS:g} s; its output: "
+                f"{self._last_words()}"
+            ) from None
+        except ConnectionError:
+            if self._failure is not None:
+                raise self._failure from None
+            raise await self._ending(method) from None
+
+    async def _ending(self, method: str) -> ToolError:
+        """Describe how the connection ended before a request was answered."""
+        name = self._program.name
+        if self._output.fault:
+            return ToolError(
+                f"{name} was ended, because it {self._output.fault}: {self._last_words()}"
+            )
+        for _ in range(int(_STATUS_SECONDS / 0.02)):
+            if self._child.status is not None:
+                break
+            await asyncio.sleep(0.02)
+        status, said = self._child.status, self._last_words()
+        if status is None:
+            return ToolError(f"{name} closed its output before it answered {method}: {said}")
+        if status < 0:
+            how = posix.signal_name(-status)
+            return ToolError(f"{name} was ended by {how} before it answered {method}: {said}")
+        return ToolError(
+            f"{name} ended with exit status {status} before it answered {method}: {said}"
+        )
+
+    def _last_words(self) -> str:
+        """Return what the program wrote besides messages."""
+        said = self._output.first_noise or self._child.stderr_tail[-_REASON:]
+        return printable_line(said, _REASON) or "it wrote nothing"
+
+    # -- what the agent sends ------------------------------------------------------------------
+
+    def _updated(self, params: acp.SessionNotification) -> None:
+        if params.session_id != self._session:
+            return
+        self._pending += self._reader.read(params.update)
+        self._news.set()
+        if len(self._pending) > _PENDING:
+            self._room.clear()
+
+    async def _show_pending(self) -> None:
+        """Show what comes, until cancelled; a failure to do so ends the connection."""
+        try:
+            while True:
+                await self._news.wait()
+                self._news.clear()
+                await self._show_now()
+        except AcpAgentError as error:
+            self._failure = error
+            self._room.set()
+            self._child.connection.stop()
+
+    async def _show_now(self) -> None:
+        async with self._showing:
+            events, self._pending = self._pending, []
+            self._room.set()
+            if events:
+                await self._host.show(_joined(events))
+
+    async def _asked(
+        self, params: acp.RequestPermissionRequest, _: Call
+    ) -> acp.RequestPermissionResponse:
+        self._check(params.session_id)
+        call, events = self._reader.read_call(params.tool_call)
+        self._pending += events
+        await self._show_now()
+        options = [PermissionOption(one.option_id, one.name, one.kind) for one in params.options]
+        chosen = await self._host.ask(call, options)
+        if chosen is None:
+            return acp.RequestPermissionResponse(outcome=acp.CancelledPermissionOutcome())
+        outcome = acp.SelectedPermissionOutcome(option_id=chosen)
+        return acp.RequestPermissionResponse(outcome=outcome)
+
+    async def _read(self, params: acp.ReadTextFileRequest, _: Call) -> acp.ReadTextFileResponse:
+        self._check(params.session_id)
+        text = await self._host.read_file(params.path)
+        if params.line is not None or params.limit is not None:
+            first = max(0, (params.line or 1) - 1)
+            last = None if params.limit is None else first + params.limit
+            text = "".join(text.splitlines(keepends=True)[first:last])
+        return acp.ReadTextFileResponse(content=text)
+
+    async def _write(self, params: acp.WriteTextFileRequest, _: Call) -> acp.WriteTextFileResponse:
+        self._check(params.session_id)
+        await self._show_now()
+        await self._host.write_file(params.path, params.content)
+        return acp.WriteTextFileResponse()
+
+    def _check(self, session: str) -> None:
+        if session != self._session:
+            raise RpcError(INVALID_PARAMS, "there is no such session")
+
+
+def _error_response(error: Exception) -> RpcError | None:
+    """Return what the agent is told of a request that failed; None: nothing but that it did."""
+    if isinstance(error, MissingFileError):
+        return RpcError(RESOURCE_NOT_FOUND, str(error))
+    if isinstance(error, AcpAgentError) and not isinstance(error, StoreError):
+        return RpcError(INVALID_PARAMS, str(error))
+    return None
+
+
+def _joined(events: Sequence[AnyEvent]) -> list[AnyEvent]:
+    """Return events with the pieces of one text as one."""
+    joined: list[AnyEvent] = []
+    for key, group in groupby(events, _text_key):
+        pieces = list(group)
+        first = pieces[0]
+        if key is not None and isinstance(first, AgentText | AgentThought):
+            text = "".join(one.text for one in pieces if isinstance(one, type(first)))
+            joined.append(type(first)(message=first.message, text=text))
+        else:
+            joined += pieces
+    return joined
+
+
+def _text_key(event: AnyEvent) -> tuple[type, str] | None:
+    if isinstance(event, AgentText | AgentThought):
+        return type(event), event.message
+    return None

@@ -1,0 +1,267 @@
+"""The updates of another agent's session as events of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from acp_agent.content import (
+    CallContent,
+    ContentBlock,
+    ContentPart,
+    DiffPart,
+    Location,
+    TextBlock,
+    printable_line,
+)
+from acp_agent.errors import ToolError
+from acp_agent.events import (
+    AgentText,
+    AgentThought,
+    AnyEvent,
+    ModelAnswered,
+    ModelAsked,
+    PlanChanged,
+    PlanEntry,
+    PlanRemoved,
+    ToolCalled,
+    ToolEnded,
+    ToolKind,
+    ToolShown,
+    ToolStarted,
+    UsageReported,
+)
+from acp_agent.ids import CallId, MessageId, new_call_id, new_message_id
+from protocol.codec import typed_json
+from protocol.v1 import types as acp
+
+_MOST_PARTS = 50  # of a call's content, and of its locations
+_MOST_STEPS = 200  # of a plan
+_MOST_CALLS = 5_000  # that are shown of one task
+_TITLE = 300  # characters
+_TEXT = 50_000  # characters of one text of a call
+_DIFF = 1_000_000  # characters of one side of a diff
+_ARGUMENTS = 200_000  # bytes of a call's arguments, as JSON
+
+_LEFT_OPEN = "The agent ended before this call did; it may have taken effect in part."
+
+_OURS: Final = msgspec.json.Decoder[ContentBlock](ContentBlock)
+
+
+class OtherCall(Struct):
+    """A call of another agent's, as it was shown last."""
+
+    call: CallId
+    title: str
+    kind: ToolKind
+    arguments: str = "{}"
+    content: tuple[CallContent, ...] = ()
+    locations: tuple[Location, ...] = ()
+    started: bool = False
+    ended: bool = False
+
+
+class UpdateReader:
+    """Turns updates into events, in order.
+
+    Its texts are answers of a model that bears the agent's name, so that the child session reads
+    as any other.
+
+    Args:
+        agent: the agent's name.
+    """
+
+    def __init__(self, agent: str) -> None:
+        self._agent = agent
+        self._calls: dict[str, OtherCall] = {}
+        self._message: MessageId | None = None
+        self._wire_message: str | None = None
+
+    def read(self, update: acp.SessionUpdate) -> list[AnyEvent]:
+        """Return the events that an update stands for; none for one that is of no use here."""
+        return list(self._events(update))
+
+    def read_call(self, update: acp.ToolCallUpdate) -> tuple[OtherCall, list[AnyEvent]]:
+        """Return the call of a permission request, and the events that show it as it is now.
+
+        Raises:
+            ToolError: the agent made more calls than are shown.
+        """
+        events = list(self._progress(update))
+        call = self._calls.get(update.tool_call_id)
+        if call is None:
+            raise ToolError(f"no more than {_MOST_CALLS:,} calls are shown")
+        return call, events
+
+    def end(self, *, cancelled: bool) -> list[AnyEvent]:
+        """Return the events that end what is open."""
+        events = list(self._end_message(complete=not cancelled))
+        for one in self._calls.values():
+            if not one.ended:
+                one.ended = True
+                events.append(
+                    ToolEnded(call=one.call, failed=True, cancelled=cancelled, result=_LEFT_OPEN)
+                )
+        return events
+
+    def _events(self, update: acp.SessionUpdate) -> Iterator[AnyEvent]:
+        match update:
+            case acp.AgentMessageChunk():
+                yield from self._begin_message(update.message_id or None)
+                assert self._message is not None
+                yield AgentText(message=self._message, text=_words(update.content))
+            case acp.AgentThoughtChunk():
+                yield from self._begin_message(None)
+                assert self._message is not None
+                yield AgentThought(message=self._message, text=_words(update.content))
+            case acp.ToolCall() | acp.ToolCallProgress():
+                yield from self._progress(update)
+            case acp.Plan():
+                steps = tuple(
+                    PlanEntry(
+                        content=printable_line(one.content, _TITLE),
+                        priority=one.priority,
+                        status=one.status,
+                    )
+                    for one in update.entries[:_MOST_STEPS]
+                )
+                yield PlanChanged(entries=steps) if steps else PlanRemoved()
+            case acp.UsageUpdate():
+                yield UsageReported(used=update.used, size=update.size)
+            case _:
+                pass
+
+    # -- messages ------------------------------------------------------------------------------
+
+    def _begin_message(self, wire_id: str | None) -> Iterator[AnyEvent]:
+        if self._message is not None:
+            if wire_id is None or self._wire_message in {None, wire_id}:
+                self._wire_message = self._wire_message or wire_id
+                return
+            yield from self._end_message(complete=True)
+        self._message, self._wire_message = new_message_id(), wire_id
+        yield ModelAsked(message=self._message, model=self._agent)
+
+    def _end_message(self, *, complete: bool) -> Iterator[AnyEvent]:
+        if self._message is not None:
+            yield ModelAnswered(message=self._message, model=self._agent, complete=complete)
+            self._message = self._wire_message = None
+
+    # -- calls ---------------------------------------------------------------------------------
+
+    def _progress(self, update: acp.ToolCall | acp.ToolCallUpdate) -> Iterator[AnyEvent]:
+        known = self._calls.get(update.tool_call_id)
+        content, locations = _content(update.content), _locations(update.locations)
+        title = printable_line(update.title, _TITLE) if update.title else None
+        if known is None:
+            if len(self._calls) >= _MOST_CALLS:
+                return
+            yield from self._end_message(complete=True)
+            known = OtherCall(
+                call=new_call_id(),
+                title=title or printable_line(update.name or "", _TITLE) or "…",
+                kind=update.kind or "other",
+                arguments=_arguments(update.raw_input),
+                content=content or (),
+                locations=locations or (),
+            )
+            self._calls[update.tool_call_id] = known
+            yield ToolCalled(
+                call=known.call,
+                message=new_message_id(),
+                name=printable_line(update.name or known.kind, _TITLE),
+                arguments=known.arguments,
+                title=known.title,
+                kind=known.kind,
+                locations=known.locations,
+                content=known.content,
+            )
+            title = content = locations = None
+        if known.ended:
+            return
+        status = update.status or None
+        if status in {"in_progress", "completed"} and not known.started:
+            known.started = True
+            yield ToolStarted(call=known.call)
+        known.title = title or known.title
+        known.content = known.content if content is None else content
+        known.locations = known.locations if locations is None else locations
+        if status in {"completed", "failed"}:
+            known.ended = True
+            if title is not None:
+                yield ToolShown(call=known.call, title=title)
+            yield ToolEnded(
+                call=known.call,
+                failed=status == "failed",
+                result=_result(known.content),
+                content=content,
+                locations=locations,
+            )
+        elif title is not None or content is not None or locations is not None:
+            yield ToolShown(call=known.call, title=title, content=content, locations=locations)
+
+
+def _words(block: acp.ContentBlock) -> str:
+    """Return a block as text: Markdown stands for what is none."""
+    match block:
+        case acp.TextContent():
+            return block.text
+        case acp.ResourceLink():
+            return f"[{printable_line(block.name, _TITLE)}](<{printable_line(block.uri)}>)"
+        case acp.EmbeddedResource(resource=acp.TextResourceContents(text=text)):
+            return text
+        case _:
+            return f"[{block.__struct_config__.tag}]"
+
+
+def _content(
+    parts: Sequence[acp.ToolCallContent] | UnsetType | None,
+) -> tuple[CallContent, ...] | None:
+    """Return what a call shows; None: nothing changed. Terminals are not offered, and dropped."""
+    if not isinstance(parts, Sequence):
+        return None
+    return tuple(filter(None, map(_part, parts[:_MOST_PARTS])))
+
+
+def _part(part: acp.ToolCallContent) -> CallContent | None:
+    match part:
+        case acp.Diff():
+            if max(len(part.new_text), len(part.old_text or "")) > _DIFF:
+                return ContentPart(TextBlock(text=f"{printable_line(part.path)}: …"))
+            return DiffPart(part.path, part.new_text, part.old_text)
+        case acp.Content(content=acp.TextContent(text=text)):
+            cut = text if len(text) <= _TEXT else f"{text[:_TEXT]}…"
+            return ContentPart(TextBlock(text=cut))
+        case acp.Content(content=block):
+            return ContentPart(_OURS.decode(typed_json.encode(block)))
+        case _:
+            return None
+
+
+def _locations(
+    places: Sequence[acp.ToolCallLocation] | UnsetType | None,
+) -> tuple[Location, ...] | None:
+    if not isinstance(places, Sequence):
+        return None
+    return tuple(Location(path=one.path, line=one.line) for one in places[:_MOST_PARTS])
+
+
+def _arguments(raw: Any) -> str:  # JSON, of any kind
+    if raw is None or raw is UNSET:
+        return "{}"
+    value = raw if isinstance(raw, dict) else {"input": raw}
+    data = msgspec.json.encode(value)
+    return data.decode() if len(data) <= _ARGUMENTS else "{}"
+
+
+def _result(content: Sequence[CallContent]) -> str:
+    """Return the text of what a call showed at its end, for the journal."""
+    texts = [
+        part.content.text
+        for part in content
+        if isinstance(part, ContentPart) and isinstance(part.content, TextBlock)
+    ]
+    return "\n".join(texts)[:_TEXT]

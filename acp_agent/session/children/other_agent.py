@@ -1,0 +1,90 @@
+"""Another program's agent that works in a child session: its start, its time and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from acp_agent.acp_client.agent import OtherAgent, Program
+from acp_agent.config.types import AgentConfig
+from acp_agent.content import printable_line
+from acp_agent.errors import ToolError
+from acp_agent.events import StopReason
+from acp_agent.platform.programs import absolute_folders, find_program, outside_folders
+from acp_agent.session.children.child import ChildSession
+from acp_agent.session.children.other_agent_host import OtherAgentHost
+from acp_agent.session.children.task_run import NextTurn, run_to_end
+from acp_agent.session.core import SessionCore
+from acp_agent.workspace.environment import command_environ
+
+
+@asynccontextmanager
+async def other_agent(
+    core: SessionCore, child: ChildSession, name: str, config: AgentConfig
+) -> AsyncIterator[NextTurn]:
+    """Start another agent, and have it work in a child session.
+
+    Args:
+        core: the session that the child works for.
+        child: the child session.
+        name: the agent's name.
+        config: how it is started.
+
+    Raises:
+        ToolError: it cannot be used, or took too long; the message says why.
+    """
+    try:
+        async with asyncio.timeout(config.timeout) as limit:
+            host = OtherAgentHost(core, child, name, limit)
+            agent = await OtherAgent.start(_program(core, name, config), host)
+            ended = False
+            try:
+
+                async def next_turn(words: str) -> StopReason:
+                    stop = await agent.prompt(words)
+                    while stop == "end_turn" and (more := await host.unsent_words()):
+                        stop = await agent.prompt(more)
+                    return stop
+
+                yield next_turn
+                ended = True
+            finally:
+                await run_to_end(_close(agent, cancelled=not ended))
+    except TimeoutError:
+        raise ToolError(f"{name} was not done within {config.timeout:g} s, and was ended") from None
+
+
+async def _close(agent: OtherAgent, *, cancelled: bool) -> None:
+    await agent.aclose()
+    await agent.finish(cancelled=cancelled)
+
+
+def _program(core: SessionCore, name: str, config: AgentConfig) -> Program:
+    """Return how an agent's program is started.
+
+    Raises:
+        ToolError: there is no such program.
+    """
+    environ = core.services.environ
+    command = Path(config.command).expanduser()
+    # What is in the project's folder is never meant: a name is looked up in PATH alone.
+    path = absolute_folders(environ.get("PATH", os.defpath))
+    found = str(command) if command.is_absolute() else None
+    if len(command.parts) == 1:
+        found = find_program(config.command, outside_folders(path, (core.cwd, *core.directories)))
+    if found is None:
+        raise ToolError(
+            f"{name} cannot be started: there is no program {printable_line(config.command)!r} in "
+            "PATH; install it, or correct the command in the configuration"
+        )
+    hidden = [one.api_key_env for one in core.services.config.providers.values() if one.api_key_env]
+    passed = command_environ(environ, keep=config.env_vars, hide=set(hidden) - set(config.env_vars))
+    return Program(
+        name=name,
+        command=(found, *config.args),
+        environ={**passed, "PATH": path, **config.env},
+        cwd=core.cwd,
+    )

@@ -1,0 +1,331 @@
+"""What another agent works for: the user that it asks, the files, and the child session."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+from msgspec import json
+from msgspec.structs import replace
+
+from acp_agent.acp_client.agent import PermissionOption
+from acp_agent.acp_client.updates import OtherCall
+from acp_agent.agent.call_runner import CallRunner
+from acp_agent.agent.resources import PermissionRequest
+from acp_agent.agent.scrub_events import safe_text, scrub_content, scrub_json
+from acp_agent.agent.tool_calls import ProposedCall
+from acp_agent.content import CallContent, DiffPart, JsonObject, TextBlock, printable_line
+from acp_agent.errors import EditorFailedError, MissingFileError, ToolError
+from acp_agent.events import (
+    AgentText,
+    AgentThought,
+    AnyEvent,
+    PermissionAsked,
+    PermissionDecided,
+    ToolCalled,
+    ToolEnded,
+    ToolKind,
+    ToolShown,
+    UserMessage,
+)
+from acp_agent.events.turns import DecidedBy
+from acp_agent.ids import new_call_id, new_message_id
+from acp_agent.permissions.access import Allow, Ask, Choice, Decision, ReadAccess, Refuse
+from acp_agent.permissions.mode_refusals import READ_ONLY
+from acp_agent.session.children.child import ChildSession, ChildUser
+from acp_agent.session.core import SessionCore
+from acp_agent.workspace.scrub import incomplete_tail, scrub
+
+_LABEL = 100  # characters of an option of the agent's
+_MOST_OPTIONS = 10
+
+
+class OtherAgentUser(ChildUser):
+    """The user, asked by another agent: its name precedes every question."""
+
+    def __init__(self, core: SessionCore, child: ChildSession, name: str) -> None:
+        super().__init__(core, child.id)
+        self._name = name
+        self._approved: dict[str, DiffPart] = {}  # changes that the agent was allowed
+
+    def approve(self, content: Sequence[CallContent]) -> None:
+        """Note that the user allowed the agent a call that shows this."""
+        for part in content:
+            if isinstance(part, DiffPart):
+                self._approved[_real(part.path)] = part
+
+    async def ask_permission(self, asking: PermissionRequest, ask: Ask) -> Decision:
+        """Let the user decide, unless they have just allowed the agent this very change."""
+        changes = [one for one in asking.content if isinstance(one, DiffPart)]
+        once = next((one for one in ask.choices if one.kind == "allow_once"), None)
+        if changes and once is not None and not (ask.warning or ask.rule):
+            approved = [self._approved.pop(_real(one.path), None) for one in changes]
+            if all(map(_is_same_change, approved, changes)):
+                return Decision(choice=once)
+        title = f"{self._name}: {asking.title}"
+        return await super().ask_permission(replace(asking, title=title), ask)
+
+
+class OtherAgentHost:
+    """What another agent works for (`acp_agent.acp_client.agent.Host`).
+
+    Args:
+        core: the session.
+        child: the child session.
+        name: the agent's name.
+        limit: the agent's time, which does not run while the user is asked.
+    """
+
+    def __init__(
+        self, core: SessionCore, child: ChildSession, name: str, limit: asyncio.Timeout
+    ) -> None:
+        self._core = core
+        self._child = child
+        self._limit = limit
+        self._questions = 0
+        self._left = 0.0
+        self._user = OtherAgentUser(core, child, name)
+        self._held: AgentText | AgentThought | None = None  # may end within a secret
+        self._seen = 0  # events of the child that were looked through for messages
+        child.resources = replace(child.resources, user=self._user)
+
+    # -- what it shows ---------------------------------------------------------------------------
+
+    async def show(self, events: Sequence[AnyEvent]) -> None:
+        """Show events of the agent, without secrets."""
+        await self._child.emit(*self._without_secrets(events))
+
+    def _without_secrets(self, events: Sequence[AnyEvent]) -> list[AnyEvent]:
+        secrets, clean = self._child.secrets, list[AnyEvent]()
+        for event in events:
+            held, self._held = self._held, None
+            if isinstance(event, AgentText | AgentThought):
+                same = held is not None and (type(held), held.message) == (
+                    type(event), event.message,
+                )  # fmt: skip
+                before = held.text if held is not None and same else ""
+                if held is not None and not same:
+                    clean.append(_scrubbed(held, secrets))
+                text = before + event.text
+                tail = incomplete_tail(text, secrets)
+                if tail:
+                    self._held = replace(event, text=text[len(text) - tail :])
+                if tail < len(text):
+                    whole = replace(event, text=text[: len(text) - tail])
+                    clean.append(_scrubbed(whole, secrets))
+                continue
+            if held is not None:
+                clean.append(_scrubbed(held, secrets))
+            clean.append(_without_secrets(event, secrets))
+        return clean
+
+    async def unsent_words(self) -> str:
+        """Return what the user said to the agent meanwhile; empty if that was nothing."""
+        events = await self._child.history()
+        new = events[self._seen :]
+        self._seen = len(events)
+        messages = [one for one in new if isinstance(one, UserMessage) and one.steering]
+        blocks = [block for one in messages for block in one.content]
+        return "\n\n".join(one.text for one in blocks if isinstance(one, TextBlock))
+
+    # -- what it asks ----------------------------------------------------------------------------
+
+    async def ask(self, call: OtherCall, options: Sequence[PermissionOption]) -> str | None:
+        """Let the mode or the user decide about a call of the agent's.
+
+        What its tools do is not known, so only the mode that allows everything answers for the
+        user, and the modes that change nothing refuse.
+        """
+        mode = self._user.mode
+        refused = READ_ONLY.get(mode)
+        if mode == "full" or refused is not None:
+            kinds = ("reject_once", "reject_always") if refused else ("allow_once", "allow_always")
+            found = _first(options, kinds)
+            if found is not None or refused is not None:
+                why = refused.why if refused is not None else ""
+                await self._decided(call, allowed=refused is None, why=why, by="mode", name=mode)
+                return None if found is None else found.id
+        return await self._ask_user(call, options[:_MOST_OPTIONS])
+
+    async def _ask_user(self, call: OtherCall, options: Sequence[PermissionOption]) -> str | None:
+        secrets = self._child.secrets
+        choices = tuple(
+            Choice(
+                id=f"{one.kind}_{number}",
+                label=printable_line(safe_text(one.label, secrets), _LABEL),
+                kind=one.kind,
+            )
+            for number, one in enumerate(options)
+        )
+        if not choices:
+            return None
+        await self._child.emit(
+            PermissionAsked(call=call.call, options=tuple(one.id for one in choices))
+        )
+        asking = PermissionRequest(
+            call=call.call,
+            title=safe_text(call.title, secrets),
+            kind=call.kind,
+            arguments=scrub_json(call.arguments, secrets),
+            content=scrub_content(call.content, secrets) or (),
+            locations=call.locations,
+        )
+        with self._outside_time():
+            try:
+                decision = await self._user.ask_permission(asking, Ask(choices=choices))
+            except EditorFailedError:
+                decision = Decision(by="nobody")
+        choice = decision.choice
+        allowed = choice is not None and choice.kind.startswith("allow")
+        await self._decided(
+            call,
+            allowed=allowed,
+            why="dismissed" if choice is None else choice.label,
+            by=decision.by,
+            name=decision.name,
+        )
+        if choice is None:
+            return None
+        if allowed:
+            self._user.approve(call.content)
+        return options[choices.index(choice)].id
+
+    async def _decided(
+        self, call: OtherCall, *, allowed: bool, why: str, by: DecidedBy, name: str
+    ) -> None:
+        await self._child.emit(
+            PermissionDecided(
+                call=call.call, allowed=allowed, by=by, why=why, name=name, known=True
+            )
+        )
+
+    @contextmanager
+    def _outside_time(self) -> Iterator[None]:
+        """Let the agent's time rest inside the `with` block."""
+        loop, until = asyncio.get_running_loop(), self._limit.when()
+        if self._questions == 0 and until is not None:
+            self._left = until - loop.time()
+            self._limit.reschedule(None)
+        self._questions += 1
+        try:
+            yield
+        finally:
+            self._questions -= 1
+            if self._questions == 0 and not self._limit.expired():
+                self._limit.reschedule(loop.time() + self._left)
+
+    # -- its files -------------------------------------------------------------------------------
+
+    async def read_file(self, path: str) -> str:
+        """Return the text of a file of the session's.
+
+        Raises:
+            AcpAgentError: it cannot be read, or may not be.
+        """
+        tools, files = self._child.resources.tools, self._child.resources.tools.workspace.files
+        found = files.resolve(path, to_read=True)
+        verdict = tools.gate.judge(
+            ReadAccess((str(found),), (path,)),
+            mode=self._user.mode,
+            project=str(tools.workspace.cwd),
+            agent=self._child.resources.agent,
+        )
+        match verdict:
+            case Refuse():
+                raise ToolError(verdict.why)
+            case Ask():
+                await self._call("read", "read", f"Read {path}", {"path": path})
+            case Allow():
+                pass
+        file = await files.read_text(found)
+        files.mark_seen(file)
+        return file.text
+
+    async def write_file(self, path: str, text: str) -> None:
+        """Write a file of the session's, as our own tool does: asked about, and with a checkpoint.
+
+        Raises:
+            AcpAgentError: it cannot be written, or may not be.
+        """
+        files = self._child.resources.tools.workspace.files
+        with suppress(MissingFileError):
+            files.mark_seen(await files.read_text(files.resolve(path)))
+        await self._call("write", "edit", f"Write {path}", {"path": path, "content": text})
+
+    async def _call(self, tool: str, kind: ToolKind, title: str, arguments: JsonObject) -> None:
+        """Call one of our own tools for the agent.
+
+        Raises:
+            ToolError: it failed, or was refused.
+        """
+        written = json.encode(arguments).decode()
+        shown = scrub_json(written, self._child.secrets)
+        call = new_call_id()
+        await self._child.emit(
+            ToolCalled(
+                call=call,
+                message=new_message_id(),
+                name=tool,
+                arguments=shown,
+                title=printable_line(title),
+                kind=kind,
+            )
+        )
+        proposed = ProposedCall(call=call, name=tool, arguments=written, shown=shown)
+        with self._outside_time():
+            await CallRunner(self._child.resources).run([proposed])
+        await self._child.settled()
+        for event in reversed(await self._child.history()):
+            if isinstance(event, ToolEnded) and event.call == call:
+                if event.failed:
+                    raise ToolError(event.result)
+                return
+
+
+def _real(path: str) -> str:
+    return os.path.realpath(path)
+
+
+def _is_same_change(approved: DiffPart | None, change: DiffPart) -> bool:
+    """Return whether the user saw a change: as whole texts, or as the piece that is replaced."""
+    if approved is None:
+        return False
+    if approved.new_text == change.new_text:
+        return True
+    old, before = approved.old_text, change.old_text
+    return (
+        bool(old)
+        and before is not None
+        and (before.replace(old or "", approved.new_text, 1) == change.new_text)
+    )
+
+
+def _first(options: Sequence[PermissionOption], kinds: Sequence[str]) -> PermissionOption | None:
+    return next((one for kind in kinds for one in options if one.kind == kind), None)
+
+
+def _scrubbed(event: AgentText | AgentThought, secrets: Sequence[str]) -> AnyEvent:
+    return replace(event, text=scrub(event.text, secrets))
+
+
+def _without_secrets(event: AnyEvent, secrets: Sequence[str]) -> AnyEvent:
+    """Return a call without secrets; titles and plans are cleaned by the journal."""
+    match event:
+        case ToolCalled():
+            return replace(
+                event,
+                arguments=scrub_json(event.arguments, secrets),
+                content=scrub_content(event.content, secrets) or (),
+            )
+        case ToolShown():
+            return replace(event, content=scrub_content(event.content, secrets))
+        case ToolEnded():
+            return replace(
+                event,
+                content=scrub_content(event.content, secrets),
+                result=scrub(event.result, secrets),
+            )
+        case _:
+            return event

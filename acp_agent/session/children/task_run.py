@@ -1,0 +1,289 @@
+"""One task of one agent: a child session from its begin to its end, and what comes of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
+
+from acp_agent.agent.resources import TurnResources
+from acp_agent.content import TextBlock, text_part
+from acp_agent.errors import AcpAgentError, InvalidInputError, StoreError, ToolError
+from acp_agent.events import (
+    SessionMessageSent,
+    StopReason,
+    SubagentChanged,
+    SystemPromptGiven,
+    TurnEnded,
+    TurnStarted,
+    UserMessage,
+)
+from acp_agent.extensions.definitions.types import RunSettings
+from acp_agent.ids import CallId, TurnId, new_message_id, new_session_id, new_turn_id
+from acp_agent.session.children.child import ChildSession
+from acp_agent.session.children.running import RunningChildren
+from acp_agent.session.core import SessionCore
+from acp_agent.session.extensions import Definitions
+from acp_agent.session.hooks import MOST_ROUNDS
+from acp_agent.session.turns.budget import SessionBudget
+from acp_agent.session.turns.environment import EnvironmentGatherer
+from acp_agent.session.turns.notes import Notes
+from acp_agent.session.turns.parts import TurnTools
+from acp_agent.session.turns.plan import RunOptions, run_options
+from acp_agent.session.turns.system_prompt import write_system_prompt
+from acp_agent.tools.base import AnyTool, Outcome, Progress
+from acp_agent.tools.quoting import code_span, first_line
+from acp_agent.workspace.scrub import scrub
+
+_TITLE = 120  # characters
+BROKE = "It broke by a fault of the program's; the log has the details."
+NOTHING_SAID = "The agent ended without an answer."
+_CUT_SHORT: dict[StopReason | None, str] = {
+    "max_tokens": "[Its answer was cut off: it became too long for its model.]",
+    "max_turn_requests": (
+        "[It was stopped before it was done: it reached a limit or a budget, or went round in "
+        "circles.]"
+    ),
+    "refusal": "[Its model refused to go on.]",
+}
+
+# Has the agent work on what it is told; it is given the words that are new.
+NextTurn = Callable[[str], Awaitable[StopReason]]
+# What works in a child session, from when it begins until it is done.
+Worker = Callable[[ChildSession], AbstractAsyncContextManager[NextTurn]]
+
+
+class ParentTurn(Struct, frozen=True, kw_only=True):
+    """The turn that delegates: its session, what it works with, the session's agents."""
+
+    core: SessionCore
+    turn: TurnResources
+    tools: TurnTools
+    budget: SessionBudget
+    definitions: Definitions
+    children: RunningChildren
+    environment: EnvironmentGatherer
+    options: RunOptions | None = None
+
+
+class TaskRun:
+    """One task of one agent.
+
+    Args:
+        parent: the turn that the task belongs to.
+        title: the task, with who does it.
+        description: what the agent is for.
+        progress: of the call that the agent works for.
+        agent: the agent's name; empty for the session's own, which follows a skill.
+    """
+
+    def __init__(
+        self, parent: ParentTurn, title: str, description: str, progress: Progress, agent: str
+    ) -> None:
+        self._parent = parent
+        self._core = parent.core
+        self._title = first_line(title, _TITLE)
+        self._description = description
+        self._progress = progress
+        self._agent = agent
+        self._child = new_session_id()
+
+    async def work(
+        self, prompt: str | None, task: str, uses: RunSettings, added: Sequence[AnyTool] = ()
+    ) -> Outcome:
+        """Run an agent of ours until it is done with the task.
+
+        Args:
+            prompt: the agent's own system prompt; None: the session's.
+            task: what it is to do.
+            uses: what it wants to be run with.
+            added: tools that it has besides those of the session.
+
+        Raises:
+            ToolError: it cannot be run so.
+            StoreError: the journal could not be written.
+        """
+        if self._parent.options is not None:
+            uses = uses.over(self._parent.options.inherited)
+
+        def own(child: ChildSession) -> AbstractAsyncContextManager[NextTurn]:
+            return _own_turns(self._parent, child, prompt)
+
+        return await self.work_by(own, task, uses, added)
+
+    async def work_by(
+        self, worker: Worker, task: str, uses: RunSettings, added: Sequence[AnyTool] = ()
+    ) -> Outcome:
+        """Have a worker do the task in a child session; see `work`."""
+        services, models = self._core.services, self._parent.turn.models
+        try:
+            options = run_options(
+                uses,
+                main=models.current,
+                thought=models.thought_level,
+                models=services.models,
+                config=services.config,
+            )
+        except InvalidInputError as error:
+            raise ToolError(f"the agent cannot be run: {error}") from error
+        child = ChildSession(
+            self._core,
+            self._parent.turn,
+            self._parent.tools,
+            budget=self._parent.budget,
+            child=self._child,
+            call=CallId(self._progress.call),
+            options=options,
+            progress=self._progress,
+            agent=self._agent,
+            added=added,
+        )
+        with self._parent.children.running(child):
+            return await self._run(child, worker, task)
+
+    async def _run(self, child: ChildSession, worker: Worker, task: str) -> Outcome:
+        turn = new_turn_id()
+        ended = TurnEnded(turn=turn, error=BROKE)  # unless it is known better
+        try:
+            told = await self._begin(child, turn, task)
+            async with worker(child) as next_turn:
+                stop, rounds = await next_turn(told), 0
+                while stop == "end_turn" and (more := await _goes_on(child.resources, rounds)):
+                    words = scrub(more, child.secrets)
+                    content = (TextBlock(text=words),)
+                    await child.emit(UserMessage(message=new_message_id(), content=content))
+                    stop, rounds = await next_turn(words), rounds + 1
+            ended = TurnEnded(turn=turn, stop_reason=stop)
+        except asyncio.CancelledError:
+            ended = TurnEnded(turn=turn, stop_reason="cancelled")
+            raise
+        except StoreError:
+            raise
+        except AcpAgentError as error:
+            why = scrub(str(error), child.secrets)
+            ended = TurnEnded(turn=turn, error=why, error_kind=error.kind)
+            raise ToolError(f"the agent failed: {why}") from error
+        finally:
+            await run_to_end(self._end(child, ended))
+        return _outcome(child, ended.stop_reason)
+
+    async def _begin(self, child: ChildSession, turn: TurnId, task: str) -> str:
+        """Record that it begins, and with what; returns the task with what hooks add to it."""
+        words = (TextBlock(text=task),)
+        today = datetime.now().astimezone().date()
+        notes = Notes(self._core.services.config.draft_folder).due(
+            today=today, mode=child.resources.user.mode, moved_to=None
+        )
+        more = ""
+        if child.resources.hooks is not None:
+            more = await child.resources.hooks.agent_begins(child.resources.agent)
+            more = scrub(more, child.secrets)
+            notes = [*notes, more]
+        prompt = UserMessage(
+            message=new_message_id(), content=words, attached="\n\n".join(filter(None, notes))
+        )
+        await self._core.emit(  # all or nothing, wherever it is stopped
+            SubagentChanged(
+                session=self._child,
+                title=self._title,
+                description=self._description,
+                can_cancel=True,
+                state="running",
+            ),
+            SessionMessageSent(
+                message=new_message_id(),
+                sender=self._core.id,
+                recipient=self._child,
+                content=words,
+            ),
+            child.wrap(TurnStarted(turn=turn)),
+            child.wrap(prompt),
+        )
+        return "\n\n".join(filter(None, [task, more]))
+
+    async def _end(self, child: ChildSession, ended: TurnEnded) -> None:
+        """Record how it ended, and its last answer."""
+        await child.settled()
+        await child.emit(ended)
+        await self._core.emit(
+            SubagentChanged(
+                session=self._child,
+                state="idle",
+                stop_reason=ended.stop_reason,
+                error=ended.error,
+                error_kind=ended.error_kind,
+            )
+        )
+        if child.last_answer:
+            await self._core.emit(
+                SessionMessageSent(
+                    message=new_message_id(),
+                    sender=self._child,
+                    recipient=self._core.id,
+                    content=(TextBlock(text=child.last_answer),),
+                )
+            )
+
+
+@asynccontextmanager
+async def _own_turns(
+    parent: ParentTurn, child: ChildSession, prompt: str | None
+) -> AsyncIterator[NextTurn]:
+    """Have the model work in the child session, with a system prompt; None: the session's."""
+    from acp_agent.agent.system_prompt import agent_prompt  # noqa: PLC0415 - for prompts only
+    from acp_agent.agent.turn import run_turn  # noqa: PLC0415 - it brings what runs this
+
+    given = None
+    if prompt is not None:
+        given = SystemPromptGiven(mode="override", text=agent_prompt(prompt))
+    await write_system_prompt(parent.core, child, given, parent.environment)
+
+    async def next_turn(_: str) -> StopReason:
+        return await run_turn(child.resources)  # the words are in its context
+
+    yield next_turn
+
+
+async def run_to_end(work: Coroutine[Any, Any, None]) -> None:
+    """Finish `work` before a cancellation of the caller takes effect.
+
+    An agent can be stopped in the same moment as its turn; its end must be recorded all the same.
+    """
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        while not task.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([task])
+        task.result()
+        raise
+
+
+def _left_running(child: ChildSession) -> Iterator[str]:
+    for one in child.left_running:
+        command = code_span(first_line(one.command, _TITLE))
+        yield f"[It left the background command {one.name} running: {command}]"
+
+
+def _outcome(child: ChildSession, stop: StopReason | None) -> Outcome:
+    cut = _CUT_SHORT.get("max_turn_requests" if child.resources.budget.exhausted else stop, "")
+    text = "\n\n".join(
+        filter(None, [child.last_answer or NOTHING_SAID, cut, *_left_running(child)])
+    )
+    return Outcome(
+        text=text,
+        failed=not child.last_answer or stop == "refusal",
+        content=tuple(text_part(part) for part in (child.activity, text) if part),
+    )
+
+
+async def _goes_on(turn: TurnResources, rounds: int) -> str:
+    """Return what the user's hooks have an agent go on with at its end; "" where they do not."""
+    if turn.hooks is None or rounds >= MOST_ROUNDS:
+        return ""
+    return await turn.hooks.agent_ends(turn.agent, rounds)
