@@ -15,13 +15,14 @@ from acp_agent.cli.parser import Parser
 from acp_agent.config.load import load_config
 from acp_agent.config.paths import find_paths
 from acp_agent.config.types import Config, DefinitionConfig
-from acp_agent.extensions.definitions.discovery import Found, Problem, find_definitions
+from acp_agent.extensions.definitions.discovery import Found, find_definitions
 from acp_agent.extensions.definitions.locations import (
     DefinitionFolders,
     bundled_agents,
     bundled_skills,
     find_folders,
 )
+from acp_agent.extensions.definitions.reading import Problem
 from acp_agent.extensions.definitions.types import AgentSpec, Skill
 from acp_agent.trust.store import TrustStore
 

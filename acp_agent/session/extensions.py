@@ -25,8 +25,9 @@ from acp_agent.session.settings import Value
 
 if TYPE_CHECKING:  # for sessions that have any
     from acp_agent.config.types import AgentConfig
-    from acp_agent.extensions.definitions.discovery import Found, Problem
+    from acp_agent.extensions.definitions.discovery import Found
     from acp_agent.extensions.definitions.locations import DefinitionFolders
+    from acp_agent.extensions.definitions.reading import Problem
     from acp_agent.extensions.definitions.types import AgentSpec, Skill
     from acp_agent.extensions.mcp.config import ServerConfig
     from acp_agent.session.mcp.selection import ServerSelection
@@ -303,7 +304,7 @@ class Definitions:
 
     @property
     def offered_agents(self) -> Sequence[AgentSpec | BundledSkill]:
-        """The agents that a task can be given to; one from a file hides the bundled one."""
+        """The agents that there are; one from a file hides the bundled one."""
         names = {one.name for one in self.agents}
         offered = bundled_agents(self._core.services.config)
         return [*self.agents, *(one for one in offered if one.name not in names)]
@@ -318,7 +319,11 @@ class Definitions:
     def task_agents(self) -> Sequence[tuple[str, str]]:
         """The names and descriptions of all agents that a task can be given to."""
         others = self.other_agents
-        own = [(one.name, one.description) for one in self.offered_agents]
+        own = [
+            (one.name, one.description)
+            for one in self.offered_agents
+            if isinstance(one, BundledSkill) or one.takes_tasks
+        ]
         return [
             *(one for one in own if one[0] not in others),
             *((name, one.description or name) for name, one in others.items()),

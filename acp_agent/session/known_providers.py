@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from acp_agent.config.types import Config
 from acp_agent.errors import AcpAgentError, ConfigError
-from acp_agent.extensions.definitions.discovery import Found, Problem
+from acp_agent.extensions.definitions.discovery import Found
+from acp_agent.extensions.definitions.reading import Problem
 from acp_agent.extensions.definitions.types import SMALL, AgentSpec, Skill
 from acp_agent.models.base import ModelInfo
 from acp_agent.models.registry import Models

@@ -14,13 +14,9 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from tree_sitter import Language, Node, Parser
 
-from acp_agent.errors import InvalidInputError
+from acp_agent.config.json_comments import decoded, without_comments, without_last_commas
 
 BOM = b"\xef\xbb\xbf"
-_LARGEST = 4 * 1024 * 1024  # bytes; settings have some thousands
-
-_COMMENTS = re.compile(rb'"(?:[^"\\\n]|\\.)*"|//[^\r\n]*|/\*[\s\S]*?\*/')
-_COMMAS = re.compile(rb'"(?:[^"\\\n]|\\.)*"|,(?=\s*[}\]])')
 _NOT_SPACE = re.compile(rb"\S")
 
 
@@ -78,47 +74,12 @@ def parse(text: bytes) -> Document:
     Raises:
         InvalidInputError: it is no JSON with comments; the message says where.
     """
-    if len(text) > _LARGEST:
-        raise InvalidInputError(f"it has {len(text)} bytes, more than settings have")
-    try:
-        text.decode()
-    except UnicodeDecodeError as error:
-        raise InvalidInputError(f"it is not UTF-8 (byte {error.start + 1})") from None
-    bare = _COMMENTS.sub(lambda found: _blank(found) if found[0][:1] == b"/" else found[0], text)
+    bare = without_comments(text)
     if not bare.strip():
         return Document(text, bare, None, None)
-    plain = _COMMAS.sub(lambda found: b" " if _is_last(found) else found[0], bare)
-    try:
-        content = json.loads(plain.decode(), parse_constant=_no_constant)
-    except json.JSONDecodeError as error:
-        reason = f"line {error.lineno}, column {error.colno}: {error.msg.lower()}"
-        raise InvalidInputError(f"it cannot be read as JSON with comments ({reason})") from None
-    except ValueError:  # of `int`
-        reason = "a number has more digits than can be read"
-        raise InvalidInputError(f"it cannot be read as JSON with comments ({reason})") from None
-    except RecursionError:
-        raise InvalidInputError("its objects stand too deep in one another") from None
+    plain = without_last_commas(bare)
+    content = decoded(plain)
     return Document(text, bare, _value(_tree(plain)), content)
-
-
-def _no_constant(name: str) -> object:
-    """`NaN` and the infinities, which Python's reader takes and JSON does not know."""
-    raise InvalidInputError(f"it cannot be read as JSON with comments ({name} is no value)")
-
-
-def _blank(found: re.Match[bytes]) -> bytes:
-    """A comment's space: its line breaks stay, so that positions in lines stay."""
-    return re.sub(rb"[^\r\n]", b" ", found[0])
-
-
-def _is_last(found: re.Match[bytes]) -> bool:
-    """Whether a match is the comma behind the last value of an object or array."""
-    if found[0] != b",":
-        return False
-    before = found.start() - 1
-    while before >= 0 and found.string[before : before + 1].isspace():
-        before -= 1
-    return found.string[before : before + 1] not in (b"{", b"[", b",", b"")
 
 
 def _tree(plain: bytes) -> Node:

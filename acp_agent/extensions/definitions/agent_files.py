@@ -53,20 +53,20 @@ def read_agent(path: Path, text: str) -> tuple[Mapping[str, object], str] | None
     program = path.parent.parent.name
     if program == _CODEX:
         fields, prompt = _codex(text)
-        return _named(path, fields), prompt
+        return _named(path.stem, fields), prompt
     fields, prompt = read_front_matter(text)
     if program in _OPENCODE:
         off = fields.get("disable") is True or fields.get("disabled") is True
-        return None if off else (_named(path, _opencode(path, fields)), prompt)
+        return None if off else (opencode_fields(path.stem, fields), prompt)
     fields = {name: value for name, value in fields.items() if name not in _LOOKS}
-    return _named(path, fields) if program == _CLAUDE else fields, prompt
+    return _named(path.stem, fields) if program == _CLAUDE else fields, prompt
 
 
-def _named(path: Path, fields: Mapping[str, object]) -> Mapping[str, object]:
+def _named(otherwise: str, fields: Mapping[str, object]) -> Mapping[str, object]:
     """Return fields with a name and a description that ours may have."""
     name, description = fields.get("name"), fields.get("description")
     if name is None or isinstance(name, str):
-        fields = {**fields, "name": plain_name(name or path.stem)}
+        fields = {**fields, "name": plain_name(name or otherwise)}
     if isinstance(description, str):
         fields = {**fields, "description": description[:LONGEST_DESCRIPTION]}
     return fields
@@ -86,20 +86,28 @@ def _codex(text: str) -> tuple[Mapping[str, object], str]:
     return {name: value for name, value in known.items() if name not in _LOOKS}, prompt
 
 
-def _opencode(path: Path, fields: Mapping[str, object]) -> Mapping[str, object]:
+def opencode_fields(named: str, fields: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the fields of an agent of opencode as ours would have them.
+
+    Args:
+        named: what its file, or its key in a table, calls it.
+        fields: as they are there, without what turns it off.
+    """
     given = {_OPENCODE_FIELDS.get(name, name): value for name, value in fields.items()}
-    given["name"] = path.stem  # there it is the file's, whatever else is said
+    given["name"] = named  # whatever else is said
     switches = {**_switches(given.pop("tools", None)), **_switches(given.pop("permission", None))}
     if refused := [tool for name, on in switches.items() if not on for tool in _tools(name)]:
         given["disallowed-tools"] = [tool for tool in refused if tool != "*"]
     if switches.get("*") is False:
         given["tools"] = [tool for name, on in switches.items() if on for tool in _tools(name)]
-    without = {"mode", "disable", "disabled", *_LOOKS}
-    return {name: value for name, value in given.items() if name not in without}
+    without = {"disable", "disabled", *_LOOKS}
+    return _named(named, {name: one for name, one in given.items() if name not in without})
 
 
 def _switches(given: object) -> dict[str, bool]:
     """Return which tools are on; what is denied in part is off, as no part of a tool can be."""
+    if isinstance(given, str):  # one permission for all
+        given = {"*": given}
     if not isinstance(given, dict):
         return {}
     return {str(name): not (_off(said) or _partly_off(said)) for name, said in given.items()}

@@ -32,6 +32,7 @@ from acp_agent.extensions.definitions.types import (
 )
 
 INHERIT = "inherit"  # stands for the session's model
+_SMALL_NAMES = frozenset({SMALL, "haiku"})  # the latter is Claude's small one
 
 Fields = TypeVar("Fields", bound=RunFields)
 
@@ -93,6 +94,7 @@ def build_agent(file: DefinitionFile[AgentFields], config: DefinitionConfig) -> 
         path=file.path,
         source=file.source,
         uses=_uses(file.fields, config),
+        takes_tasks=file.fields.mode != "primary",
     )
 
 
@@ -169,11 +171,13 @@ def _uses(fields: RunFields, config: DefinitionConfig) -> RunSettings:
 
 
 def _model(named: str | None) -> str | None:
+    if named in _SMALL_NAMES:
+        return SMALL
     return None if named is None or named == INHERIT or _unknown(named) else named
 
 
 def _unknown(model: str) -> bool:
-    return model not in {SMALL, INHERIT} and _REF.match(model) is None
+    return model not in {*_SMALL_NAMES, INHERIT} and _REF.match(model) is None
 
 
 def _description(text: str | None) -> str:

@@ -7,14 +7,14 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from msgspec import Struct, structs
 
 from acp_agent.config.types import Config, DefinitionConfig
 from acp_agent.content import printable_line
 from acp_agent.errors import ConfigError
-from acp_agent.extensions.definitions.agent_files import agent_files, read_agent
+from acp_agent.extensions.definitions.agent_files import read_agent
 from acp_agent.extensions.definitions.build import (
     AgentInheritance,
     DefinitionFile,
@@ -28,22 +28,30 @@ from acp_agent.extensions.definitions.fields import (
     parse_fields,
     unused_fields,
 )
-from acp_agent.extensions.definitions.locations import DefinitionFolders, Source, project_folder
+from acp_agent.extensions.definitions.locations import (
+    AGENT_TABLES,
+    DefinitionFolders,
+    Source,
+    project_folder,
+)
+from acp_agent.extensions.definitions.reading import (
+    Kind,
+    Problem,
+    Project,
+    decode,
+    files_in,
+    problem,
+    read_file,
+    unused,
+)
 from acp_agent.extensions.definitions.skill_files import (
     FILE_NAME,
     is_single_file,
-    is_visible,
     plain_name,
     read_skill,
-    skill_files,
 )
 from acp_agent.extensions.definitions.types import AgentSpec, Skill
-from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.trusted_files import (
-    NOT_REGULAR,
-    RefusedFileError,
-    read_own,
-    read_trusted,
     trusted_owners,
 )
 from acp_agent.trust.items import Item, Trusts, folder_digest, folder_name, text_item
@@ -53,17 +61,6 @@ _DEFAULT = DefinitionConfig()
 _NAMED = 8  # fields that are not used, or programs
 # What a file asks for, found without parsing it.
 _WANTED = re.compile(rb"^(model|tools|context|agent|extends):[ \t]*(\S.*)$", re.MULTILINE)
-
-
-class Problem(Struct, frozen=True):
-    """What is wrong with a file, or a folder of them, and what to do, in one line of English.
-
-    What is not `left_out` is found all the same, without the part that is wrong.
-    """
-
-    path: Path
-    why: str
-    left_out: bool = True
 
 
 class Found(Struct, frozen=True, kw_only=True):
@@ -120,7 +117,7 @@ def _find_skills(
             try:
                 found[name] = build_skill(file, config.get(name, _DEFAULT)), file
             except ConfigError as error:
-                problems.append(_problem(file.path, error))
+                problems.append(problem(file.path, error))
     return [skill for skill, file in found.values() if _is_enabled(file, config, problems)]
 
 
@@ -134,15 +131,15 @@ def _find_agents(
     for place, source in places.agents:
         here: dict[str, DefinitionFile[AgentFields]] = {}
         project = _project(places, place, source, trusts)
-        for file in _read(place, project, "agents", AgentFields, problems):
+        for file in _agents_of(place, project, problems):
             first = here.setdefault(file.fields.name, file)
             if first is not file:
                 taken = ConfigError(f"name: {first.path.name} has the same; give it another")
-                problems.append(_problem(file.path, taken))
+                problems.append(problem(file.path, taken))
         users = {file.fields.name: file.path for file in files if file.source == "user"}
         for name, file in here.items():
             if source == "project" and name in users:
-                problems.append(_problem(file.path, _name_taken_error(users[name])))
+                problems.append(problem(file.path, _name_taken_error(users[name])))
             else:
                 files.append(file)
     if any(file.fields.extends for file in files):  # it may be a bundled one
@@ -159,12 +156,22 @@ def _find_agents(
             try:
                 agent = build_agent(family.whole(file), own)
             except ConfigError as error:
-                problems.append(_problem(file.path, error))
+                problems.append(problem(file.path, error))
                 continue  # with the one that it would have hidden
             if _is_enabled(file, config, problems):
                 found.append(agent)
             break
     return found
+
+
+def _agents_of(
+    place: Path, project: Project | None, problems: list[Problem]
+) -> list[DefinitionFile[AgentFields]]:
+    if place.name not in AGENT_TABLES:
+        return _read(place, project, "agents", AgentFields, problems)
+    from acp_agent.extensions.definitions.agent_tables import read_table  # noqa: PLC0415 - rarely there
+
+    return read_table(place, project, problems)
 
 
 def _project(
@@ -186,7 +193,7 @@ def _read(
     try:
         paths = files_in(place, kind)
     except ConfigError as error:
-        problems.append(_problem(place, error))
+        problems.append(problem(place, error))
         return []
     found = []
     for path in paths:
@@ -203,13 +210,13 @@ def _read(
                 continue
             checked = parse_fields(front_matter, fields)
         except ConfigError as error:
-            problems.append(_problem(path, error))
+            problems.append(problem(path, error))
         else:
             if names := unused_fields(front_matter, fields):
-                problems.append(_problem(path, _unused(names), left_out=False))
+                problems.append(problem(path, unused(names), left_out=False))
             folder = path.parent.name
             if path.name == FILE_NAME and checked.name not in {folder, plain_name(folder)}:
-                problems.append(_problem(path, _other_name(checked.name, path), left_out=False))
+                problems.append(problem(path, _other_name(checked.name, path), left_out=False))
             line = _first_line(whole, text)
             found.append(
                 DefinitionFile(path=path, source=source, fields=checked, text=text, line=line)
@@ -232,18 +239,6 @@ def _other_name(name: str, path: Path) -> ConfigError:
     return ConfigError(f"name: it is {name}, that of its folder {folder}; give both the same")
 
 
-def _unused(names: list[str]) -> ConfigError:
-    shown = ", ".join(printable_line(name)[:40] for name in names[:_NAMED])
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    if len(names) == 1:
-        return ConfigError(f"the field {shown} is not used here; take it out, or leave it")
-    return ConfigError(f"the fields {shown}{more} are not used here; take them out, or leave them")
-
-
-def _problem(path: Path, error: ConfigError, *, left_out: bool = True) -> Problem:
-    return Problem(path, printable_line(str(error)), left_out)
-
-
 def _is_enabled(
     file: DefinitionFile[_Fields],
     config: Mapping[str, DefinitionConfig],
@@ -253,34 +248,9 @@ def _is_enabled(
     own = config.get(file.fields.name, _DEFAULT)
     if own.enabled:
         problems += [
-            _problem(file.path, remark, left_out=False)
-            for remark in find_warnings(file.fields, own)
+            problem(file.path, remark, left_out=False) for remark in find_warnings(file.fields, own)
         ]
     return own.enabled
-
-
-LARGEST = 100_000  # bytes of a file
-MOST = 500  # files of one place
-
-_NO_FILE = "it is no ordinary file; put a Markdown file there"
-
-Kind = Literal["skills", "agents"]
-
-
-class Project(Struct, frozen=True):
-    """A project that may have definitions.
-
-    Attributes:
-        folder: the folder with its files.
-        owners: the users whose files in there count.
-        top: the folder that the user trusts, as `folder_name` has it.
-        trusts: whether the user trusts a file.
-    """
-
-    folder: Path
-    owners: frozenset[int]
-    top: str
-    trusts: Trusts
 
 
 def _item(kind: Kind, path: Path, raw: bytes, top: str) -> Item:
@@ -297,64 +267,3 @@ def _item(kind: Kind, path: Path, raw: bytes, top: str) -> Item:
     item = text_item("skill", top, path, raw, "; ".join(wants))
     both = digest and hashlib.sha256(f"{digest} {item.digest}".encode()).hexdigest()
     return structs.replace(item, digest=both)
-
-
-def files_in(place: Path, kind: Kind) -> list[Path]:
-    """Return the definition files of a folder, sorted; hidden and other files are skipped.
-
-    Raises:
-        ConfigError: the folder cannot be read, or has too many files.
-    """
-    try:
-        with os.scandir(place) as entries:
-            names = sorted(entry.name for entry in entries if is_visible(entry.name))
-        found = skill_files(place, names) if kind == "skills" else agent_files(place, names)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError as error:
-        raise ConfigError(
-            f"cannot be read ({describe_os_error(error)}); check who may read it"
-        ) from None
-    if len(found) > MOST:
-        raise ConfigError(f"there are more than {MOST} files of its kind; take some out")
-    return found
-
-
-def read_file(path: Path, project: Project | None) -> bytes:
-    """Read a definition file.
-
-    Args:
-        path: of the file.
-        project: the project that it is a part of; None: it is the user's own, wherever it lies.
-
-    Raises:
-        ConfigError: unreadable, no ordinary file, too large, elsewhere, or another's.
-    """
-    try:
-        if project is None:
-            raw = read_own(path, limit=LARGEST + 1)
-        else:
-            raw = read_trusted(path, project.folder, project.owners, limit=LARGEST + 1)
-    except RefusedFileError as error:
-        why = _NO_FILE if error.why == NOT_REGULAR else error.why
-        raise ConfigError(why) from None
-    except OSError as error:
-        raise ConfigError(
-            f"cannot be read ({describe_os_error(error)}); check who may read it"
-        ) from None
-    if len(raw) > LARGEST:
-        raise ConfigError("it is larger than 100 kB; put parts of it into files beside it")
-    return raw
-
-
-def decode(raw: bytes) -> str:
-    """Return the text of a definition file.
-
-    Raises:
-        ConfigError: it is not UTF-8.
-    """
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        lines = raw[: error.start].split(b"\n")
-        raise ConfigError(f"line {len(lines)} is not UTF-8 text; save the file as UTF-8") from None

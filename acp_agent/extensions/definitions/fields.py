@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 
 from acp_agent.config.model_types import ThoughtLevel
 from acp_agent.errors import ConfigError
-from acp_agent.extensions.definitions.types import Argument
+from acp_agent.extensions.definitions.types import AgentMode, Argument
 from acp_agent.platform.first_use import first_use
 
 # (?!\n), since Python's $ also matches before a line break at the end.
@@ -198,6 +198,13 @@ class AgentFields(RunFields, frozen=True, kw_only=True, rename="kebab"):
     extends: Annotated[
         Name | None,
         Meta(description="The agent that has what this one does not say.", extra=_NAME),
+    ] = None
+    mode: Annotated[
+        AgentMode | None,
+        Meta(
+            description="`primary`: tasks are not given to it. `subagent` and `all`: they are.",
+            extra={"wants": "subagent, primary or all"},
+        ),
     ] = None
     system_prompt_args: Annotated[
         dict[str, str | int | float | bool] | None,

@@ -23,6 +23,8 @@ Source = Literal["bundled", "user", "project"]
 BUNDLED = Path(__file__).parents[1] / "bundled"
 # Folders of agents of other programs: in the home folder and in projects.
 OTHER_AGENTS = (".claude/agents", ".codex/agents", ".opencode/agent", ".opencode/agents")
+# Files that have a table of agents, in projects and in the user's folder of that program.
+AGENT_TABLES = ("opencode.json", "opencode.jsonc")
 BUNDLED_INDEX = "index.json"  # in the folders `skills` and `agents`
 
 
@@ -74,7 +76,7 @@ class DefinitionFolders(Struct, frozen=True):
     Attributes:
         skills: each has folders with a SKILL.md, and YAML files; one named `commands` has Markdown
             files instead.
-        agents: each has Markdown files.
+        agents: each has Markdown files, or is a file with a table of agents.
         top: the top of the project: of its repository, or the session's folder.
     """
 
@@ -101,9 +103,9 @@ def find_folders(cwd: Path, *, user: Path, home: Path) -> DefinitionFolders:
 def _agent_folders(user: Path, home: Path, projects: list[Path]) -> tuple[tuple[Path, Source], ...]:
     """Return the folders of agents; those of other programs come before ours, which win."""
     own = [home / place for place in OTHER_AGENTS]
-    own += [home / ".config" / "opencode" / name for name in ("agent", "agents")]
+    own += [home / ".config" / "opencode" / name for name in (*AGENT_TABLES, "agent", "agents")]
     own += [user / "agents", home / ".agents" / "agents"]
-    ours = (*OTHER_AGENTS, ".agents/agents", ".acp-agent/agents")
+    ours = (*AGENT_TABLES, *OTHER_AGENTS, ".agents/agents", ".acp-agent/agents")
     folders = [folder / place for folder in projects for place in ours]
     return (
         *((folder, "user") for folder in own),
@@ -135,7 +137,10 @@ def _skill_folders(user: Path, home: Path, projects: list[Path]) -> tuple[tuple[
 def any_folder_exists(places: DefinitionFolders) -> bool:
     """Whether there is anything to look into. Blocks for a few looks at the disk."""
     # Path would raise where a folder may not be looked into.
-    return any(os.path.isdir(folder) for folder, _ in (*places.skills, *places.agents))  # noqa: PTH112
+    return any(
+        os.path.isfile(place) if place.name in AGENT_TABLES else os.path.isdir(place)  # noqa: PTH112, PTH113
+        for place, _ in (*places.skills, *places.agents)
+    )
 
 
 def readable_skill_folders(places: DefinitionFolders) -> list[Path]:
@@ -165,7 +170,7 @@ def _linked(place: Path) -> list[str]:
 
 def project_folder(place: Path) -> Path:
     """The folder that has a project's place: a place is `.agents/skills` or the like in it."""
-    return place.parent.parent
+    return place.parent if place.name in AGENT_TABLES else place.parent.parent
 
 
 def mcp_files(cwd: Path) -> tuple[Path, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from acp_agent.extensions.flows.flow import Flow
 
 DEFAULT_PROMPT = "${DEFAULT}"  # stands for the prompt of the program's own agent
+AgentMode = Literal["subagent", "primary", "all"]
 SMALL = "small"  # means the session's small model
 _VARIABLE = re.compile(r"\$\{(\w{1,64})\}")
 COMPOSED = "skill_"  # what the name of a skill begins with among the tools of another
@@ -135,6 +136,7 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
         path: of its file.
         source: whose it is.
         uses: what it wants to be run with.
+        takes_tasks: whether tasks are given to it; sessions can run as it in any case.
     """
 
     name: str
@@ -143,6 +145,7 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     path: Path
     source: Source
     uses: RunSettings = RunSettings()
+    takes_tasks: bool = True
 
     def prompt_in(self, cwd: Path, default: Callable[[], str]) -> str:
         """Return the prompt with `${CWD}`, `${DATE}`, `${AGENT}` and `${DEFAULT}` filled in.

@@ -192,7 +192,7 @@ class SessionResources:
         def bundled_agents() -> Sequence[AnyTool]:
             from acp_agent.tools.task import BundledTaskTool  # noqa: PLC0415 - for prompts only
 
-            agents = [(one.name, one.description) for one in definitions.offered_agents]
+            agents = definitions.task_agents
             return [BundledTaskTool(tools.workspace, agents, give)] if agents else []
 
         def search() -> Sequence[AnyTool]:

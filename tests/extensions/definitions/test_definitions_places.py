@@ -25,14 +25,15 @@ def test_the_users_places_come_first_then_the_repositorys_then_the_folders(files
         *((files.cwd / name, "project") for name in names),
     )
     hidden = ".claude/agents", ".codex/agents", ".opencode/agent", ".opencode/agents"
-    own = *hidden, ".config/opencode/agent", ".config/opencode/agents"
-    ours = ".agents/agents", ".acp-agent/agents"
+    tables = "opencode.json", "opencode.jsonc"
+    own = *hidden, *(f".config/opencode/{name}" for name in (*tables, "agent", "agents"))
+    ours = *tables, *hidden, ".agents/agents", ".acp-agent/agents"
     assert files.places.agents == (
         *((files.home / name, "user") for name in own),
         (files.user / "agents", "user"),
         (files.home / ".agents" / "agents", "user"),
-        *((files.project / name, "project") for name in (*hidden, *ours)),
-        *((files.cwd / name, "project") for name in (*hidden, *ours)),
+        *((files.project / name, "project") for name in ours),
+        *((files.cwd / name, "project") for name in ours),
     )
 
 
@@ -58,6 +59,15 @@ def test_one_folder_in_one_place_is_enough_to_have_a_look(files: Files) -> None:
     (files.project / ".agents" / "skills").write_text("no folder")
     assert not any_folder_exists(files.places)
     (files.project / ".acp-agent" / "agents").mkdir(parents=True)
+    assert any_folder_exists(files.places)
+
+
+def test_a_file_with_a_table_of_agents_is_enough_and_a_folder_of_its_name_is_none(
+    files: Files,
+) -> None:
+    (files.project / "opencode.json").mkdir()
+    assert not any_folder_exists(files.places)
+    (files.project / "opencode.jsonc").write_text("{}")
     assert any_folder_exists(files.places)
 
 

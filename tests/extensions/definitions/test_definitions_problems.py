@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from acp_agent.errors import ConfigError
-from acp_agent.extensions.definitions.discovery import MOST
 from acp_agent.extensions.definitions.fields import AgentFields, SkillFields, parse_fields
 from acp_agent.extensions.definitions.front_matter import LARGEST, read_front_matter
+from acp_agent.extensions.definitions.reading import MOST
 from tests.extensions.definitions.definition_files import Files, write
 
 NAME = "a name of lowercase letters, digits and hyphens, at most 64"

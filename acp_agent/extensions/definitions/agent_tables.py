@@ -1,0 +1,184 @@
+"""Agents in the table `agent` of opencode.json, with their prompts in files beside it.
+
+A project's table is trusted with the prompts that it names: what the user trusts is the table with
+the files filled in.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from acp_agent.config.json_comments import read_json
+from acp_agent.content import printable_line
+from acp_agent.errors import ConfigError, InvalidInputError
+from acp_agent.extensions.definitions.agent_files import opencode_fields
+from acp_agent.extensions.definitions.build import AgentFile, DefinitionFile
+from acp_agent.extensions.definitions.fields import AgentFields, parse_fields, unused_fields
+from acp_agent.extensions.definitions.locations import Source
+from acp_agent.extensions.definitions.reading import (
+    MOST,
+    Problem,
+    Project,
+    decode,
+    problem,
+    read_file,
+    unused,
+)
+from acp_agent.trust.items import text_item
+
+# Entries of these names without a prompt are settings of agents that come with opencode.
+_THEIRS = frozenset({"build", "compaction", "explore", "general", "plan", "summary", "title"})
+_FILE = re.compile(r"\{file:([^{}\n]{1,500})\}")
+_VARIABLE = re.compile(r"\{env:[^{}\n]{1,200}\}")
+_MOST_FILES = 100  # of the prompts of one table
+_LONGEST_FIRST_LINE = 200  # characters
+
+
+class _Entry(Struct, frozen=True):
+    """An agent of a table: its fields, and its prompt with the files filled in, or what failed."""
+
+    name: str
+    fields: Mapping[str, object]
+    prompt: str
+    error: ConfigError | None = None
+
+
+def read_table(path: Path, project: Project | None, problems: list[Problem]) -> list[AgentFile]:
+    """Read the agents of a table; report those that are broken. Blocks: reads files.
+
+    Args:
+        path: of the file.
+        project: the project that it is a part of; None: it is the user's own.
+        problems: where to report.
+    """
+    try:
+        path.lstat()
+    except OSError:
+        return []  # there is none, which is usual
+    try:
+        entries = _entries(path, project)
+    except ConfigError as error:
+        problems.append(problem(path, error))
+        return []
+    if not entries:
+        return []
+    if project is not None and not project.trusts(
+        text_item("agent", project.top, path, _raw(entries), _wants(entries))
+    ):
+        return []
+    found = []
+    for entry in entries:
+        try:
+            found.append(_agent(path, project, entry, problems))
+        except ConfigError as error:
+            problems.append(problem(path, _of(entry, error)))
+    return found
+
+
+def _entries(path: Path, project: Project | None) -> list[_Entry]:
+    """The agents of a file that are not turned off.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
+    try:
+        content = read_json(read_file(path, project))
+    except InvalidInputError as error:
+        raise ConfigError(str(error)) from None
+    agents = content.get("agent") if isinstance(content, dict) else None
+    if not isinstance(agents, dict):
+        return []
+    if len(agents) > MOST:
+        raise ConfigError(f"there are more than {MOST} agents in it; take some out")
+    files = _PromptFiles(path, project)
+    entries = []
+    for name, given in agents.items():
+        if not isinstance(given, dict) or given.get("disable") is True:
+            continue
+        fields = {key: value for key, value in given.items() if key != "prompt"}
+        prompt = given.get("prompt")
+        if prompt is None and name in _THEIRS:
+            continue
+        try:
+            entries.append(_Entry(name, fields, files.fill(prompt)))
+        except ConfigError as error:
+            entries.append(_Entry(name, fields, str(prompt), error))
+    return entries
+
+
+class _PromptFiles:
+    """Fills the files into prompts that these name."""
+
+    def __init__(self, table: Path, project: Project | None) -> None:
+        self._table = table
+        self._project = project
+        self._count = 0
+
+    def fill(self, prompt: object) -> str:
+        """Return a prompt with each `{file:…}` replaced by the file's text.
+
+        Raises:
+            ConfigError: it is no text, or a file cannot be read.
+        """
+        if prompt is None:
+            return ""
+        if not isinstance(prompt, str):
+            raise ConfigError("prompt: expected text")
+        return _FILE.sub(lambda found: self._read(found[1].strip()), prompt).strip()
+
+    def _read(self, name: str) -> str:
+        self._count += 1
+        if self._count > _MOST_FILES:
+            raise ConfigError(f"prompt: there are more than {_MOST_FILES} files; take some out")
+        path = self._table.parent / name
+        if self._project is None and name.startswith("~/"):
+            path = Path(name).expanduser()
+        try:
+            return decode(read_file(path, self._project))
+        except ConfigError as error:
+            raise ConfigError(f"prompt: {printable_line(name, 80)}: {error}") from None
+
+
+def _raw(entries: list[_Entry]) -> bytes:
+    """What the user trusts of a table."""
+    agents = {one.name: {**one.fields, "prompt": one.prompt} for one in entries}
+    return json.dumps(agents, ensure_ascii=False, indent=1).encode("utf-8", "replace")
+
+
+def _wants(entries: list[_Entry]) -> str:
+    models = (one.fields.get("model") for one in entries)
+    wants = [f"agents: {', '.join(printable_line(one.name, 40) for one in entries)}"]
+    wants += [f"model: {printable_line(one, 80)}" for one in models if isinstance(one, str)]
+    return "; ".join(wants)[:_LONGEST_FIRST_LINE]
+
+
+def _agent(
+    path: Path, project: Project | None, entry: _Entry, problems: list[Problem]
+) -> AgentFile:
+    if entry.error is not None:
+        raise entry.error
+    given = dict(opencode_fields(entry.name, entry.fields))
+    if not entry.prompt:
+        given.setdefault("extends", "default")
+    if given.get("description") is None:
+        first = entry.prompt.partition("\n")[0].lstrip("# ")
+        given["description"] = first[:_LONGEST_FIRST_LINE] or entry.name
+    fields = parse_fields(given, AgentFields)
+    if names := unused_fields(given, AgentFields):
+        problems.append(problem(path, _of(entry, unused(names)), left_out=False))
+    if _VARIABLE.search(entry.prompt):
+        error = ConfigError(
+            "prompt: variables of the environment are not filled in; write the text"
+        )
+        problems.append(problem(path, _of(entry, error), left_out=False))
+    source: Source = "user" if project is None else "project"
+    return DefinitionFile(path=path, source=source, fields=fields, text=entry.prompt)
+
+
+def _of(entry: _Entry, error: ConfigError) -> ConfigError:
+    return ConfigError(f"agent {printable_line(entry.name, 80)}: {error}")

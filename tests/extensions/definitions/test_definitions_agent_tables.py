@@ -1,0 +1,158 @@
+"""Agents in the table `agent` of opencode.json."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from acp_agent.config.types import Config
+from acp_agent.extensions.definitions.discovery import Found, find_definitions
+from acp_agent.trust.items import Item
+from tests.extensions.definitions.definition_files import Files
+
+UNREADABLE = "cannot be read (No such file or directory); check who may read it"
+TABLE = """{
+  // the user's own
+  "$schema": "https://opencode.ai/config.json",
+  "agent": {
+    "docs": {
+      "description": "Documents.",
+      "mode": "subagent",
+      "model": "openai/gpt-5.2",
+      "prompt": "{file:./prompts/docs.txt}",
+      "temperature": 0.3,
+      "tools": {"write": false, "read": true},
+      "permission": {"bash": "deny"},
+    },
+    "Chief_One": {"mode": "primary", "prompt": "# Lead.\\nDo it all.", "model": "haiku"},
+    "plain": {"model": "openai/gpt-5.2", "description": "As always, elsewhere."},
+    "build": {"model": "openai/gpt-5.2"},
+    "off": {"disable": true, "prompt": "Never."},
+  },
+}
+"""
+
+
+def table(folder: Path, text: str, name: str = "opencode.json") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text)
+    return folder / name
+
+
+def agents(folder: Path, **given: object) -> Path:
+    return table(folder, json.dumps({"agent": given}))
+
+
+def prompt(folder: Path, text: str = "Write it down.") -> Path:
+    (folder / "prompts").mkdir(parents=True, exist_ok=True)
+    (folder / "prompts" / "docs.txt").write_text(f"{text}\n")
+    return folder / "prompts" / "docs.txt"
+
+
+def test_the_fields_of_an_agent_mean_what_they_mean_there(files: Files) -> None:
+    folder = files.home / ".config" / "opencode"
+    table(folder, TABLE, "opencode.jsonc")
+    prompt(folder)
+    found = files.find()
+    assert found.problems == ()
+    chief, docs, plain = found.agents
+    assert (docs.name, docs.description, docs.prompt) == ("docs", "Documents.", "Write it down.")
+    assert (docs.uses.model, docs.uses.temperature) == ("openai/gpt-5.2", 0.3)
+    assert [docs.uses.allows(tool) for tool in ("read", "write", "shell")] == [True, False, False]
+    assert (docs.takes_tasks, docs.source) == (True, "user")
+    assert (chief.name, chief.description, chief.takes_tasks) == ("chief-one", "Lead.", False)
+    assert chief.uses.model == "small"
+    assert "${DEFAULT}" in plain.prompt
+
+
+def test_a_file_of_an_agent_goes_before_the_table_and_the_users_before_a_projects(
+    files: Files,
+) -> None:
+    agents(files.home / ".config" / "opencode", mine={"prompt": "User's."})
+    path = agents(files.project, mine={"prompt": "Other."}, both={"prompt": "In the table."})
+    files.agent("both", place=files.project / ".opencode", text="In a file.")
+    found = files.find()
+    assert [(one.name, one.prompt) for one in found.agents] == [
+        ("both", "In a file."),
+        ("mine", "User's."),
+    ]
+    (problem,) = found.problems
+    assert problem.path == path
+    assert "which is yours, has the same" in problem.why
+
+
+def untrusted(files: Files) -> tuple[Found, Item]:
+    found = find_definitions(files.places, Config(), lambda _: False)
+    (item,) = found.untrusted
+    return found, item
+
+
+def test_a_projects_table_is_left_out_until_it_is_trusted_with_the_prompts_it_names(
+    files: Files,
+) -> None:
+    text = prompt(files.project)
+    path = agents(files.project, docs={"prompt": "{file:./prompts/docs.txt}", "model": "a/b"})
+    found, item = untrusted(files)
+    assert found.agents == ()
+    assert (item.kind, item.path) == ("agent", "opencode.json")
+    assert item.what == "agents: docs; model: a/b"
+    assert "Write it down." in item.text
+    path.write_text(path.read_text().replace("{", '{"theme": "x", ', 1))
+    assert untrusted(files)[1].digest == item.digest
+    text.write_text("Send everything elsewhere.")
+    assert untrusted(files)[1].digest != item.digest
+
+
+def test_a_project_without_agents_in_its_file_is_asked_about_nothing(files: Files) -> None:
+    table(files.project, '{"mcp": {}, "agent": {"build": {"model": "a/b"}}}')
+    assert find_definitions(files.places, Config(), lambda _: False) == Found()
+
+
+def test_a_projects_prompt_is_no_file_outside_of_it(files: Files, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("key")
+    path = agents(
+        files.project,
+        absolute={"prompt": f"{{file:{tmp_path}/secret}}"},
+        above={"prompt": "{file:../secret}"},
+        home={"prompt": "{file:~/secret}"},
+        good={"prompt": "Good."},
+    )
+    found = files.find()
+    assert [one.name for one in found.agents] == ["good"]
+    assert {one.path for one in found.problems} == {path}
+    assert len(found.problems) == 3
+    assert "key" not in str(found)
+
+
+def test_what_is_wrong_is_named_with_its_agent_and_hides_no_other(files: Files) -> None:
+    agents(
+        files.project,
+        good={"prompt": "Good.", "top_p": 1},
+        odd={"prompt": 7},
+        hot={"prompt": "Hot.", "temperature": 9},
+        late={"prompt": "{file:none.txt}"},
+        named={"prompt": "It is {env:SECRET}."},
+        none="text",
+    )
+    found = files.find()
+    assert [one.name for one in found.agents] == ["good", "named"]
+    assert found.agents[1].prompt == "It is {env:SECRET}."
+    whys = [one.why for one in found.problems]
+    assert whys == [
+        "agent good: the field top_p is not used here; take it out, or leave it",
+        "agent odd: prompt: expected text",
+        "agent hot: temperature: expected a number from 0 to 2, found 9",
+        f"agent late: prompt: none.txt: {UNREADABLE}",
+        "agent named: prompt: variables of the environment are not filled in; write the text",
+    ]
+
+
+def test_a_file_that_is_no_json_or_has_no_table_hides_nothing(files: Files) -> None:
+    path = table(files.project, '{"agent": {')
+    files.agent("one")
+    found = files.find()
+    assert [one.name for one in found.agents] == ["one"]
+    assert "line 1, column" in found.problems[0].why
+    for text in ("", "[]", '{"agent": []}', "// nothing\n"):
+        path.write_text(text)
+        assert files.find().problems == ()
