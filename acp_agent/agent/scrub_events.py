@@ -120,6 +120,7 @@ def scrub_event(event: AnyEvent, secrets: Sequence[str]) -> AnyEvent:
                 title=None if event.title is None else without_pictures(safe(event.title)),
                 description=None if event.description is None else safe(event.description),
                 error=safe(event.error),
+                role=scrub(event.role, secrets),
             )
         case ChildWorked():
             return msgspec.structs.replace(event, did=scrub_event(event.did, secrets))

@@ -113,10 +113,13 @@ class SubagentChanged(Event, frozen=True, kw_only=True, tag="subagent_changed"):
     None leaves a field as it was; a text or a list that is empty takes what was there away. What
     `state` says replaces the whole state: `stop_reason`, `error` and `error_kind` say why an idle
     child stopped, as they do in `TurnEnded`.
-    `can_cancel` says whether the user may stop the child's work alone.
+    `can_cancel` says whether the user may stop the child's work alone. `agent` is the agent that
+    works there, as it begins; `role` has the instructions of one that the model made.
     """
 
     session: SessionId
+    agent: str = ""
+    role: str = ""
     title: str | None = None
     description: str | None = None
     cwd: str | None = None

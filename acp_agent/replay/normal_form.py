@@ -229,6 +229,8 @@ def _kept(event: AnyEvent) -> AnyEvent:
     match event:
         case ModelAnswered():
             return replace(event, cost=None)
+        case SubagentChanged():  # whose calls say it; older records do not
+            return replace(event, agent="")
         case SystemPromptWritten():
             return replace(event, text=_PLACE.sub("", event.text))
         case ToolEnded():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from acp_agent.events import AnyEvent, SystemPromptGiven
 from acp_agent.ids import SessionId
 from acp_agent.models.base import ModelInfo
-from acp_agent.session.children.running import RunningChildren
+from acp_agent.session.children.running import RunningChildren, TaskRecords
 from acp_agent.session.client import AttachedClient, Client
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extensions import Extensions
@@ -67,7 +67,7 @@ class Session:
             services=services,
             client=self.client,
         )
-        children = RunningChildren()
+        children = RunningChildren(TaskRecords(self.core.history))
         self.core.subscribe(children.apply)
         self.extensions = Extensions(self.core)
         self.resources = SessionResources(self.core, self.extensions, children)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Protocol
 
+from msgspec import Struct
 from pydantic import Field
 
 from acp_agent.content import JsonObject, text_part
@@ -18,8 +20,30 @@ from acp_agent.tools.quoting import code_block, described_list, first_line, join
 from acp_agent.workspace.workspace import Workspace
 
 _TITLE = 100  # characters
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+){0,20}")
+_NAME_ADVICE = "use lowercase letters, digits and hyphens"
 
-Delegate = Callable[[str, str, str, Progress], Awaitable[Outcome]]
+_LONGEST_ROLE = 20_000  # characters
+
+
+class GivenTask(Struct, frozen=True, kw_only=True):
+    """A task for an agent. `role` has the instructions of one that is made with it."""
+
+    agent: str
+    title: str
+    task: str
+    role: str = ""
+
+
+class MadeAgents(Protocol):
+    """The agents that the model made for the session."""
+
+    async def roles(self) -> Mapping[str, str]:
+        """Return their names, each with its instructions."""
+        ...
+
+
+Delegate = Callable[[GivenTask, Progress], Awaitable[Outcome]]
 
 
 class ShortTaskParams(ToolParams):
@@ -28,6 +52,7 @@ class ShortTaskParams(ToolParams):
     agent: str
     task: Annotated[str, Field(min_length=1)]
     title: str = ""
+    role: str = ""
 
 
 class TaskParams(ShortTaskParams):
@@ -44,7 +69,8 @@ class TaskTool(Tool[ShortTaskParams]):
     Args:
         workspace: what the tools may touch.
         agents: the names and descriptions of the agents.
-        delegate: has an agent do it: its name, the title, the task.
+        delegate: has an agent do it.
+        made: the agents that the model made.
         programs: the agents that are other programs, which the user is asked about before they
             start; each with a digest of how it is started.
     """
@@ -61,11 +87,13 @@ class TaskTool(Tool[ShortTaskParams]):
         workspace: Workspace,
         agents: Sequence[tuple[str, str]],
         delegate: Delegate,
+        made: MadeAgents,
         programs: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         super().__init__(workspace)
         self._agents = dict(agents)
         self._delegate = delegate
+        self._made = made
         self._programs = programs
 
     def description(self) -> str:
@@ -80,16 +108,13 @@ class TaskTool(Tool[ShortTaskParams]):
         )
 
     async def prepare(self, params: ShortTaskParams) -> Prepared:
-        """Find the agent.
+        """Find the agent, or see that the new one can be made.
 
         Raises:
-            ToolError: there is no such agent.
+            ToolError: there is no such agent, or the new one has the name of another.
         """
-        if params.agent not in self._agents:
-            raise ToolError(
-                f"there is no agent {first_line(params.agent, _TITLE)!r}",
-                advice=f"the agents are {joined_names(self._agents)}",
-            )
+        if params.agent not in self._agents or params.role.strip():
+            await self._check_made(params.agent, params.role.strip())
         title, run = self.title(params.model_dump()), functools.partial(self._run, params)
         digest = self._programs.get(params.agent)
         if digest is None:
@@ -99,9 +124,31 @@ class TaskTool(Tool[ShortTaskParams]):
         # Its calls take slots themselves.
         return Prepared(title=title, run=run, access=access, content=shown, takes_slot=False)
 
+    async def _check_made(self, name: str, role: str) -> None:
+        made, shown = await self._made.roles(), first_line(name, _TITLE)
+        if not role:
+            if name not in made:
+                raise ToolError(
+                    f"there is no agent {shown!r}",
+                    advice=f"the agents are {joined_names([*self._agents, *made])}; a new one "
+                    "needs a `role`: who it is and how it works",
+                )
+        elif name in self._agents or made.get(name, role) != role:
+            raise ToolError(
+                f"there is an agent {shown} already",
+                advice="leave `role` out to use it, or give the new agent another name",
+            )
+        elif not _NAME.fullmatch(name):
+            raise ToolError(f"{shown!r} cannot name an agent", advice=_NAME_ADVICE)
+        elif len(role) > _LONGEST_ROLE:
+            raise ToolError(f"a role has at most {_LONGEST_ROLE:,} characters")
+
     async def _run(self, params: ShortTaskParams, progress: Progress) -> Outcome:
         title = params.title or first_line(params.task, _TITLE)
-        return await self._delegate(params.agent, title, params.task, progress)
+        given = GivenTask(
+            agent=params.agent, title=title, task=params.task, role=params.role.strip()
+        )
+        return await self._delegate(given, progress)
 
 
 class BundledTaskTool(TaskTool):
@@ -111,4 +158,6 @@ class BundledTaskTool(TaskTool):
 
     def description(self) -> str:
         """What the tool is for, and the names of the agents."""
-        return f"An agent ({', '.join(self._agents)}) does `task`, seeing only that, and answers."
+        names = ", ".join(self._agents)
+        told = f"An agent ({names}) does `task`, seeing only that, and answers."
+        return f"{told} `role` makes a new one."

@@ -20,7 +20,7 @@ from acp_agent.session.commands.prompting import skill_text
 from acp_agent.tools.base import AnyTool, Outcome, Progress
 from acp_agent.tools.skill import SkillTool
 from acp_agent.tools.skills.composed import ComposedSkill, composed_tool
-from acp_agent.tools.task import BundledTaskTool, TaskTool
+from acp_agent.tools.task import BundledTaskTool, GivenTask, TaskTool
 
 LEVELS = 3  # of agents that follow skills, each for the one before
 
@@ -49,7 +49,8 @@ class Delegation:
         if agents:
             tool = TaskTool if self._definitions.agents or others else BundledTaskTool
             programs = {name: _digest(one) for name, one in others.items()}
-            tools.append(tool(workspace, agents, self.give, programs))
+            made = self._parent.children.records
+            tools.append(tool(workspace, agents, self.give, made, programs))
         if skills or apart:
             tools.append(SkillTool(workspace, skills, apart, self._skill))
         options = self._parent.options
@@ -91,29 +92,50 @@ class Delegation:
             raise ToolError(f"there is no skill {name!r} any more: its file is gone")
         return await self._follow(skill, given.rest, progress, given)
 
-    async def give(self, agent: str, title: str, task: str, progress: Progress) -> Outcome:
+    async def give(self, given: GivenTask, progress: Progress) -> Outcome:
         """Have an agent do something."""
-        other = self._definitions.other_agents.get(agent)
+        other = self._definitions.other_agents.get(given.agent)
         if other is not None:
-            return await self._give_other(agent, other, title, task, progress)
-        spec = await self._definitions.find_agent(agent)
-        if spec is None:
-            raise ToolError(f"there is no agent {agent!r} any more: its file is gone")
-        run = TaskRun(self._parent, f"{spec.name}: {title}", spec.description, progress, spec.name)
-        return await run.work(self._prompt(spec), task, spec.uses)
+            return await self._give_other(given, other, progress)
+        title = f"{given.agent}: {given.title}"
+        spec = await self._definitions.find_agent(given.agent)
+        if spec is not None:
+            run = TaskRun(self._parent, title, spec.description, progress, spec.name)
+            return await run.work(self._prompt(spec), given.task, spec.uses)
+        role = given.role or (await self._parent.children.records.roles()).get(given.agent)
+        if not role:
+            raise ToolError(f"there is no agent {given.agent!r} any more: its file is gone")
+        role = self._core.clean(role)
+        run = TaskRun(self._parent, title, "", progress, given.agent, role=role)
+        return await run.work(role, given.task, self._limits())
+
+    def _limits(self) -> RunSettings:
+        """Return what an agent may do that the model makes: what the turn may that makes it."""
+        if self._parent.options is None:
+            return RunSettings()
+        uses = self._parent.options.uses
+        return RunSettings().over(
+            RunSettings(
+                tools=uses.tools,
+                without=uses.without,
+                within=uses.within,
+                max_requests=uses.max_requests,
+            )
+        )
 
     async def _give_other(
-        self, name: str, config: AgentConfig, title: str, task: str, progress: Progress
+        self, given: GivenTask, config: AgentConfig, progress: Progress
     ) -> Outcome:
         """Have an agent do something that is another program."""
 
         def worker(child: ChildSession) -> AbstractAsyncContextManager[NextTurn]:
             from acp_agent.session.children.other_agent import other_agent  # noqa: PLC0415 - where one is used
 
-            return other_agent(self._core, child, name, config)
+            return other_agent(self._core, child, given.agent, config)
 
-        run = TaskRun(self._parent, f"{name}: {title}", config.description, progress, name)
-        return await run.work_by(worker, task, RunSettings())
+        title = f"{given.agent}: {given.title}"
+        run = TaskRun(self._parent, title, config.description, progress, given.agent)
+        return await run.work_by(worker, given.task, RunSettings())
 
     def _prompt(self, spec: AgentSpec) -> str:
         return self._core.clean(spec.prompt_in(self._core.cwd, own_prompt))

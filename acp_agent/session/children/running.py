@@ -1,14 +1,78 @@
-"""The child sessions that run in a session."""
+"""The child sessions of a session: those that run, and the tasks that all were given."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
+from msgspec import Struct
+
 from acp_agent.agent.tool_calls import OpenCalls
-from acp_agent.events import AnyEvent, ChildWorked, UserMessage
+from acp_agent.events import Activity, AnyEvent, ChildWorked, SubagentChanged, UserMessage
 from acp_agent.ids import CallId, SessionId
+
+
+class TaskRecord(Struct):
+    """The task of an agent, which has a child session.
+
+    `role` has the instructions of an agent that the model made for the session.
+    """
+
+    session: SessionId
+    title: str = ""
+    agent: str = ""
+    role: str = ""
+    state: Activity = "unknown"
+
+
+class TaskRecords:
+    """The tasks of a session. The journal is read when they are first needed.
+
+    Args:
+        history: returns every event of the session so far.
+    """
+
+    def __init__(self, history: Callable[[], Awaitable[Sequence[AnyEvent]]]) -> None:
+        self._history = history
+        self._found: dict[SessionId, TaskRecord] | None = None
+        self._meanwhile: list[AnyEvent] = []
+
+    def apply(self, events: Sequence[AnyEvent]) -> None:
+        """Apply events that were written to the journal."""
+        changes = [event for event in events if isinstance(event, SubagentChanged)]
+        if self._found is None:
+            self._meanwhile += changes
+        else:
+            _fold(self._found, changes)
+
+    async def all(self) -> Mapping[str, TaskRecord]:
+        """Return the tasks by their numbers, from 1."""
+        if self._found is None:
+            found: dict[SessionId, TaskRecord] = {}
+            _fold(found, await self._history())
+            if self._found is None:  # nobody else read it meanwhile
+                _fold(found, self._meanwhile)
+                self._found, self._meanwhile = found, []
+        return {str(number): one for number, one in enumerate(self._found.values(), 1)}
+
+    async def roles(self) -> Mapping[str, str]:
+        """Return the agents that the model made, each with its instructions."""
+        made: dict[str, str] = {}
+        for one in (await self.all()).values():
+            if one.role:
+                made.setdefault(one.agent, one.role)
+        return made
+
+
+def _fold(found: dict[SessionId, TaskRecord], events: Sequence[AnyEvent]) -> None:
+    """Apply events in their order; to apply them twice changes nothing."""
+    for event in events:
+        if isinstance(event, SubagentChanged):
+            one = found.setdefault(event.session, TaskRecord(event.session))
+            one.title = one.title or event.title or ""
+            one.agent, one.role = one.agent or event.agent, one.role or event.role
+            one.state = event.state or one.state
 
 
 class RunningChild(Protocol):
@@ -28,9 +92,14 @@ class RunningChild(Protocol):
 
 
 class RunningChildren:
-    """Passes the events of child sessions on to them, and finds their calls."""
+    """Passes the events of child sessions on to them, and finds their calls.
 
-    def __init__(self) -> None:
+    Args:
+        records: the tasks of the session, those that have ended among them.
+    """
+
+    def __init__(self, records: TaskRecords) -> None:
+        self.records = records
         self._running: dict[SessionId, RunningChild] = {}
 
     @contextmanager
@@ -44,6 +113,7 @@ class RunningChildren:
 
     def apply(self, events: Sequence[AnyEvent]) -> None:
         """Apply events that are in the journal."""
+        self.records.apply(events)
         if not self._running:
             return
         for event in events:

@@ -79,10 +79,19 @@ class TaskRun:
         description: what the agent is for.
         progress: of the call that the agent works for.
         agent: the agent's name; empty for the session's own, which follows a skill.
+        role: the instructions of an agent that the model made. It counts as the parent's: a rule
+            for an agent of its name is not for it.
     """
 
     def __init__(
-        self, parent: ParentTurn, title: str, description: str, progress: Progress, agent: str
+        self,
+        parent: ParentTurn,
+        title: str,
+        description: str,
+        progress: Progress,
+        agent: str,
+        *,
+        role: str = "",
     ) -> None:
         self._parent = parent
         self._core = parent.core
@@ -90,6 +99,7 @@ class TaskRun:
         self._description = description
         self._progress = progress
         self._agent = agent
+        self._role = role
         self._child = new_session_id()
 
     async def work(
@@ -139,7 +149,7 @@ class TaskRun:
             call=CallId(self._progress.call),
             options=options,
             progress=self._progress,
-            agent=self._agent,
+            agent=self._parent.turn.agent if self._role else self._agent,
             added=added,
         )
         with self._parent.children.running(child):
@@ -189,6 +199,8 @@ class TaskRun:
         await self._core.emit(  # all or nothing, wherever it is stopped
             SubagentChanged(
                 session=self._child,
+                agent=self._agent,
+                role=self._role,
                 title=self._title,
                 description=self._description,
                 can_cancel=True,

@@ -10,30 +10,23 @@ from msgspec import Struct
 
 from acp_agent.content import TextBlock
 from acp_agent.errors import InvalidInputError
-from acp_agent.events import Activity, SubagentChanged, UserMessage
+from acp_agent.events import Activity, UserMessage
 from acp_agent.ids import SessionId, new_message_id
-from acp_agent.session.children.running import RunningChildren
+from acp_agent.session.children.running import RunningChildren, TaskRecord
 from acp_agent.session.commands.command import FoundCommand
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extensions import Definitions
-from acp_agent.tools.quoting import code_span, escape_markdown
+from acp_agent.tools.quoting import code_span, escape_markdown, first_line
 from acp_agent.workspace.scrub import scrub
 
 _SHOWN = 20  # tasks, the last ones
+_ROLE = 100  # characters of an agent's instructions
 STATES: Mapping[Activity, str] = {
     "running": "running",
     "requires_action": "waits for you",
     "idle": "ended",
     "unknown": "unknown",
 }
-
-
-class _Task(Struct):
-    """The task of an agent, which has a child session; numbered from 1."""
-
-    session: SessionId
-    title: str
-    state: Activity = "unknown"
 
 
 class AgentTasks(Struct, frozen=True, kw_only=True):
@@ -71,7 +64,8 @@ async def _start(tasks: AgentTasks, rest: str) -> FoundCommand:
     await tasks.definitions.load()  # it may have been written just now
     name, _, task = rest.partition(" ")
     task = task.strip()
-    known = [name for name, _ in tasks.definitions.task_agents]
+    made = await tasks.children.records.roles()
+    known = [*(name for name, _ in tasks.definitions.task_agents), *made]
     if name not in known or not task:
         text = tasks.core.translate(
             "Usage: /agents start NAME TASK. The agents are {names}.", names=", ".join(known)
@@ -82,7 +76,7 @@ async def _start(tasks: AgentTasks, rest: str) -> FoundCommand:
 
 
 async def _answer(tasks: AgentTasks, action: str, rest: str) -> str:
-    translate, started = tasks.core.translate, await _started(tasks)
+    translate, started = tasks.core.translate, await tasks.children.records.all()
     number, _, text = rest.partition(" ")
     try:
         match action:
@@ -113,7 +107,7 @@ async def _answer(tasks: AgentTasks, action: str, rest: str) -> str:
     return tasks.core.clean(answer)
 
 
-def _running(tasks: AgentTasks, started: Mapping[str, _Task], number: str) -> _Task:
+def _running(tasks: AgentTasks, started: Mapping[str, TaskRecord], number: str) -> TaskRecord:
     """Return a task that runs.
 
     Raises:
@@ -128,23 +122,16 @@ def _running(tasks: AgentTasks, started: Mapping[str, _Task], number: str) -> _T
     return one
 
 
-async def _started(tasks: AgentTasks) -> Mapping[str, _Task]:
-    """Return the tasks that agents were given in this session, by their numbers."""
-    found: dict[SessionId, _Task] = {}
-    for event in await tasks.core.history():
-        if isinstance(event, SubagentChanged):
-            task = found.setdefault(event.session, _Task(event.session, event.title or ""))
-            task.state = event.state or task.state
-    return {str(number): task for number, task in enumerate(found.values(), 1)}
-
-
-async def _listed(tasks: AgentTasks, started: Mapping[str, _Task]) -> str:
+async def _listed(tasks: AgentTasks, started: Mapping[str, TaskRecord]) -> str:
     translate = tasks.core.translate
     await tasks.definitions.load()
     lines = [
         f"- {code_span(name)}: {escape_markdown(description)}"
         for name, description in tasks.definitions.task_agents
     ]
+    for name, role in (await tasks.children.records.roles()).items():
+        made = translate("made for this session: {role}", role=first_line(role, _ROLE))
+        lines.append(f"- {code_span(name)}: {escape_markdown(made)}")
     if not lines and not started:
         return translate("There are no agents.")
     if started:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # first needed when a prompt runs
     from acp_agent.session.turns.plan import Repetition, RunOptions
     from acp_agent.tools.base import AnyTool, Outcome, Progress
     from acp_agent.tools.memory.notes import NoteFolders
+    from acp_agent.tools.task import GivenTask
     from acp_agent.workspace.background_commands import BackgroundCommands
 
 # What the first prompt of a process imports; a test compares it with a prompt. What is small or in
@@ -186,14 +187,14 @@ class SessionResources:
             )
             return Delegation(parent)
 
-        async def give(agent: str, title: str, task: str, progress: Progress) -> Outcome:
-            return await delegation().give(agent, title, task, progress)
+        async def give(given: GivenTask, progress: Progress) -> Outcome:
+            return await delegation().give(given, progress)
 
         def bundled_agents() -> Sequence[AnyTool]:
             from acp_agent.tools.task import BundledTaskTool  # noqa: PLC0415 - for prompts only
 
-            agents = definitions.task_agents
-            return [BundledTaskTool(tools.workspace, agents, give)] if agents else []
+            agents, made = definitions.task_agents, self.children.records
+            return [BundledTaskTool(tools.workspace, agents, give, made)] if agents else []
 
         def search() -> Sequence[AnyTool]:
             from acp_agent.tools.session_search import SessionSearchTool  # noqa: PLC0415 - rarely needed
