@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 from typing import Protocol, Self, TypeVar
@@ -28,7 +29,7 @@ from protocol.v1 import methods, types as acp
 
 START_SECONDS = 60.0  # for the answer to `initialize`, and to `session/new`
 _EXIT_SECONDS = 1.0  # for the program to end by itself
-_STATUS_SECONDS = 0.5  # for its exit status, once its output has ended
+_STATUS_SECONDS = 0.5  # between the end of its output and that of the program, or the reverse
 _PENDING = 2_000  # events that wait to be written, from which on nothing more is read
 _REASON = 400  # characters of the agent's own words in an error
 
@@ -95,7 +96,7 @@ class OtherAgent:
         self._showing = asyncio.Lock()
         self._failure: AcpAgentError | None = None  # to write what the agent did
         self._session = ""
-        self._shower: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
         self._output: AgentOutput
         self._child: AgentChild
 
@@ -135,7 +136,10 @@ class OtherAgent:
             why = error.strerror or type(error).__name__
             message = f"{name} cannot be started ({self._program.command[0]}): {why}"
             raise ToolError(message) from None
-        self._shower = asyncio.create_task(self._show_pending())
+        self._tasks = [
+            asyncio.create_task(self._show_pending()),
+            asyncio.create_task(self._stop_at_exit()),
+        ]
         capabilities = acp.ClientCapabilities(
             fs=acp.FileSystemCapabilities(read_text_file=True, write_text_file=True)
         )
@@ -179,17 +183,19 @@ class OtherAgent:
             cancel = acp.CancelNotification(session_id=self._session)
             self._child.connection.notify(methods.SESSION_CANCEL, cancel)
             raise
+        self._pending += self._reader.end_message()
         await self._show_now()
         return answer.stop_reason
 
     async def aclose(self) -> None:
         """End the program and all that it left in its process group."""
-        if self._shower is None:  # it was not started
+        if not self._tasks:  # it was not started
             return
         self._room.set()
         await self._child.aclose(timeout=_EXIT_SECONDS)
-        self._shower.cancel()
-        await asyncio.gather(self._shower, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def finish(self, *, cancelled: bool) -> None:
         """Show what the agent left open as ended. Call it once after `aclose`."""
@@ -235,10 +241,9 @@ class OtherAgent:
             return ToolError(
                 f"{name} was ended, because it {self._output.fault}: {self._last_words()}"
             )
-        for _ in range(int(_STATUS_SECONDS / 0.02)):
-            if self._child.status is not None:
-                break
-            await asyncio.sleep(0.02)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_STATUS_SECONDS):
+                await self._child.exited()
         status, said = self._child.status, self._last_words()
         if status is None:
             return ToolError(f"{name} closed its output before it answered {method}: {said}")
@@ -275,6 +280,12 @@ class OtherAgent:
             self._failure = error
             self._room.set()
             self._child.connection.stop()
+
+    async def _stop_at_exit(self) -> None:
+        """End the connection with the program: what it left may hold its output open."""
+        await self._child.exited()
+        await asyncio.sleep(_STATUS_SECONDS)  # for its last output to be read
+        self._child.connection.stop()
 
     async def _show_now(self) -> None:
         async with self._showing:

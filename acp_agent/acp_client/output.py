@@ -31,7 +31,7 @@ class AgentOutput(StdioTransport):
     """
 
     def __init__(self, in_fd: int, out_fd: int, has_room: Callable[[], Awaitable[None]]) -> None:
-        super().__init__(in_fd, out_fd, limit=LINE_LIMIT)
+        super().__init__(in_fd, out_fd, limit=LINE_LIMIT, ends_at_long_line=True)
         self.fault = ""
         self.first_noise = ""
         self._has_room = has_room

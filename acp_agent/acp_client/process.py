@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Self
 
@@ -145,6 +146,18 @@ class AgentChild:
     def stderr_tail(self) -> str:
         """The end of what it wrote to stderr, where that is kept."""
         return self._stderr_tail.decode("utf-8", "replace")
+
+    async def exited(self) -> None:
+        """Wait until the process has ended; what it started may go on."""
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+
+        def wait() -> None:
+            self._process.wait()
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(ended.set)
+
+        threading.Thread(target=wait, daemon=True, name="agent exit").start()
+        await ended.wait()
 
     async def aclose(self, *, timeout: float = EXIT_SECONDS) -> None:
         """Close the connection, which ends the agent; kill its group after `timeout` seconds."""

@@ -96,6 +96,10 @@ class UpdateReader:
             raise ToolError(f"no more than {_MOST_CALLS:,} calls are shown")
         return call, events
 
+    def end_message(self) -> list[AnyEvent]:
+        """Return the events that end the message that is open; what follows is another one."""
+        return list(self._end_message(complete=True))
+
     def end(self, *, cancelled: bool) -> list[AnyEvent]:
         """Return the events that end what is open."""
         events = list(self._end_message(complete=not cancelled))

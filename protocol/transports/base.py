@@ -38,6 +38,11 @@ class BoundedText:
         self._size = 0
         self._scanner: MemberScanner | None = None  # of a long message
 
+    @property
+    def is_too_long(self) -> bool:
+        """Whether the message is over the limit already."""
+        return self._size > self._limit
+
     def add(self, part: bytes) -> None:
         """Take a further piece of the message."""
         self._size += len(part)

@@ -32,15 +32,24 @@ class StdioTransport:
         out_fd: Where messages go.
         initial: What was read from `in_fd` already.
         limit: The longest line in bytes; longer ones are reported and thrown away.
+        ends_at_long_line: Report a line that is too long before it is over, and read nothing more.
     """
 
     def __init__(
-        self, in_fd: int, out_fd: int, *, initial: bytes = b"", limit: int = LIMIT
+        self,
+        in_fd: int,
+        out_fd: int,
+        *,
+        initial: bytes = b"",
+        limit: int = LIMIT,
+        ends_at_long_line: bool = False,
     ) -> None:
         self.on_idle: Callable[[], None] | None = None
         self._in_fd = in_fd
         self._splitter = LineSplitter(limit)
+        self._limit = limit
         self._messages: deque[bytes | Oversize] = deque(self._splitter.feed(initial))
+        self._ends_at_long_line = ends_at_long_line
         self._ended = False
         self._reader: threading.Thread | None = None
         self._room = threading.Semaphore(_READ_AHEAD)
@@ -132,6 +141,9 @@ class StdioTransport:
             return
         if piece:
             self._messages.extend(self._splitter.feed(piece))
+            if self._ends_at_long_line and self._splitter.is_too_long:
+                self._messages.append(Oversize(self._limit))
+                self._ended = True
         else:
             last = self._splitter.finish()
             if last is not None:
@@ -164,6 +176,11 @@ class LineSplitter:
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._line = BoundedText(limit)
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether the line that has begun is too long already."""
+        return self._line.is_too_long
 
     def feed(self, piece: bytes) -> Iterator[bytes | Oversize]:
         """Yield the lines that `piece` ends, without their line ends and without blank ones."""

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
+from acp_agent.agent.resources import PermissionRequest
 from acp_agent.events import (
     AgentText,
     ChildWorked,
     PlanChanged,
     SubagentChanged,
     ToolCalled,
+    ToolEnded,
     TurnEnded,
 )
+from acp_agent.permissions.access import Ask
 from tests.support.model_server import Call, ModelServer, answer
-from tests.support.open_session import Desk, EventT
+from tests.support.open_session import SECRET, Decide, Desk, EventT, open_desk
 from tests.support.orphans import child_processes
 from tests.support.scripted_agent import scripted_agent
 
@@ -40,6 +47,27 @@ async def given(tmp_path: Path, server: ModelServer, script: str, more: str = ""
     desk = await Desk.open(tmp_path, server, config=configured(command, more))
     server.add(answer(TASK), answer("Done."))
     return desk
+
+
+def presses_first(first: str, *, then: str) -> Decide:
+    """A user who presses one button at the first question and another one from then on."""
+    kinds = [first]
+
+    async def decide(asking: PermissionRequest, ask: Ask) -> str | None:
+        return kinds.pop() if kinds else then
+
+    return decide
+
+
+def leaves_running(folder: Path) -> list[str]:
+    """The command lines of processes that a scripted agent of a folder left."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            line = (process / "cmdline").read_bytes().decode("utf-8", "replace")
+            if str(folder / "scripted_agent.py") in line:
+                found.append(line)
+    return found
 
 
 async def test_another_agent_does_a_task_and_its_last_message_is_the_result(
@@ -75,3 +103,283 @@ async def test_another_agent_does_a_task_and_its_last_message_is_the_result(
     assert "other: " in str(model_server.requests[0].json["tools"])
     await desk.aclose()
     assert child_processes() == []
+
+
+WRITES = """
+import os
+def turn(say):
+    path = os.path.join(os.getcwd(), "greeting.txt")
+    call = {"toolCallId": "1", "title": "Edit greeting.txt", "kind": "edit",
+            "content": [{"type": "diff", "path": path, "oldText": "Hello", "newText": "Goodbye"}]}
+    say.update({"sessionUpdate": "tool_call", **call})
+    if SHOWS:
+        chosen = say.ask("session/request_permission", {"toolCall": call, "options": [
+            {"optionId": "no", "name": "No way", "kind": "reject_once"},
+            {"optionId": "yes", "name": "Go ahead", "kind": "allow_once"}]})
+        say.speak(json.dumps(chosen["outcome"]) + "\\n")
+        if chosen["outcome"].get("optionId") != "yes":
+            return "end_turn"
+    text = say.ask("fs/read_text_file", {"path": path})["content"]
+    written = say.ask("fs/write_text_file", {"path": path, "content": text.replace(*CHANGE)})
+    say.speak("written" if written is not None else "not written")
+    return "end_turn"
+"""
+
+
+@pytest.mark.parametrize(
+    ("shows", "change", "titles"),
+    [
+        (False, ("Hello", "Goodbye"), ["other: Write greeting.txt"]),
+        (True, ("Hello", "Goodbye"), ["other: Edit greeting.txt"]),
+        (
+            True,
+            ("Hello", "Something else"),
+            ["other: Edit greeting.txt", "other: Write greeting.txt"],
+        ),
+    ],
+    ids=["not shown before", "as shown before", "other than shown before"],
+)
+async def test_what_another_agent_writes_is_asked_about_once_and_can_be_undone(
+    tmp_path: Path,
+    model_server: ModelServer,
+    shows: bool,
+    change: tuple[str, str],
+    titles: list[str],
+) -> None:
+    script = WRITES.replace("SHOWS", str(shows)).replace("CHANGE", str(change))
+    desk = await given(tmp_path, model_server, script)
+    file = desk.folder / "greeting.txt"
+    file.write_text("Hello, world\n")
+    start = "other: Fix it"
+    assert await desk.say("Go") == "end_turn"
+    assert [one.title for one in desk.editor.asked] == [start, *titles]
+    assert file.read_text() == f"{change[1]}, world\n"
+    assert "written" in desk.results()[0]
+    await desk.say("/rewind 1 both")
+    assert file.read_text() == "Hello, world\n"
+    await desk.aclose()
+
+
+async def test_the_users_refusal_reaches_another_agent_in_its_own_words(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    script = WRITES.replace("SHOWS", "True").replace("CHANGE", "('a', 'b')")
+    desk = await given(tmp_path, model_server, script)
+    labels: list[str] = []
+
+    async def decide(asking: PermissionRequest, ask: Ask) -> str | None:
+        labels.extend(one.label for one in ask.choices)
+        return "allow_once" if len(desk.editor.asked) == 1 else "reject_once"
+
+    desk.editor.decide = decide
+    await desk.say("Go")
+    assert labels[-2:] == ["No way", "Go ahead"]
+    assert '"optionId": "no"' in desk.results()[0]
+    await desk.aclose()
+
+
+@pytest.mark.parametrize(
+    ("mode", "asked", "result"),
+    [("full", 0, "written"), ("plan", 0, "plan mode"), ("accept-edits", 2, "written")],
+)
+async def test_the_mode_decides_about_another_agent_as_about_a_tool_that_nobody_knows(
+    tmp_path: Path, model_server: ModelServer, mode: str, asked: int, result: str
+) -> None:
+    script = WRITES.replace("SHOWS", "True").replace("CHANGE", "('Hello', 'Goodbye')")
+    desk = await given(tmp_path, model_server, script)
+    (desk.folder / "greeting.txt").write_text("Hello\n")
+    await desk.session.set_option("mode", mode)
+    await desk.say("Go")
+    assert len(desk.editor.asked) == asked
+    assert result in desk.results()[0]
+    await desk.aclose()
+
+
+async def test_another_agent_gets_no_file_outside_and_none_that_a_rule_refuses(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    (tmp_path / "outside.txt").write_text("private")
+    script = """
+    import os
+    def turn(say):
+        inside = os.getcwd()
+        for path in [inside + "/../outside.txt", inside + "/hidden.txt", inside + "/none.txt"]:
+            say.speak(str(say.ask("fs/read_text_file", {"path": path})))
+        for path in [inside + "/../outside.txt", inside + "/.git/hooks/pre-commit"]:
+            say.speak(str(say.ask("fs/write_text_file", {"path": path, "content": "x"})))
+        return "end_turn"
+    """
+    more = '[permissions]\ndeny = ["Read(hidden.txt)"]\n'
+    desk = await given(tmp_path, model_server, script, more)
+    (desk.folder / "hidden.txt").write_text("hidden")
+    desk.editor.decide = presses_first("allow_once", then="reject_once")
+    await desk.say("Go")
+    assert desk.results() == ["None" * 5]
+    assert (tmp_path / "outside.txt").read_text() == "private"
+    await desk.aclose()
+
+
+FAILURES = {
+    "needs a login": (
+        "def new(say): return {'code': -32000, 'message': 'Authentication required'}",
+        "other needs a login, which acp-agent cannot do for it (Authentication required)",
+    ),
+    "another version": ("INITIALIZE = {'protocolVersion': 2}", "speaks version 2"),
+    "crashes": (
+        "def turn(say):\n    sys.stderr.write('no more memory')\n    sys.exit(3)",
+        "other ended with exit status 3 before it answered session/prompt: no more memory",
+    ),
+    "is killed": ("def turn(say): os.kill(os.getpid(), 9)", "other was ended by SIGKILL"),
+    "garbage": (
+        "def start(say):\n    while True: say.raw(b'usage: other [-h]\\n')",
+        "writes output that is no message of the Agent Client Protocol: usage: other [-h]",
+    ),
+    "some garbage, then a crash": (
+        "def start(say):\n    say.raw(b'usage: other [-h]\\n')\n    sys.exit(2)",
+        "ended with exit status 2 before it answered initialize: usage: other [-h]",
+    ),
+    "a line without end": (
+        "def turn(say):\n    while True: say.raw(b'x' * 1_000_000)",
+        "wrote a line of more than 16,000,000 bytes",
+    ),
+    "an answer of its own": (
+        "def turn(say): return {'not': 'a reason'}",
+        "other answered session/prompt with an error: the answer to session/prompt is malformed",
+    ),
+    "hangs": ("def turn(say): time.sleep(60)", "other was not done within 1 s, and was ended"),
+    "does not end": (
+        "def turn(say):\n    if not os.fork(): time.sleep(60)\n    sys.exit(1)",
+        "other ended with exit status 1",
+    ),
+}
+
+
+@pytest.mark.parametrize(("script", "why"), FAILURES.values(), ids=FAILURES)
+async def test_an_agent_that_fails_ends_its_task_with_the_reason_and_nothing_else(
+    tmp_path: Path, model_server: ModelServer, script: str, why: str
+) -> None:
+    timeout = "timeout = 1" if "60" in script and "fork" not in script else ""
+    desk = await given(tmp_path, model_server, script, timeout)
+    assert await desk.say("Go") == "end_turn"
+    (result,) = desk.results()
+    assert why in result
+    assert desk.editor.of(SubagentChanged)[-1].state == "idle"
+    assert did(desk, TurnEnded)[-1].error
+    assert not leaves_running(tmp_path)
+    await desk.aclose()
+
+
+async def test_a_program_that_is_missing_or_in_the_project_is_not_started(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    project = tmp_path / "project"
+    (project / "bin").mkdir(parents=True)
+    (project / "bin" / "other").write_text("#!/bin/sh\ntouch started\n")
+    (project / "bin" / "other").chmod(0o755)
+    for command in ("other", "./bin/other", "bin/other", "/nowhere/other"):
+        environ = {"PATH": f"{project / 'bin'}:/usr/bin:/bin"}
+        config = configured([command])
+        async with open_desk(tmp_path, model_server, config=config, environ=environ) as desk:
+            model_server.add(answer(TASK), answer("Done."))
+            assert await desk.say("Go") == "end_turn"
+            assert "other cannot be started" in desk.results()[0]
+    assert not (project / "started").exists()
+
+
+async def test_stopping_the_turn_cancels_another_agent_and_ends_its_processes(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    desk = await given(
+        tmp_path,
+        model_server,
+        f"""
+        def turn(say):
+            say.update({{"sessionUpdate": "tool_call", "toolCallId": "1", "title": "Wait"}})
+            if not os.fork():
+                time.sleep(60)
+            say.wait_cancelled()
+            open({str(tmp_path / "cancelled")!r}, "w").close()
+            return "cancelled"
+        """,
+    )
+    turn = await desk.begin("Go")
+    async with asyncio.timeout(20):
+        while not did(desk, ToolCalled):
+            await desk.editor.until(ChildWorked, len(desk.editor.of(ChildWorked)) + 1)
+    assert await desk.cancel(turn) == "cancelled"
+    assert (tmp_path / "cancelled").exists()
+    (ended,) = did(desk, ToolEnded)
+    assert ended.cancelled
+    assert not leaves_running(tmp_path)
+    await desk.aclose()
+
+
+async def test_another_agent_hears_what_the_user_says_to_it_once_it_is_done(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    desk = await given(
+        tmp_path,
+        model_server,
+        f"""
+        def turn(say):
+            if say.prompts == 1:
+                say.speak("Working.")
+                wait_for({str(tmp_path / "go")!r})
+            else:
+                say.speak("Heard: " + say.prompt[0]["text"])
+            return "end_turn"
+        """,
+    )
+    turn = await desk.begin("Go")
+    async with asyncio.timeout(20):
+        while not did(desk, AgentText):
+            await desk.editor.until(ChildWorked, len(desk.editor.of(ChildWorked)) + 1)
+    await desk.begin("/agents message 1 Mind the tests")
+    (tmp_path / "go").touch()
+    await turn.result()
+    assert desk.results() == ["Heard: Mind the tests"]
+    await desk.aclose()
+
+
+async def test_no_secret_of_another_agents_output_is_kept_even_in_pieces(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    desk = await given(
+        tmp_path,
+        model_server,
+        f"""
+        def turn(say):
+            for piece in ("Key: {SECRET[:9]}", "{SECRET[9:]}", " end"):
+                say.speak(piece)
+                say.ask("fs/read_text_file", {{"path": "/none"}})
+            call = {{"toolCallId": "1", "title": "Use {SECRET}", "rawInput": {{"k": "{SECRET}"}}}}
+            say.update({{"sessionUpdate": "tool_call", **call}})
+            say.speak("Done with it.")
+            return "end_turn"
+        """,
+        f'env = {{ OTHER = "{SECRET}" }}',
+    )
+    await desk.say("Go")
+    assert desk.results() == ["Done with it."]
+    assert SECRET not in str(await desk.journal())
+    assert "Key: [secret] end" in "".join(one.text for one in did(desk, AgentText))
+    await desk.aclose()
+
+
+async def test_credentials_of_the_environment_are_passed_on_only_by_name(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    script = """
+    def turn(say):
+        names = ["HOME", "OPENAI_API_KEY", "GITHUB_TOKEN", "OTHER_TOKEN", "LOG"]
+        say.speak(" ".join(name for name in names if name in os.environ))
+        return "end_turn"
+    """
+    more = 'env_vars = ["OTHER_TOKEN"]\nenv = { LOG = "1" }'
+    environ = {"GITHUB_TOKEN": "ghx", "OTHER_TOKEN": "otx"}
+    command = scripted_agent(tmp_path, script)
+    config = configured(command, more)
+    async with open_desk(tmp_path, model_server, config=config, environ=environ) as desk:
+        model_server.add(answer(TASK), answer("Done."))
+        await desk.say("Go")
+        assert desk.results() == ["HOME OTHER_TOKEN LOG"]
