@@ -6,10 +6,11 @@ STAMP := $(VENV)/.installed
 SOURCES := acp_agent protocol tests benchmarks editor-plugins
 LUA_TOOLS := editor-plugins/neovim/tests
 LANGUAGE_SERVERS := tests/language_servers/npm
+PEERS := tests/interop/agents
 STYLUA = { test $(LUA_TOOLS)/node_modules -nt $(LUA_TOOLS)/package-lock.json \
 	|| npm ci --prefix $(LUA_TOOLS) --no-audit --no-fund --silent; } && node $(LUA_TOOLS)/stylua.mjs
 
-.PHONY: run setup test test-local test-language-servers test-mcp-servers test-editors test-orders editor-sources check check-lua format bench fuzz injections soak conformance schemas structure clean
+.PHONY: run setup test test-local test-language-servers test-mcp-servers test-peers test-editors test-orders editor-sources check check-lua format bench fuzz injections soak conformance schemas structure clean
 
 # The words reach the program as they were typed: make expands no $ in them, the shell none either.
 run: override export PROMPT := $(value PROMPT)
@@ -47,6 +48,11 @@ test-language-servers: $(STAMP)
 test-mcp-servers: $(STAMP)
 	$(BIN)/python -m pip install --quiet 'mcp-server-time>=2025' 'mcp-server-fetch>=2025'
 	ACP_AGENT_MCP_SERVERS=1 $(BIN)/python -m pytest tests/extensions/test_extensions_mcp_more_servers.py
+
+# Agents of npm that tasks are given to, 700 MB to install; `make test` runs those that are installed.
+test-peers: $(STAMP)
+	npm ci --prefix $(PEERS) --ignore-scripts --no-audit --no-fund --silent
+	$(BIN)/python -m pytest -rs tests/interop/test_interop_agents.py
 
 # The plugins in the editors themselves; what they need is installed once, outside the tree. Takes minutes.
 test-editors: $(STAMP)

@@ -37,12 +37,16 @@ R = TypeVar("R")
 
 
 class Program(Struct, frozen=True, kw_only=True):
-    """How an agent is started: its name, the command line, the environment and the folder."""
+    """How an agent is started: its name, the command line, the environment and the folder.
+
+    `mode` is the id of a mode of its own; empty for the one that it begins in.
+    """
 
     name: str
     command: tuple[str, ...]
     environ: Mapping[str, str]
     cwd: Path
+    mode: str = ""
 
 
 class PermissionOption(Struct, frozen=True):
@@ -158,6 +162,22 @@ class OtherAgent:
             self._child.connection.request(methods.SESSION_NEW, new, timeout=START_SECONDS),
         )
         self._session = made.session_id
+        await self._choose_mode(made)
+
+    async def _choose_mode(self, made: acp.NewSessionResponse) -> None:
+        name, mode = self._program.name, self._program.mode
+        state = made.modes
+        if not mode or (state is not None and state.current_mode_id == mode):
+            return
+        known = [] if state is None else [one.id for one in state.available_modes]
+        if mode not in known:
+            offered = printable_line(", ".join(known), _REASON) or "none"
+            raise ToolError(f"{name} has no mode {mode}; its modes are: {offered}")
+        choose = acp.SetSessionModeRequest(session_id=self._session, mode_id=mode)
+        await self._answer(
+            methods.SESSION_SET_MODE.name,
+            self._child.connection.request(methods.SESSION_SET_MODE, choose, timeout=START_SECONDS),
+        )
 
     def _make_output(self, in_fd: int, out_fd: int) -> AgentOutput:
         self._output = AgentOutput(in_fd, out_fd, self._has_room)

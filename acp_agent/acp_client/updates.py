@@ -158,6 +158,8 @@ class UpdateReader:
 
     def _progress(self, update: acp.ToolCall | acp.ToolCallUpdate) -> Iterator[AnyEvent]:
         known = self._calls.get(update.tool_call_id)
+        if known is not None and known.ended and not isinstance(update, acp.ToolCallProgress):
+            known = None  # another call by the same id
         content, locations = _content(update.content), _locations(update.locations)
         title = printable_line(update.title, _TITLE) if update.title else None
         if known is None:
@@ -190,6 +192,11 @@ class UpdateReader:
         if status in {"in_progress", "completed"} and not known.started:
             known.started = True
             yield ToolStarted(call=known.call)
+        if isinstance(update.raw_input, dict) and update.raw_input:
+            known.arguments = _arguments(update.raw_input)
+        title = None if title == known.title else title
+        content = None if content == known.content else content
+        locations = None if locations == known.locations else locations
         known.title = title or known.title
         known.content = known.content if content is None else content
         known.locations = known.locations if locations is None else locations

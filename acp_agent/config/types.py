@@ -198,6 +198,9 @@ class AgentConfig(DefinitionConfig, frozen=True, kw_only=True):
     description: Annotated[
         str, Meta(description="What the program is good at, for the model that chooses.")
     ] = ""
+    mode: Annotated[
+        str, Meta(description="The program's own mode, by its id. Without it: that it begins in.")
+    ] = ""
     timeout: Annotated[Seconds, Meta(description="How long the program may take for a task.")] = (
         3_600.0
     )

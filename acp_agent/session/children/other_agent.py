@@ -87,4 +87,5 @@ def _program(core: SessionCore, name: str, config: AgentConfig) -> Program:
         command=(found, *config.args),
         environ={**passed, "PATH": path, **config.env},
         cwd=core.cwd,
+        mode=config.mode,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from msgspec import json
 from msgspec.structs import replace
@@ -40,6 +40,7 @@ from acp_agent.workspace.scrub import incomplete_tail, scrub
 
 _LABEL = 100  # characters of an option of the agent's
 _MOST_OPTIONS = 10
+_KINDS = ("allow_once", "allow_always", "reject_once", "reject_always")  # in the order of buttons
 
 
 class OtherAgentUser(ChildUser):
@@ -147,7 +148,8 @@ class OtherAgentHost:
                 why = refused.why if refused is not None else ""
                 await self._decided(call, allowed=refused is None, why=why, by="mode", name=mode)
                 return None if found is None else found.id
-        return await self._ask_user(call, options[:_MOST_OPTIONS])
+        ordered = sorted(options, key=lambda one: _KINDS.index(one.kind))
+        return await self._ask_user(call, ordered[:_MOST_OPTIONS])
 
     async def _ask_user(self, call: OtherCall, options: Sequence[PermissionOption]) -> str | None:
         secrets = self._child.secrets
@@ -249,10 +251,24 @@ class OtherAgentHost:
         Raises:
             AcpAgentError: it cannot be written, or may not be.
         """
+        # Some agents write a file themselves as well.
+        if await self._has(path, text):
+            return
+        try:
+            await self._call("write", "edit", f"Write {path}", {"path": path, "content": text})
+        except ToolError:
+            if not await self._has(path, text):
+                raise
+
+    async def _has(self, path: str, text: str) -> bool:
+        """Return whether a file has this text already, and note that it was read."""
         files = self._child.resources.tools.workspace.files
-        with suppress(MissingFileError):
-            files.mark_seen(await files.read_text(files.resolve(path)))
-        await self._call("write", "edit", f"Write {path}", {"path": path, "content": text})
+        try:
+            file = await files.read_text(files.resolve(path))
+        except MissingFileError:
+            return False
+        files.mark_seen(file)
+        return file.text == text
 
     async def _call(self, tool: str, kind: ToolKind, title: str, arguments: JsonObject) -> None:
         """Call one of our own tools for the agent.

@@ -173,7 +173,7 @@ async def test_the_users_refusal_reaches_another_agent_in_its_own_words(
 
     desk.editor.decide = decide
     await desk.say("Go")
-    assert labels[-2:] == ["No way", "Go ahead"]
+    assert labels[-2:] == ["Go ahead", "No way"]
     assert '"optionId": "no"' in desk.results()[0]
     await desk.aclose()
 
@@ -246,7 +246,7 @@ FAILURES = {
         "def turn(say): return {'not': 'a reason'}",
         "other answered session/prompt with an error: the answer to session/prompt is malformed",
     ),
-    "hangs": ("def turn(say): time.sleep(60)", "other was not done within 1 s, and was ended"),
+    "hangs": ("def turn(say): time.sleep(60)", "other was not done within 0.5 s, and was ended"),
     "does not end": (
         "def turn(say):\n    if not os.fork(): time.sleep(60)\n    sys.exit(1)",
         "other ended with exit status 1",
@@ -258,7 +258,7 @@ FAILURES = {
 async def test_an_agent_that_fails_ends_its_task_with_the_reason_and_nothing_else(
     tmp_path: Path, model_server: ModelServer, script: str, why: str
 ) -> None:
-    timeout = "timeout = 1" if "60" in script and "fork" not in script else ""
+    timeout = "timeout = 0.5" if "60" in script and "fork" not in script else ""
     desk = await given(tmp_path, model_server, script, timeout)
     assert await desk.say("Go") == "end_turn"
     (result,) = desk.results()
@@ -383,3 +383,48 @@ async def test_credentials_of_the_environment_are_passed_on_only_by_name(
         model_server.add(answer(TASK), answer("Done."))
         await desk.say("Go")
         assert desk.results() == ["HOME OTHER_TOKEN LOG"]
+
+
+MODES = """
+SESSION = {"modes": {"currentModeId": "auto", "availableModes": [
+    {"id": "auto", "name": "Auto"}, {"id": "careful", "name": "Careful"}]}}
+def turn(say):
+    say.speak("Done.")
+    return "end_turn"
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "result"),
+    [("careful", "Done."), ("auto", "Done."), ("bold", "its modes are: auto, careful")],
+)
+async def test_another_agent_works_in_its_own_mode_that_the_user_chose(
+    tmp_path: Path, model_server: ModelServer, mode: str, result: str
+) -> None:
+    desk = await given(tmp_path, model_server, MODES, f'mode = "{mode}"')
+    await desk.say("Go")
+    assert result in desk.results()[0]
+    await desk.aclose()
+
+
+async def test_calls_of_one_id_are_told_apart_and_a_file_that_is_written_already_is_not_asked_about(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    script = """
+    def turn(say):
+        for title in ("First", "Second"):
+            say.update({"sessionUpdate": "tool_call", "toolCallId": "1", "title": title})
+            say.update({"sessionUpdate": "tool_call_update", "toolCallId": "1",
+                        "status": "completed"})
+        path = os.path.join(os.getcwd(), "made.txt")
+        with open(path, "w") as file:
+            file.write("made")
+        say.speak(str(say.ask("fs/write_text_file", {"path": path, "content": "made"})))
+        return "end_turn"
+    """
+    desk = await given(tmp_path, model_server, script)
+    await desk.say("Go")
+    assert [one.title for one in did(desk, ToolCalled)] == ["First", "Second"]
+    assert desk.results() == ["{}"]
+    assert len(desk.editor.asked) == 1  # whether it may start
+    await desk.aclose()
