@@ -73,3 +73,8 @@ def is_rewind_id(name: str) -> bool:
 def new_compaction_id() -> str:
     """A new compaction's id."""
     return f"comp_{_time_ordered()}"
+
+
+def new_flow_id() -> str:
+    """A new id of a workflow's run."""
+    return f"flow_{_time_ordered()}"

@@ -224,7 +224,7 @@ def text_view(
     def ended(result: Result) -> None:
         screen.ended(result.stop_reason, result.session if resumable else None)
         if result.refused:
-            complain(_refusals(result.refused))
+            complain(refusals(result.refused))
 
     return View(
         update=screen.update,
@@ -239,7 +239,7 @@ def text_view(
     )
 
 
-def _refusals(refused: Sequence[Asked]) -> str:
+def refusals(refused: Sequence[Asked]) -> str:
     """Say what was refused, and which flag allows it."""
     flag = max((flag_for(asked) for asked in refused), key=lambda one: one != "--allow edits")
     titles = translate(", ").join(dict.fromkeys(asked.title for asked in refused))
@@ -278,7 +278,7 @@ def _json_view(out: TextIO) -> View:
         }
         line({name: one for name, one in value.items() if one is not None})
         if result.refused:
-            complain(_refusals(result.refused))
+            complain(refusals(result.refused))
 
     return View(
         update=lambda update: line({"type": "update", "update": update}),

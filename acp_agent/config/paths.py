@@ -57,6 +57,11 @@ class Paths(Struct, frozen=True, kw_only=True):
         return self.data_dir / "checkpoints"
 
     @property
+    def flows_dir(self) -> Path:
+        """What runs of workflows did so far."""
+        return self.data_dir / "flows" / "runs"
+
+    @property
     def memory_dir(self) -> Path:
         """Notes for later sessions, and the index of earlier ones."""
         return self.data_dir / "memory"

@@ -38,9 +38,13 @@ class Inotify:
         if sys.platform != "linux":
             raise OSError("only Linux has inotify")
         self._library = ctypes.CDLL(None, use_errno=True)
-        self._descriptor = self._library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._descriptor: int = self._library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self._descriptor < 0:
             raise _last_error()
+
+    def fileno(self) -> int:
+        """Return the descriptor, which is readable when something happened."""
+        return self._descriptor
 
     def add(self, folder: bytes) -> int:
         """Watch a folder, without what is in its folders; return the number of the watch.

@@ -11,7 +11,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-Kind = Literal["skill", "agent", "rules", "instructions", "git", "code", "mcp", "hooks"]
+Kind = Literal[
+    "skill", "agent", "rules", "instructions", "git", "code", "mcp", "hooks", "workflow"
+]  # fmt: skip
 
 _SHOWN_TEXT = 16_000  # characters of a text that is kept, to show later how it changed
 _MOST_FILES = 2_000  # of one folder

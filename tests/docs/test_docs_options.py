@@ -21,6 +21,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
         ("setup", "editors.md"),
         ("usage", "budgets.md"),
         ("view", "view.md"),
+        ("watch", "workflows.md"),
     ],
 )
 def test_every_option_of_a_command_is_on_its_page(command: str, page: str) -> None:

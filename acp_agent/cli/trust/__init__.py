@@ -13,6 +13,7 @@ from acp_agent.config.load import load_config
 from acp_agent.config.paths import find_paths
 from acp_agent.errors import StoreError
 from acp_agent.extensions.definitions.locations import find_folders, find_repository
+from acp_agent.extensions.workflows.find import workflow_items
 from acp_agent.permissions.git_programs import git_programs
 from acp_agent.session.trust.inventory import (
     Change,
@@ -31,8 +32,8 @@ def run(argv: list[str]) -> int:
     parser = Parser(
         prog="acp-agent trust",
         description="Trust what a folder brings along that can run programs or steer the agent: "
-        "skills, agents, MCP servers, permission rules, instructions of folders above, git "
-        "settings and hooks, language servers. What changes later is asked about again.",
+        "skills, agents, workflows, MCP servers, permission rules, instructions of folders above, "
+        "git settings and hooks, language servers. What changes later is asked about again.",
     )
     parser.add_argument(
         "path", nargs="?", type=Path, default=Path(), metavar="DIR", help="the folder"
@@ -78,7 +79,8 @@ def _items(cwd: Path) -> list[Item]:
     places = find_folders(cwd, user=config_file.parent, home=Path.home())
     config = load_config(config_file, os.environ)
     code = code_item(find_repository(cwd) or cwd)
-    return [*find_items(cwd, places, config, git_programs(cwd)), code]
+    workflows = workflow_items(cwd, user=config_file.parent)
+    return [*find_items(cwd, places, config, git_programs(cwd)), *workflows, code]
 
 
 def _trust(cwd: Path, *, yes: bool) -> int:

@@ -78,7 +78,7 @@ def parse_yaml(front_matter: str, *, first: int) -> Mapping[str, object]:
 
 
 def _loaded(front_matter: str, first: int) -> object:
-    loader = _Loader(front_matter)
+    loader = CoreLoader(front_matter)
     loader.first = first
     try:
         return cast("object", loader.get_single_data())
@@ -92,7 +92,7 @@ class _Mark(Protocol):
     line: int
 
 
-class _Loader(yaml.SafeLoader):
+class CoreLoader(yaml.SafeLoader):
     """PyYAML's safe loader with the core schema, and without what front matter has no use for.
 
     Aliases make a small file large, and tags a text what is none.
@@ -103,6 +103,7 @@ class _Loader(yaml.SafeLoader):
     _depth = 0  # of the node that is being read
 
     def compose_node(self, parent: Node | None, index: int) -> Node | None:
+        """Return a node, unless it has what is not read."""
         event = self.peek_event()  # type: ignore[no-untyped-call]  # as its stubs have it
         if isinstance(event, yaml.AliasEvent):
             raise _not_read("aliases", event.start_mark, self.first)
@@ -110,7 +111,7 @@ class _Loader(yaml.SafeLoader):
             raise _not_read("tags", event.start_mark, self.first)
         self._depth += 1
         if self._depth > DEEPEST:
-            raise _too_deep()
+            raise self.nested_too_deeply()
         node = super().compose_node(parent, index)
         self._depth -= 1
         if isinstance(node, MappingNode):
@@ -123,20 +124,22 @@ class _Loader(yaml.SafeLoader):
         return node
 
     def fetch_flow_collection_start(self, token: type[yaml.Token]) -> None:
+        """Read an opening bracket."""
         # The scanner looks far ahead, which takes the longer the deeper brackets are nested.
         if self.flow_level > DEEPEST:
-            raise _too_deep()
+            raise self.nested_too_deeply()
         super().fetch_flow_collection_start(token)
 
+    def nested_too_deeply(self) -> ConfigError:
+        """The error for lists and fields that are too deep in each other."""
+        return ConfigError("the front matter is nested too deeply; make it flat")
+
     def construct_scalar(self, node: ScalarNode | MappingNode) -> Any:  # as its parent's
+        """Return the value of a node that is neither a list nor a mapping."""
         value = super().construct_scalar(node)
         if any("\ud800" <= one <= "\udfff" for one in str(value)):
             raise _not_read("halves of characters", node.start_mark, self.first)
         return value
-
-
-def _too_deep() -> ConfigError:
-    return ConfigError("the front matter is nested too deeply; make it flat")
 
 
 def _not_read(what: str, mark: _Mark | None, first: int) -> ConfigError:
@@ -155,4 +158,4 @@ for _kind, _pattern, _first in (
     ("int", r"^[-+]?[0-9]+$", list("-+0123456789")),
     ("float", r"^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$", list("-+.0123456789")),
 ):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(_pattern), _first)
+    CoreLoader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(_pattern), _first)

@@ -38,6 +38,7 @@ KINDS: dict[Kind, str] = {
     "git": "git settings and hooks",
     "mcp": "MCP servers",
     "hooks": "hooks",
+    "workflow": "workflow",
     "code": "code of the project, run by language servers",
 }
 

@@ -1,0 +1,1 @@
+"""`acp-agent flow` and `acp-agent watch`."""

@@ -1,0 +1,225 @@
+"""The agent of a run as a child process, with as many sessions as its steps need."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+from msgspec import UNSET
+
+from acp_agent.acp_client.process import EXIT_SECONDS, START_SECONDS, AgentChild
+from acp_agent.cli.agent_client import Asked, OnUpdate
+from acp_agent.platform.programs import own_process
+from protocol.jsonrpc.handlers import Call
+from protocol.v1 import methods, types as acp
+
+_EARLY = 100  # updates of a session that came before its id
+_COMMANDS_SECONDS = 10.0  # for the list of commands to come
+
+OnAsked = Callable[["StepSession", Asked], Awaitable[acp.RequestPermissionResponse]]
+
+
+class StepSession:
+    """A session of a run.
+
+    Attributes:
+        id: the session's.
+        settings: the values of its options as it began.
+        show: takes its updates; what works in the session sets it.
+        step: the step that works in it.
+        prompts: how many prompts it had.
+    """
+
+    def __init__(self, child: AgentChild, id_: str, settings: Mapping[str, str]) -> None:
+        self.id = id_
+        self.settings = dict(settings)
+        self.current = dict(settings)
+        self.show: OnUpdate | None = None
+        self.step = ""
+        self.prompts = 0
+        self.calls: dict[str, tuple[str, str]] = {}  # title and kind by id
+        self.unshown: OSError | None = None
+        self._child = child
+        self._commands: set[str] = set()
+        self._commands_came = asyncio.Event()
+
+    async def prompt(self, text: str) -> acp.PromptResponse:
+        """Prompt, and wait as long as the turn takes.
+
+        Raises:
+            RpcError: the turn failed; the message says why.
+            ConnectionError: the agent ended.
+            OSError: what came could not be shown, so the turn was cancelled.
+        """
+        self.prompts += 1
+        answer = await self._child.connection.request(
+            methods.SESSION_PROMPT,
+            acp.PromptRequest(session_id=self.id, prompt=[acp.TextContent(text=text)]),
+        )
+        if self.unshown is not None:
+            raise self.unshown
+        return answer
+
+    def cancel(self) -> None:
+        """End the turn; its prompt answers soon after."""
+        self._child.connection.notify(
+            methods.SESSION_CANCEL, acp.CancelNotification(session_id=self.id)
+        )
+
+    async def set_option(self, option: str, value: str) -> None:
+        """Give an option a value, unless it has it. Raises RpcError."""
+        if self.current.get(option) == value:
+            return
+        await self._child.connection.request(
+            methods.SESSION_SET_CONFIG_OPTION,
+            acp.SetSessionConfigOptionRequest(session_id=self.id, config_id=option, value=value),
+            timeout=START_SECONDS,
+        )
+        self.current[option] = value
+
+    async def has_command(self, *names: str) -> str | None:
+        """Return the first of some commands that the session has."""
+        try:
+            async with asyncio.timeout(_COMMANDS_SECONDS):
+                await self._commands_came.wait()
+        except TimeoutError:
+            return None
+        return next((name for name in names if name in self._commands), None)
+
+    def updated(self, update: acp.SessionUpdate) -> None:
+        """Take in an update of the session."""
+        if isinstance(update, acp.AvailableCommandsUpdate):
+            self._commands = {command.name for command in update.available_commands}
+            self._commands_came.set()
+        if isinstance(update, acp.ToolCall):
+            kind = "other" if update.kind is UNSET else update.kind
+            self.calls[update.tool_call_id] = (update.title, kind)
+        if self.show is None:
+            return
+        try:
+            self.show(update)
+        except OSError as error:
+            self.stop_showing(error)
+
+    def stop_showing(self, error: OSError) -> None:
+        """End the turn: what it says has no reader any more. `prompt` then raises `error`."""
+        if self.unshown is None:
+            self.unshown = error
+            self.cancel()
+
+
+class FlowAgent:
+    """An agent that was started for a run; end it with `aclose`."""
+
+    def __init__(self, on_asked: OnAsked) -> None:
+        self._on_asked = on_asked
+        self._sessions: dict[str, StepSession] = {}
+        self._early: dict[str, list[acp.SessionUpdate]] = {}
+        self._child: AgentChild
+
+    @classmethod
+    async def start(cls, *, cwd: Path, model: str | None, on_asked: OnAsked) -> Self:
+        """Start `acp-agent` and shake hands.
+
+        Raises:
+            RpcError: the agent refused.
+            ConnectionError: the agent ended at once.
+            TimeoutError: the agent does not answer.
+        """
+        agent = cls(on_asked)
+        flags = [] if model is None else ["--model", model]
+        agent._child = await AgentChild.start(
+            own_process("acp", *flags),
+            {
+                methods.SESSION_UPDATE.name: agent._updated,
+                methods.REQUEST_PERMISSION.name: agent._asked,
+            },
+            cwd=cwd,
+        )
+        try:
+            await agent._child.initialize(
+                acp.ClientCapabilities(
+                    session=acp.ClientSessionCapabilities(notices=acp.NoticeCapabilities()),
+                    meta={"terminal_output": True},
+                )
+            )
+        except BaseException:
+            await agent.aclose()
+            raise
+        return agent
+
+    async def new_session(self, cwd: Path) -> StepSession:
+        """Make a session in `cwd`. Raises RpcError."""
+        made = await self._child.connection.request(
+            methods.SESSION_NEW,
+            acp.NewSessionRequest(cwd=str(cwd), mcp_servers=[]),
+            timeout=START_SECONDS,
+        )
+        return self._known(StepSession(self._child, made.session_id, _values(made.config_options)))
+
+    async def resume(self, id_: str, cwd: Path, settings: Mapping[str, str]) -> StepSession:
+        """Go on with a session. Raises RpcError.
+
+        Args:
+            id_: the session's.
+            cwd: its folder.
+            settings: the values of its options as it began.
+        """
+        answer = await self._child.connection.request(
+            methods.SESSION_RESUME,
+            acp.ResumeSessionRequest(session_id=id_, cwd=str(cwd)),
+            timeout=START_SECONDS,
+        )
+        session = StepSession(self._child, id_, settings)
+        session.current = _values(answer.config_options)
+        return self._known(session)
+
+    async def aclose(self, *, timeout: float = EXIT_SECONDS) -> None:
+        """Close the connection, which ends the agent; kill it after `timeout` seconds."""
+        await self._child.aclose(timeout=timeout)
+
+    def _known(self, session: StepSession) -> StepSession:
+        self._sessions[session.id] = session
+        for update in self._early.pop(session.id, []):
+            session.updated(update)
+        return session
+
+    def _updated(self, params: acp.SessionNotification) -> None:
+        session = self._sessions.get(params.session_id)
+        if session is not None:
+            session.updated(params.update)
+            return
+        early = self._early.setdefault(params.session_id, [])
+        if len(early) < _EARLY:
+            early.append(params.update)
+
+    async def _asked(
+        self, params: acp.RequestPermissionRequest, _: Call
+    ) -> acp.RequestPermissionResponse:
+        session = self._sessions.get(params.session_id)
+        if session is None:
+            return acp.RequestPermissionResponse(outcome=acp.CancelledPermissionOutcome())
+        call = params.tool_call
+        title, kind = session.calls.get(call.tool_call_id, (call.tool_call_id, "other"))
+        asked = Asked(
+            title=call.title or title,
+            kind=call.kind or kind,
+            options=tuple(params.options),
+            request=params,
+        )
+        try:
+            return await self._on_asked(session, asked)
+        except OSError as error:
+            session.stop_showing(error)
+            return acp.RequestPermissionResponse(outcome=acp.CancelledPermissionOutcome())
+
+
+def _values(options: Sequence[acp.SessionConfigOption] | None) -> dict[str, str]:
+    """The current values of a session's options, by their ids."""
+    return {
+        option.id: option.current_value
+        for option in options or ()
+        if isinstance(option, acp.SessionConfigSelect)
+    }

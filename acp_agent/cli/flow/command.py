@@ -1,0 +1,108 @@
+"""The arguments of `acp-agent flow`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from acp_agent.cli.localization import translate
+from acp_agent.cli.output import USAGE, complain, guarded
+from acp_agent.cli.parser import Parser
+from acp_agent.platform import posix
+
+
+def run(argv: list[str]) -> int:
+    """Run, list or check workflows; returns the exit status."""
+    parser = _parser()
+    options = parser.parse_args(argv)
+    if options.action is None:
+        parser.print_help(sys.stderr)
+        return USAGE
+    posix.forbid_inspection()  # by the commands of the agent, which has our environment
+    return guarded(lambda: _run(options))
+
+
+def _run(options: argparse.Namespace) -> int:
+    options.cwd = options.cwd.expanduser().absolute()
+    if not options.cwd.is_dir():
+        complain(translate("{folder} is not a directory", folder=options.cwd))
+        return USAGE
+    if options.action == "run":
+        from acp_agent.cli.flow.running import run_workflow  # noqa: PLC0415 - only for this action
+
+        return run_workflow(options)
+    from acp_agent.cli.flow import listing  # noqa: PLC0415 - only for these actions
+
+    return listing.show(options) if options.action == "list" else listing.check(options)
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="acp-agent flow", description="Run workflows: files of steps for the agent."
+    )
+    actions = parser.add_subparsers(dest="action")
+    running = actions.add_parser("run", help="run a workflow, or continue a run")
+    running.add_argument(
+        "file", nargs="?", metavar="FILE", help="the workflow's file, or its name in flow list"
+    )
+    running.add_argument(
+        "--resume",
+        nargs="?",
+        const="",
+        metavar="RUN",
+        help="continue a run: its ID or the first characters of it (default: the last one)",
+    )
+    add_run_options(running)
+    running.add_argument("--json", action="store_true", help="print one JSON object per line")
+    listing = actions.add_parser("list", help="list the workflows, and runs that can be continued")
+    check = actions.add_parser("check", help="find the mistakes in workflows' files")
+    check.add_argument(
+        "file", nargs="+", metavar="FILE", help="the workflow's file, or its name in flow list"
+    )
+    for action in (listing, check):
+        action.add_argument("--json", action="store_true", help="print JSON")
+    for action in (running, listing, check):
+        add_folder(action)
+    return parser
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that `flow run` and `watch` have in common."""
+    parser.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="give an input a value; repeatable",
+    )
+    parser.add_argument("--model", metavar="PROVIDER/NAME", help="the model to use")
+    parser.add_argument("--agent", metavar="NAME", help="the agent to run as, such as review")
+    parser.add_argument(
+        "--mode",
+        choices=["ask", "accept-edits", "draft", "plan", "full"],
+        help="permission mode; a step's own can only be stricter",
+    )
+    parser.add_argument(
+        "--allow",
+        choices=["all", "edits", "none"],
+        default="ask",
+        help="what to allow without asking; by default, ask in a terminal and refuse elsewhere",
+    )
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="trust what the folder brings along as it is now; without it, only what you trusted "
+        "before is used",
+    )
+
+
+def add_folder(parser: argparse.ArgumentParser) -> None:
+    """Add `--cwd`."""
+    parser.add_argument(
+        "--cwd",
+        type=Path,
+        default=Path(),
+        metavar="DIR",
+        help="the session's folder (default: this one)",
+    )

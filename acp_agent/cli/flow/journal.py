@@ -1,0 +1,287 @@
+"""The journal of a run: what it did so far, kept so that a crash loses no step that is done.
+
+One file a run, one JSON object a line, each on disk before what it says is shown. The file is
+locked while the run goes on, so that no other process continues it at the same time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+from msgspec import Struct, field
+
+from acp_agent.errors import ConfigError, InvalidInputError, StoreError
+from acp_agent.extensions.workflows.types import Status
+from acp_agent.platform.posix import make_private_folder, try_lock
+
+_SUFFIX = ".jsonl"
+_KEPT = 200  # runs
+_LARGEST = 200_000_000  # bytes that are read
+
+
+class _Record(Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True):
+    at: int  # milliseconds since 1970 (UTC)
+
+
+class RunStarted(_Record, frozen=True, kw_only=True, tag="run_started"):
+    """A run began, or (`resumed`) goes on.
+
+    Attributes:
+        file: the path of the workflow's file.
+        named: the name it was found by; "" if the user gave the path.
+        digest: of the file's content (SHA-256).
+        inputs: all inputs with their values.
+        cwd: the folder that it works in.
+        trigger: what started it: `manual`, `files` or `schedule`.
+        changed: the files whose change started it.
+    """
+
+    run: str
+    file: str
+    digest: str
+    cwd: str
+    named: str = ""
+    inputs: dict[str, str] = field(default_factory=dict)
+    model: str | None = None
+    agent: str | None = None
+    mode: str | None = None
+    trigger: str = "manual"
+    changed: list[str] = field(default_factory=list)
+    resumed: bool = False
+
+
+class SessionOpened(_Record, frozen=True, kw_only=True, tag="session_opened"):
+    """A session was made for a step; `step` is "" for the one that steps share.
+
+    `settings` are its options as it began.
+    """
+
+    session: str
+    step: str = ""
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+class StepStarted(_Record, frozen=True, kw_only=True, tag="step_started"):
+    """An attempt began; `before` is how many prompts the session had had."""
+
+    step: str
+    session: str
+    before: int
+    attempt: int = 1
+
+
+class StepEnded(_Record, frozen=True, kw_only=True, tag="step_ended"):
+    """A step is over; `done` says that it is never run again."""
+
+    step: str
+    status: Status
+    done: bool
+    output: str = ""
+    error: str = ""
+
+
+class RunEnded(_Record, frozen=True, kw_only=True, tag="run_ended"):
+    """A run is over with an exit status; 0 cannot be continued."""
+
+    status: int
+
+
+Record: TypeAlias = RunStarted | SessionOpened | StepStarted | StepEnded | RunEnded
+
+
+class RunRecord(Struct, kw_only=True):
+    """What a journal says of a run."""
+
+    started: RunStarted
+    last: RunStarted
+    sessions: dict[str, SessionOpened] = field(default_factory=dict)  # by step
+    open_steps: dict[str, StepStarted] = field(default_factory=dict)
+    prompts: dict[str, int] = field(default_factory=dict)  # of each session
+    steps: dict[str, StepEnded] = field(default_factory=dict)
+    status: int | None = None
+
+    def add(self, record: Record) -> None:
+        """Take in a record."""
+        match record:
+            case RunStarted():
+                self.last, self.status = record, None
+            case SessionOpened():
+                self.sessions[record.step] = record
+            case StepStarted():
+                self.open_steps[record.step] = record
+            case StepEnded():
+                self.open_steps.pop(record.step, None)
+                self.steps[record.step] = record
+            case RunEnded():
+                self.status = record.status
+
+
+class RunJournal:
+    """The open journal of one run; make it with `create` or `reopen`, and `close` it.
+
+    Attributes:
+        record: what it has so far.
+    """
+
+    def __init__(self, descriptor: int, record: RunRecord) -> None:
+        self.record = record
+        self._descriptor = descriptor
+
+    @classmethod
+    def create(cls, folder: Path, started: RunStarted) -> RunJournal:
+        """Begin the journal of a new run.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        try:
+            make_private_folder(folder)
+            _remove_oldest(folder)
+            path = folder / f"{started.run}{_SUFFIX}"
+            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+            descriptor = os.open(path, flags, 0o600)
+        except OSError as error:
+            raise _unwritable(folder, error) from error
+        try_lock(descriptor)
+        journal = cls(descriptor, RunRecord(started=started, last=started))
+        journal.write(started)
+        _sync_folder(folder)
+        return journal
+
+    @classmethod
+    def reopen(cls, path: Path) -> RunJournal:
+        """Open the journal of a run to continue it.
+
+        Raises:
+            InvalidInputError: the run goes on in another process.
+            ConfigError: the journal is damaged.
+            StoreError: it cannot be opened.
+        """
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError as error:
+            raise _unwritable(path, error) from error
+        try:
+            _lock(descriptor, path)
+            record, size = _read(path)
+            os.ftruncate(descriptor, size)  # without the line that a crash cut off
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return cls(descriptor, record)
+
+    def write(self, record: Record) -> None:
+        """Add a record; it is on disk when this returns. Blocks for a moment.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        line = msgspec.json.encode(record) + b"\n"
+        try:
+            while line:
+                line = line[os.write(self._descriptor, line) :]
+            os.fsync(self._descriptor)
+        except OSError as error:
+            raise StoreError(
+                f"cannot write the run's journal: {error.strerror}; check the disk"
+            ) from error
+        self.record.add(record)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._descriptor)
+
+
+def read_runs(folder: Path) -> Sequence[RunRecord]:
+    """Return the runs with readable journals, the last one first. Blocks."""
+    found = []
+    for path in _journals(folder):
+        try:
+            found.append(_read(path)[0])
+        except (ConfigError, StoreError):
+            continue
+    return found
+
+
+def journal_of(folder: Path, run: str) -> Path:
+    """Return the path of a run's journal."""
+    return folder / f"{run}{_SUFFIX}"
+
+
+def is_running(folder: Path, run: str) -> bool:
+    """Whether a process works on a run."""
+    try:
+        descriptor = os.open(journal_of(folder, run), os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return not try_lock(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, path: Path) -> None:
+    if not try_lock(descriptor):
+        raise InvalidInputError(
+            f"the run {path.stem} goes on in another process; wait until it has ended"
+        )
+
+
+_decoder: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
+
+
+def _read(path: Path) -> tuple[RunRecord, int]:
+    """Return what a journal says, and the bytes of its whole lines."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(_LARGEST)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    whole = content[: content.rfind(b"\n") + 1]
+    record: RunRecord | None = None
+    for number, line in enumerate(whole.splitlines(), 1):
+        try:
+            one = _decoder.decode(line)
+        except (msgspec.DecodeError, RecursionError):
+            raise ConfigError(
+                f"{path}: line {number} is damaged, so the run cannot be continued; start it again"
+            ) from None
+        if record is None and isinstance(one, RunStarted):
+            record = RunRecord(started=one, last=one)
+        elif record is None:
+            break
+        else:
+            record.add(one)
+    if record is None:
+        raise ConfigError(f"{path}: the journal has no beginning; start the run again")
+    return record, len(whole)
+
+
+def _journals(folder: Path) -> Sequence[Path]:
+    """The journals, the newest first: their names begin with the time."""
+    try:
+        return sorted(folder.glob(f"flow_*{_SUFFIX}"), reverse=True)
+    except OSError:
+        return ()
+
+
+def _remove_oldest(folder: Path) -> None:
+    for path in _journals(folder)[_KEPT - 1 :]:
+        if not is_running(folder, path.stem):
+            path.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _unwritable(path: Path, error: OSError) -> StoreError:
+    return StoreError(f"{path} cannot be used: {error.strerror}; check who may write there")

@@ -1,0 +1,65 @@
+"""Which changes of files a run made itself, so that they do not start it again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from msgspec import UNSET
+
+from protocol.v1 import types as acp
+
+_CHANGES = {"edit", "delete", "move"}
+# Runs in a row that only followed changes during a run: more are taken for its own doing.
+MOST_FOLLOWING = 3
+
+
+class OwnChanges:
+    """Collects the files that the agent changes, as its updates name them.
+
+    Args:
+        top: the folder that names are relative to.
+    """
+
+    def __init__(self, top: Path) -> None:
+        self._top = os.path.realpath(top)
+        self._names: set[str] = set()
+        self._changing: set[str] = set()  # calls that change the files they name
+        self._following = 0
+
+    def see(self, update: acp.SessionUpdate) -> None:
+        """Take in an update."""
+        if not isinstance(update, acp.ToolCall | acp.ToolCallProgress):
+            return
+        if update.kind in _CHANGES:
+            self._changing.add(update.tool_call_id)
+        for path in _paths(update, locations=update.tool_call_id in self._changing):
+            name = os.path.relpath(os.path.realpath(path), self._top)
+            self._names.add(name.replace(os.sep, "/"))
+
+    def begin(self, *, following: bool) -> None:
+        """Begin a run, which is `following` if only changes during the last one started it."""
+        self._names.clear()
+        self._changing.clear()
+        self._following = self._following + 1 if following else 0
+
+    def of_others(self, changed: Sequence[str]) -> list[str]:
+        """Return those of the files that changed during a run which someone else changed.
+
+        A command can change files that no update names. So after some runs in a row all changes
+        count as the run's own: else it could start itself for ever.
+        """
+        if self._following >= MOST_FOLLOWING:
+            return []
+        return [name for name in changed if name not in self._names]
+
+
+def _paths(update: acp.ToolCall | acp.ToolCallProgress, *, locations: bool) -> Iterator[str]:
+    content = update.content
+    for part in () if content is UNSET or content is None else content:
+        if isinstance(part, acp.Diff):
+            yield part.path
+    places = update.locations
+    if locations and places is not UNSET and places is not None:
+        yield from (place.path for place in places)

@@ -1,0 +1,91 @@
+"""What a step says to the agent, with the values of the run filled in."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+
+from acp_agent.cli.flow.journal import RunRecord
+from acp_agent.errors import InvalidInputError
+from acp_agent.extensions.workflows.expressions import Reference
+from acp_agent.extensions.workflows.placeholders import fill_placeholders
+from acp_agent.extensions.workflows.types import Step
+from acp_agent.session.commands.command import COMMANDS
+
+_LONGEST_VALUE = 100_000  # characters of an output that is filled in
+# Commands that do what a prompt does. The others change settings, which only the user may.
+_PROMPTS = frozenset({"compact", "init"})
+_OWN = frozenset(command.name for command in COMMANDS) - _PROMPTS
+
+
+class RunValues:
+    """The values that placeholders and conditions of a run have.
+
+    Args:
+        record: of the run.
+        failed: whether a step failed, which conditions ask for.
+    """
+
+    def __init__(self, record: RunRecord, *, failed: bool) -> None:
+        self.failed = failed
+        self._record = record
+
+    def value(self, reference: Reference) -> str:
+        """Return the value of a reference, "" where there is none yet."""
+        record = self._record
+        match reference.path:
+            case ("inputs", name):
+                return record.started.inputs.get(name, "")
+            case ("steps", step, "output") if step in record.steps:
+                return record.steps[step].output
+            case ("steps", step, "status") if step in record.steps:
+                return record.steps[step].status
+            case ("trigger", "kind"):
+                return record.started.trigger
+            case ("trigger", "files"):
+                return "\n".join(record.started.changed)
+            case _:
+                return ""
+
+
+def prompt_text(text: str, values: RunValues) -> str:
+    """Return the prompt of a step.
+
+    Raises:
+        InvalidInputError: it is a command that only the user gives.
+    """
+    filled = fill_placeholders(text, lambda reference: _short(values.value(reference)))
+    if not filled.lstrip().startswith("/"):
+        return filled
+    if not text.lstrip().startswith("/"):  # an output must not become a command
+        return f"This is text and no command:\n\n{filled}"
+    refuse_command(filled)
+    return filled
+
+
+def refuse_command(text: str) -> None:
+    """Raise InvalidInputError if a prompt is a command that changes the session's settings."""
+    name = text.split(maxsplit=1)[0].removeprefix("/")
+    if name in _OWN:
+        raise InvalidInputError(
+            f"a step cannot use the command /{name}; use prompt, skill, agent, model or mode"
+        )
+
+
+def skill_arguments(step: Step, values: RunValues) -> str:
+    """Return what follows the command of a step's skill."""
+
+    def filled(text: str) -> str:
+        return fill_placeholders(text, lambda reference: _short(values.value(reference)))
+
+    if isinstance(step.arguments, Mapping):
+        return " ".join(
+            f"{name}={shlex.quote(filled(text))}" for name, text in step.arguments.items()
+        )
+    return filled(step.arguments)
+
+
+def _short(value: str) -> str:
+    if len(value) <= _LONGEST_VALUE:
+        return value
+    return f"{value[:_LONGEST_VALUE]}\n[{len(value) - _LONGEST_VALUE:,} more characters left out]"

@@ -1,0 +1,366 @@
+"""Run a workflow: its steps in order, those of a group at the same time, each written down."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from acp_agent.cli.agent_client import Asked, OnUpdate
+from acp_agent.cli.flow.agent import FlowAgent, StepSession
+from acp_agent.cli.flow.journal import (
+    RunEnded,
+    RunJournal,
+    SessionOpened,
+    StepEnded,
+    StepStarted,
+)
+from acp_agent.cli.flow.prompts import RunValues, prompt_text, skill_arguments
+from acp_agent.cli.flow.recovery import read_prompts
+from acp_agent.cli.flow.view import FlowView, Outcome
+from acp_agent.cli.output import FAILED, INTERRUPTED
+from acp_agent.cli.permission_answers import Allowed, Answers, Given
+from acp_agent.cli.run import Tally
+from acp_agent.errors import InvalidInputError
+from acp_agent.extensions.workflows.expressions import checks_status, is_true
+from acp_agent.extensions.workflows.types import Step, StepMode, Workflow
+from protocol.jsonrpc.errors import RpcError
+from protocol.v1 import types as acp
+
+_UNFINISHED = 3  # the model refused, or a limit was reached
+_REFUSED = 4  # a permission, as nobody could be asked
+_CANCEL_SECONDS = 10.0  # for a turn to end that was cancelled
+# From the strictest to the most permissive: a file may only go down from what the user chose.
+_MODES: Mapping[StepMode, int] = {"plan": 0, "draft": 1, "ask": 2, "accept-edits": 3, "full": 4}
+
+
+class RunOptions(Struct, frozen=True, kw_only=True):
+    """What the user chose for a run; it takes precedence over the file's top, not its steps."""
+
+    cwd: Path
+    model: str | None = None
+    agent: str | None = None
+    mode: str | None = None
+    allow: Allowed = "ask"
+
+
+class _Failed(Exception):  # noqa: N818 - never leaves this module
+    """A step failed; `status` is the exit status that this gives."""
+
+    def __init__(self, message: str, status: int = FAILED) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class FlowRunner:
+    """Runs one workflow once.
+
+    Args:
+        workflow: what to run.
+        journal: knows what is done already, and takes what is done now.
+        options: what the user chose.
+        view: shows it.
+        observe: sees all updates, too.
+    """
+
+    def __init__(
+        self,
+        workflow: Workflow,
+        journal: RunJournal,
+        options: RunOptions,
+        view: FlowView,
+        *,
+        observe: OnUpdate = lambda _: None,
+    ) -> None:
+        self._workflow = workflow
+        self._journal = journal
+        self._record = journal.record
+        self._options = options
+        self._view = view
+        self._observe = observe
+        self._agent: FlowAgent | None = None
+        self._start = asyncio.Lock()
+        self._asking = asyncio.Lock()
+        self._asking_step = ""
+        self._sessions: dict[str, StepSession] = {}  # by step; "" is the shared one
+        self._active: set[StepSession] = set()
+        self._stopping = asyncio.Event()
+        self._failure: int | None = None
+        self._statuses: dict[str, int] = {}  # exit statuses of steps that failed
+        ask = view.ask
+        self._answers = Answers(
+            options.allow,
+            show=self._show_answer,
+            ask=None if ask is None else lambda asked: ask(self._asking_step, asked),
+        )
+
+    @property
+    def started(self) -> bool:
+        """Whether an agent was started."""
+        return self._agent is not None
+
+    async def run(self) -> Outcome:
+        """Run all steps that are not done.
+
+        Raises:
+            RpcError: the agent cannot start.
+            ConnectionError: the agent ended.
+            OSError: what came could not be shown.
+            AcpAgentError: the journal cannot be written.
+        """
+        for step in self._workflow.steps:
+            if self._stopping.is_set():
+                break
+            ended = await self._step(step, beside=False)
+            failed = ended is not None and ended.status == "failed"
+            if failed and not step.continue_on_error and self._failure is None:
+                self._failure = self._statuses.get(step.id, FAILED)
+        status = 0 if self._failure is None else self._failure
+        if self._stopping.is_set():
+            status = INTERRUPTED
+        elif status == 0 and self._answers.unasked:
+            status = _REFUSED
+        self._journal.write(RunEnded(at=_now(), status=status))
+        return Outcome(
+            run=self._record.started.run,
+            status=status,
+            output=self._last_output(),
+            steps=dict(self._record.steps),
+            refused=tuple(self._answers.unasked),
+        )
+
+    def stop(self) -> None:
+        """Cancel what runs and begin no further step."""
+        self._stopping.set()
+        for session in self._active:
+            session.cancel()
+
+    async def aclose(self, *, timeout: float) -> None:
+        """End the agent."""
+        if self._agent is not None:
+            await self._agent.aclose(timeout=timeout)
+
+    def _last_output(self) -> str:
+        steps = (self._record.steps.get(step.id) for step in reversed(self._workflow.steps))
+        return next((one.output for one in steps if one and one.status == "completed"), "")
+
+    async def _step(self, step: Step, *, beside: bool) -> StepEnded | None:
+        """Run a step unless it is done; None if it did not run to an end."""
+        known = self._record.steps.get(step.id)
+        if known is not None and known.done:
+            return None if known.status == "failed" else known
+        if not self._wanted(step):
+            skipped = StepEnded(at=_now(), step=step.id, status="skipped", done=True)
+            if self._failure is None:  # else it may be wanted when the run is continued
+                self._journal.write(skipped)
+            self._view.step_ended(skipped)
+            return skipped
+        ended = await (self._group(step) if step.parallel else self._single(step, beside=beside))
+        if ended is not None:
+            self._journal.write(ended)
+            self._view.step_ended(ended)
+        return ended
+
+    def _wanted(self, step: Step) -> bool:
+        failed = self._failure is not None
+        if step.condition is None:
+            return not failed
+        if failed and not checks_status(step.condition):
+            return False
+        return is_true(step.condition, RunValues(self._record, failed=failed))
+
+    async def _group(self, group: Step) -> StepEnded | None:
+        tasks = [asyncio.create_task(self._step(step, beside=True)) for step in group.parallel]
+        try:
+            await asyncio.gather(*tasks)
+        except BaseException:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            raise
+        ended = [self._record.steps.get(step.id) for step in group.parallel]
+        if self._stopping.is_set() and not all(ended):
+            return None
+        failed = [
+            step.id
+            for step, one in zip(group.parallel, ended, strict=True)
+            if one is not None and one.status == "failed" and not step.continue_on_error
+        ]
+        output = "\n\n".join(
+            f"## {one.step}\n\n{one.output.strip()}"
+            for one in ended
+            if one is not None and one.status == "completed"
+        )
+        for name in failed:
+            self._statuses.setdefault(group.id, self._statuses.get(name, FAILED))
+        return StepEnded(
+            at=_now(),
+            step=group.id,
+            status="failed" if failed else "completed",
+            done=not failed or group.continue_on_error,
+            output=output,
+            error=f"these steps failed: {', '.join(failed)}" if failed else "",
+        )
+
+    async def _single(self, step: Step, *, beside: bool) -> StepEnded | None:
+        error = ""
+        for attempt in range(1, step.retry + 2):
+            try:
+                output = await self._attempt(step, attempt, beside=beside)
+            except _Failed as failure:
+                error = str(failure)
+                self._statuses[step.id] = failure.status
+            else:
+                if output is None:
+                    return None
+                return StepEnded(
+                    at=_now(), step=step.id, status="completed", done=True, output=output
+                )
+            if self._stopping.is_set():
+                return None
+            if attempt <= step.retry:
+                self._view.retrying(step.id, error)
+        return StepEnded(
+            at=_now(),
+            step=step.id,
+            status="failed",
+            done=step.continue_on_error,
+            error=error,
+        )
+
+    async def _attempt(self, step: Step, attempt: int, *, beside: bool) -> str | None:
+        """Prompt once and return the output; None if the run is being stopped.
+
+        Raises:
+            _Failed: the step failed.
+        """
+        if self._stopping.is_set():
+            return None
+        known = self._record.open_steps.get(step.id) if attempt == 1 else None
+        if known is not None:
+            history = await read_prompts(known.session, known.before)
+            if history is not None and history.answer is not None:
+                return history.answer.strip("\n")
+        try:
+            session = await self._session_for(step)
+            text = await self._text(step, session)
+        except RpcError as error:
+            raise _Failed(error.message) from error
+        except InvalidInputError as error:
+            raise _Failed(str(error)) from error
+        tally = Tally(lambda update: self._update(step.id, update))
+        session.show, session.step = tally.update, step.id
+        self._journal.write(
+            StepStarted(
+                at=_now(), step=step.id, session=session.id, before=session.prompts, attempt=attempt
+            )
+        )
+        self._view.step_started(step, session.id, beside=beside)
+        reason = await self._prompt(step, session, text)
+        if reason == "end_turn":
+            return tally.text.strip("\n")
+        if self._stopping.is_set():
+            return None
+        if reason == "cancelled":
+            raise _Failed("the turn was cancelled", INTERRUPTED)
+        raise _Failed(f"the turn ended early: {reason}", _UNFINISHED)
+
+    async def _prompt(self, step: Step, session: StepSession, text: str) -> str:
+        """Prompt within the step's time and return the stop reason."""
+        task = asyncio.create_task(session.prompt(text))
+        self._active.add(session)
+        try:
+            await asyncio.wait({task}, timeout=step.timeout)
+            if not task.done():
+                session.cancel()
+                await asyncio.wait({task}, timeout=_CANCEL_SECONDS)
+                if task.done():
+                    task.exception()
+                raise _Failed(f"it took longer than {step.timeout:g} seconds")
+            return (await task).stop_reason
+        except RpcError as error:
+            raise _Failed(error.message) from error
+        finally:
+            self._active.discard(session)
+            task.cancel()
+
+    async def _text(self, step: Step, session: StepSession) -> str:
+        values = RunValues(self._record, failed=self._failure is not None)
+        if step.skill is None:
+            return prompt_text(step.prompt or "", values)
+        command = await session.has_command(f"flow:{step.skill}", f"skill:{step.skill}")
+        if command is None:
+            raise InvalidInputError(
+                f"there is no skill {step.skill} here; see acp-agent skills, and acp-agent trust "
+                "for those of the project"
+            )
+        return f"/{command} {skill_arguments(step, values)}".rstrip()
+
+    async def _session_for(self, step: Step) -> StepSession:
+        """Return the session that a step works in, with the step's settings."""
+        key = step.id if step.own_session else ""
+        session = self._sessions.get(key)
+        if session is None:
+            session = await self._open(key, step)
+            self._sessions[key] = session
+        base = session.settings.get("mode", "ask")
+        mode = step.mode or self._options.mode or self._workflow.mode or base
+        ceiling = self._options.mode or base
+        if _MODES.get(_mode(mode), 0) > _MODES.get(_mode(ceiling), 4):
+            raise InvalidInputError(
+                f"the file wants the mode {mode}, which only you can choose; add --mode {mode}"
+            )
+        await session.set_option("mode", mode)
+        model = step.model or self._options.model or self._workflow.model
+        model = model or session.settings.get("model")
+        if model is not None:
+            await session.set_option("model", model)
+        return session
+
+    async def _open(self, key: str, step: Step) -> StepSession:
+        agent = await self._started_agent()
+        known = self._record.sessions.get(key)
+        if known is not None:
+            session = await agent.resume(known.session, self._options.cwd, known.settings)
+            history = await read_prompts(known.session, 0)
+            session.prompts = 0 if history is None else history.prompts
+            return session
+        session = await agent.new_session(self._options.cwd)
+        named = step.agent or self._options.agent or self._workflow.agent
+        if named is not None:
+            await session.set_option("agent", named)
+        self._journal.write(
+            SessionOpened(at=_now(), session=session.id, step=key, settings=session.settings)
+        )
+        return session
+
+    def _update(self, step: str, update: acp.SessionUpdate) -> None:
+        self._observe(update)
+        self._view.update(step, update)
+
+    async def _started_agent(self) -> FlowAgent:
+        async with self._start:
+            if self._agent is None:
+                self._agent = await FlowAgent.start(
+                    cwd=self._options.cwd, model=self._options.model, on_asked=self._asked
+                )
+            return self._agent
+
+    async def _asked(self, session: StepSession, asked: Asked) -> acp.RequestPermissionResponse:
+        async with self._asking:
+            self._asking_step = session.step
+            return await self._answers(asked)
+
+    def _show_answer(self, asked: Asked, given: Given) -> None:
+        self._view.answered(self._asking_step, asked, given)
+
+
+def _mode(name: str) -> StepMode:
+    return next((mode for mode in _MODES if mode == name), "plan")
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,319 @@
+"""`acp-agent flow run`: one run of a workflow, from its beginning or continued."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from msgspec import Struct
+
+from acp_agent.acp_client.process import EXIT_SECONDS
+from acp_agent.cli.agent_client import OnUpdate
+from acp_agent.cli.flow.journal import (
+    RunJournal,
+    RunRecord,
+    RunStarted,
+    journal_of,
+    read_runs,
+)
+from acp_agent.cli.flow.locate import by_name, is_file_name, locate, mistake_lines, require_trust
+from acp_agent.cli.flow.runner import FlowRunner, RunOptions
+from acp_agent.cli.flow.view import FlowView, JsonView, TextView
+from acp_agent.cli.localization import translate
+from acp_agent.cli.output import FAILED, INTERRUPTED, USAGE, complain
+from acp_agent.cli.session_lookup import meant
+from acp_agent.cli.signals import ending_signals, interrupts
+from acp_agent.config.paths import find_paths
+from acp_agent.errors import InvalidInputError
+from acp_agent.extensions.workflows.find import WorkflowFile, read_workflow
+from acp_agent.extensions.workflows.types import Workflow
+from acp_agent.ids import new_flow_id
+from protocol.jsonrpc.errors import RpcError
+
+_FORCED_EXIT_SECONDS = 1.0  # what the agent gets to end after a second Ctrl-C
+
+
+class Trigger(Struct, frozen=True):
+    """What starts a run: `manual`, `files` with those that changed, or `schedule`."""
+
+    kind: str = "manual"
+    files: Sequence[str] = ()
+
+
+def run_workflow(options: argparse.Namespace) -> int:
+    """Run a workflow as the arguments say; returns the exit status."""
+    named, resume = _named(options.file, options.resume)
+    if named is None and resume is None:
+        complain(translate("name a workflow, or --resume; see acp-agent flow run --help"))
+        return USAGE
+    trust_if_wanted(options)
+    view = view_of(options)
+    if resume is None:
+        assert named is not None
+        file = usable(locate(named, options.cwd))
+        if file is None:
+            return FAILED
+        require_named_trust(file, named)
+        return asyncio.run(_run_new(file, by_name(file, named), options, view))
+    if options.input:
+        complain(translate("--input: a run that is continued keeps its inputs; leave it out"))
+        return USAGE
+    return _continue(named, resume, options, view)
+
+
+def _named(file: str | None, resume: str | None) -> tuple[str | None, str | None]:
+    """The workflow and the run; in `--resume FILE` the file is no run."""
+    if file is None and resume and not resume.startswith("flow_") and is_file_name(resume):
+        return resume, ""
+    return file, resume
+
+
+def require_named_trust(file: WorkflowFile, named: str) -> None:
+    """Raise ConfigError if a workflow was found by its name and is not trusted."""
+    if by_name(file, named):
+        require_trust(file)
+
+
+def trust_if_wanted(options: argparse.Namespace) -> None:
+    """Trust the folder, if `--trust` says so."""
+    if options.trust:
+        from acp_agent.cli.trust import trust_folder  # noqa: PLC0415 - where it is wanted
+
+        trust_folder(options.cwd)
+
+
+def view_of(options: argparse.Namespace) -> FlowView:
+    """Where the runs are shown."""
+    if options.json:
+        return JsonView(sys.stdout)
+    return TextView(sys.stderr, cwd=options.cwd, answer=sys.stdout)
+
+
+def usable(file: WorkflowFile) -> WorkflowFile | None:
+    """Return a file without mistakes; report those of any other."""
+    if file.workflow is not None and not file.mistakes:
+        return file
+    for line in mistake_lines(file):
+        complain(line)
+    return None
+
+
+def _continue(named: str | None, resume: str, options: argparse.Namespace, view: FlowView) -> int:
+    folder = find_paths(os.environ).flows_dir
+    record = _find_run(read_runs(folder), named, resume, options.cwd)
+    file = read_workflow(Path(record.started.file))
+    if record.started.named:
+        file = locate(record.started.named, options.cwd)
+        require_trust(file)
+    if usable(file) is None:
+        return FAILED
+    assert file.workflow is not None
+    journal = RunJournal.reopen(journal_of(folder, record.started.run))
+    try:
+        if _digest(file) != journal.record.last.digest:
+            view.notice(
+                translate(
+                    "{file} changed since the run began; steps that are done stay as they are",
+                    file=file.path,
+                )
+            )
+        first = journal.record.started
+        run_options = RunOptions(
+            cwd=Path(first.cwd),
+            model=options.model or first.model,
+            agent=options.agent or first.agent,
+            mode=options.mode or first.mode,
+            allow=options.allow,
+        )
+        journal.write(
+            RunStarted(
+                at=time.time_ns() // 1_000_000,
+                run=first.run,
+                file=first.file,
+                digest=_digest(file),
+                cwd=first.cwd,
+                named=first.named,
+                resumed=True,
+            )
+        )
+        runner = FlowRunner(file.workflow, journal, run_options, view)
+        view.run_started(first.run, file.workflow.name, resumed=True)
+        return asyncio.run(_finish(runner, view))
+    finally:
+        journal.close()
+
+
+def _find_run(runs: Sequence[RunRecord], named: str | None, resume: str, cwd: Path) -> RunRecord:
+    """Return the run to continue.
+
+    Raises:
+        InvalidInputError: there is none, or several begin so.
+    """
+    if resume:
+        found = meant(resume, [(one.started.run, one.started.file) for one in runs])
+        if found is None:
+            raise InvalidInputError(f"there is no run {resume}; see acp-agent flow list")
+        return next(one for one in runs if one.started.run == found)
+    path = None if named is None else str(locate(named, cwd).path)
+    for one in runs:
+        if one.started.cwd == str(cwd) and path in {None, one.started.file}:
+            if one.status in {0, 4}:
+                break
+            return one
+    raise InvalidInputError(
+        "the last run here was not cut off, so there is nothing to continue; start one with "
+        "acp-agent flow run FILE"
+    )
+
+
+async def _run_new(
+    file: WorkflowFile, named: str, options: argparse.Namespace, view: FlowView
+) -> int:
+    with new_run(file, named, options, view, Trigger()) as runner:
+        return await _finish(runner, view)
+
+
+@contextmanager
+def new_run(
+    file: WorkflowFile,
+    named: str,
+    options: argparse.Namespace,
+    view: FlowView,
+    trigger: Trigger,
+    *,
+    observe: OnUpdate = lambda _: None,
+) -> Iterator[FlowRunner]:
+    """Begin the journal of a run for the length of the block, and yield what runs it.
+
+    Args:
+        file: has the workflow, without mistakes.
+        named: the name that it was found by.
+        options: the arguments.
+        view: shows it.
+        trigger: what starts it.
+        observe: sees all updates, too.
+
+    Raises:
+        InvalidInputError: the inputs are not those of the workflow.
+        StoreError: the journal cannot be written.
+    """
+    assert file.workflow is not None
+    started = RunStarted(
+        at=time.time_ns() // 1_000_000,
+        run=new_flow_id(),
+        file=str(file.path),
+        named=named,
+        digest=_digest(file),
+        inputs=dict(given_inputs(file.workflow, options.input)),
+        cwd=str(options.cwd),
+        model=options.model,
+        agent=options.agent,
+        mode=options.mode,
+        trigger=trigger.kind,
+        changed=list(trigger.files),
+    )
+    journal = RunJournal.create(find_paths(os.environ).flows_dir, started)
+    try:
+        run_options = RunOptions(
+            cwd=options.cwd,
+            model=options.model,
+            agent=options.agent,
+            mode=options.mode,
+            allow=options.allow,
+        )
+        view.run_started(started.run, file.workflow.name, resumed=False)
+        yield FlowRunner(file.workflow, journal, run_options, view, observe=observe)
+    finally:
+        journal.close()
+
+
+def given_inputs(workflow: Workflow, given: Sequence[str]) -> Mapping[str, str]:
+    """Return the values of all inputs.
+
+    Args:
+        workflow: has the inputs.
+        given: `NAME=VALUE` each.
+
+    Raises:
+        InvalidInputError: one is unknown, or missing.
+    """
+    values = {one.name: one.default or "" for one in workflow.inputs}
+    named = {}
+    for word in given:
+        name, equals, value = word.partition("=")
+        if not equals or name not in values:
+            listed = ", ".join(values)
+            raise InvalidInputError(
+                f"--input {word[:60]}: write it as NAME=VALUE; inputs of this workflow: {listed}"
+            )
+        named[name] = value
+    for one in workflow.inputs:
+        if one.required and one.default is None and not named.get(one.name):
+            raise InvalidInputError(
+                f"the input {one.name} is missing; add --input {one.name}=VALUE"
+            )
+    return values | named
+
+
+async def _finish(runner: FlowRunner, view: FlowView) -> int:
+    """Run what is left to do, as the user's signals allow; returns the exit status."""
+    me = asyncio.current_task()
+    assert me is not None
+    status = INTERRUPTED
+    stopped = False
+
+    def stop() -> None:
+        nonlocal stopped
+        if stopped or not runner.started:
+            me.cancel()
+            return
+        stopped = True
+        runner.stop()
+        view.notice(translate("Cancelling the run; press Ctrl-C again to quit immediately."))
+
+    def leave(number: int) -> None:
+        nonlocal status
+        status = number
+        me.cancel()
+
+    try:
+        with interrupts(stop), ending_signals(leave):
+            return await execute(runner, view)
+    except asyncio.CancelledError:
+        return status
+
+
+async def execute(runner: FlowRunner, view: FlowView) -> int:
+    """Run what is left to do and end the agent; returns the exit status."""
+    timeout = EXIT_SECONDS
+    try:
+        outcome = await runner.run()
+        view.ended(outcome)
+    except asyncio.CancelledError:
+        timeout = _FORCED_EXIT_SECONDS
+        raise
+    except RpcError as error:
+        view.failed(error.message)
+        return FAILED
+    except BrokenPipeError:  # not the agent, but the reader of our own output is gone
+        raise
+    except (ConnectionError, TimeoutError):
+        view.failed(
+            translate("the agent exited unexpectedly; run `acp-agent doctor` to find out why")
+        )
+        return FAILED
+    else:
+        return outcome.status
+    finally:
+        await runner.aclose(timeout=timeout)
+
+
+def _digest(file: WorkflowFile) -> str:
+    return hashlib.sha256(file.raw).hexdigest()

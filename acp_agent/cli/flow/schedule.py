@@ -1,0 +1,66 @@
+"""When a workflow with a schedule runs next."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
+
+from acp_agent.extensions.workflows.types import Triggers
+
+_LONGEST_WAIT = 30.0  # seconds; the clock may be set, and the computer may sleep
+
+
+class Schedule:
+    """The times of a workflow. What falls into a run is made up for by one run after it.
+
+    Args:
+        triggers: have the times.
+        now: returns the local time, without a zone.
+        monotonic: returns seconds that only grow.
+    """
+
+    def __init__(
+        self,
+        triggers: Triggers,
+        *,
+        now: Callable[[], datetime],
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._triggers = triggers
+        self._now = now
+        self._monotonic = monotonic
+        self._next_interval = monotonic() + (triggers.every or 0.0)
+        self._next_time = self._next_cron()
+
+    async def due(self) -> None:
+        """Wait until the next time, and set the one after it."""
+        while True:
+            wait = self._seconds_left()
+            if wait <= 0:
+                break
+            await asyncio.sleep(min(wait, _LONGEST_WAIT))
+        self.advance()
+
+    def advance(self) -> None:
+        """Leave out the times that have passed."""
+        every = self._triggers.every
+        if every is not None:
+            passed = self._monotonic() - self._next_interval
+            if passed >= 0:
+                self._next_interval += every * (int(passed / every) + 1)
+        if self._next_time is not None and self._next_time <= self._now():
+            self._next_time = self._next_cron()
+
+    def _seconds_left(self) -> float:
+        waits = []
+        if self._triggers.every is not None:
+            waits.append(self._next_interval - self._monotonic())
+        if self._next_time is not None:
+            waits.append((self._next_time - self._now()).total_seconds())
+        return min(waits, default=_LONGEST_WAIT)
+
+    def _next_cron(self) -> datetime | None:
+        moment = self._now()
+        times = (line.next_after(moment) for line in self._triggers.cron)
+        return min((one for one in times if one is not None), default=None)

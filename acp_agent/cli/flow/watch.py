@@ -1,0 +1,199 @@
+"""`acp-agent watch`: run a workflow whenever files change or its time comes, until stopped."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import time
+from datetime import datetime
+
+from acp_agent.cli.flow.command import add_folder, add_run_options
+from acp_agent.cli.flow.file_changes import FileChanges
+from acp_agent.cli.flow.locate import by_name, locate, require_trust
+from acp_agent.cli.flow.own_changes import OwnChanges
+from acp_agent.cli.flow.runner import FlowRunner
+from acp_agent.cli.flow.running import (
+    Trigger,
+    execute,
+    given_inputs,
+    new_run,
+    require_named_trust,
+    trust_if_wanted,
+    usable,
+    view_of,
+)
+from acp_agent.cli.flow.schedule import Schedule
+from acp_agent.cli.flow.view import FlowView
+from acp_agent.cli.localization import translate, translate_rendered
+from acp_agent.cli.output import FAILED, USAGE, complain, guarded
+from acp_agent.cli.parser import Parser
+from acp_agent.cli.signals import ending_signals, interrupts
+from acp_agent.errors import AcpAgentError
+from acp_agent.extensions.workflows.patterns import FilePatterns
+from acp_agent.extensions.workflows.types import Triggers
+from acp_agent.platform import posix
+
+_NAMED = 5  # files that are named
+
+
+def run(argv: list[str]) -> int:
+    """Run a workflow again and again; returns the exit status."""
+    parser = Parser(
+        prog="acp-agent watch",
+        description="Run a workflow when files change or on a schedule, as its field `on` says, "
+        "until it is stopped.",
+    )
+    parser.add_argument(
+        "file", metavar="FILE", help="the workflow's file, or its name in flow list"
+    )
+    add_run_options(parser)
+    parser.add_argument("--now", action="store_true", help="also run it once at the beginning")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
+    add_folder(parser)
+    options = parser.parse_args(argv)
+    posix.forbid_inspection()  # by the commands of the agent, which has our environment
+    return guarded(lambda: _run(options))
+
+
+def _run(options: argparse.Namespace) -> int:
+    options.cwd = options.cwd.expanduser().absolute()
+    if not options.cwd.is_dir():
+        complain(translate("{folder} is not a directory", folder=options.cwd))
+        return USAGE
+    trust_if_wanted(options)
+    file = usable(locate(options.file, options.cwd))
+    if file is None or file.workflow is None:
+        return FAILED
+    require_named_trust(file, options.file)
+    given_inputs(file.workflow, options.input)
+    triggers = file.workflow.triggers
+    if not triggers:
+        complain(
+            translate(
+                "{file} says nothing of when to run; add on: with files:, every: or cron:",
+                file=file.path,
+            )
+        )
+        return FAILED
+    asyncio.run(_Watch(options, triggers, view_of(options)).run())
+    return 0
+
+
+class _Watch:
+    """Waits for triggers and runs the workflow, one run at a time."""
+
+    def __init__(self, options: argparse.Namespace, triggers: Triggers, view: FlowView) -> None:
+        self._options = options
+        self._triggers = triggers
+        self._view = view
+        self._stopped = asyncio.Event()
+        self._runner: FlowRunner | None = None
+        self._own = OwnChanges(options.cwd)
+        self._changes: FileChanges | None = None
+        self._pending: list[str] = []  # files that changed during a run
+
+    async def run(self) -> None:
+        """Run until a signal comes."""
+        me = asyncio.current_task()
+        assert me is not None
+
+        def stop() -> None:
+            if self._stopped.is_set():
+                me.cancel()
+                return
+            self._stopped.set()
+            if self._runner is not None:
+                self._runner.stop()
+
+        try:
+            with interrupts(stop), ending_signals(lambda _: stop()):
+                await self._loop()
+        except asyncio.CancelledError:
+            return
+        finally:
+            if self._changes is not None:
+                self._changes.close()
+
+    async def _loop(self) -> None:
+        if self._triggers.files:
+            self._changes = FileChanges(self._options.cwd, FilePatterns(self._triggers.files))
+            await self._changes.start()
+        schedule = Schedule(self._triggers, now=_local_now, monotonic=time.monotonic)
+        self._view.notice(
+            translate("Watching {what}; Ctrl-C ends it.", what=describe_triggers(self._triggers))
+        )
+        if self._options.now:
+            await self._run_once(Trigger(), following=False)
+        while not self._stopped.is_set():
+            following = bool(self._pending)
+            trigger = await self._next(schedule)
+            if trigger is not None:
+                await self._run_once(trigger, following=following)
+
+    async def _next(self, schedule: Schedule) -> Trigger | None:
+        """Wait for what starts the next run; None: the watch was stopped."""
+        if self._pending:
+            files, self._pending = self._pending, []
+            schedule.advance()
+            return Trigger("files", files)
+        stopped = asyncio.create_task(self._stopped.wait())
+        due = asyncio.create_task(schedule.due())
+        waits: set[asyncio.Task[object]] = {stopped, due}
+        changed = None
+        if self._changes is not None:
+            changed = asyncio.create_task(self._changes.changed())
+            waits.add(changed)
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            if stopped.done():
+                return None
+            if changed is not None and changed.done():
+                return Trigger("files", changed.result())
+            return Trigger("schedule")
+        finally:
+            for wait in waits:
+                wait.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)
+
+    async def _run_once(self, trigger: Trigger, *, following: bool) -> None:
+        if trigger.files:
+            names = ", ".join(trigger.files[:_NAMED])
+            more = len(trigger.files) - _NAMED
+            names += translate(" and {count} more", count=more) if more > 0 else ""
+            self._view.notice(translate("Changed: {files}", files=names))
+        self._own.begin(following=following)
+        try:
+            await self._run_workflow(trigger)
+        except AcpAgentError as error:
+            self._view.failed(translate_rendered(str(error)))
+        if self._changes is not None and not self._stopped.is_set():
+            self._pending = self._own.of_others(await self._changes.changes())
+
+    async def _run_workflow(self, trigger: Trigger) -> None:
+        """Read the file, which may have changed, and run it."""
+        named = self._options.file
+        file = usable(locate(named, self._options.cwd))
+        if file is None:
+            return
+        if by_name(file, named):
+            require_trust(file)
+        with new_run(
+            file, by_name(file, named), self._options, self._view, trigger, observe=self._own.see
+        ) as runner:
+            self._runner = runner
+            try:
+                await execute(runner, self._view)
+            finally:
+                self._runner = None
+
+
+def describe_triggers(triggers: Triggers) -> str:
+    """The triggers in a few words."""
+    parts = [*triggers.files, *(f"cron {line.text}" for line in triggers.cron)]
+    if triggers.every is not None:
+        parts.append(translate("every {seconds} s", seconds=f"{triggers.every:g}"))
+    return ", ".join(parts)
+
+
+def _local_now() -> datetime:
+    return datetime.now()  # noqa: DTZ005 - schedules are in local time

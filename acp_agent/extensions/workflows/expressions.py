@@ -1,0 +1,301 @@
+"""The conditions of steps: a small language that only compares texts.
+
+    or:      and ("or" and)*
+    and:     not ("and" not)*
+    not:     "not" not | comparison
+    compare: value (("==" | "!=" | "contains") value)?
+    value:   text in quotes | number | true | false | reference | function() | "(" or ")"
+
+`&&`, `||`, `!` and `contains(a, b)` mean the same, as in other programs' workflows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Literal, Protocol, TypeAlias
+
+from msgspec import Struct
+
+from acp_agent.errors import ConfigError
+
+LONGEST = 2_000  # characters of a condition
+_DEEPEST = 40  # levels of parentheses and negations
+_TOKEN = re.compile(
+    r"""\s*(?:
+        (?P<text>'(?:[^']|'')*'|"[^"]*")
+      | (?P<number>-?\d+(?:\.\d+)?(?![\w.-]))
+      | (?P<word>[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*)
+      | (?P<mark>==|!=|&&|\|\||[!(),])
+    )""",
+    re.VERBOSE,
+)
+_SAME = {"&&": "and", "||": "or", "!": "not"}
+_WRAPPED = re.compile(r"\s*\$\{\{?(?P<inner>[^{}]*)\}?\}\s*")
+
+Function = Literal["success", "failure", "always"]
+Operator = Literal["==", "!=", "contains", "and", "or"]
+_FUNCTIONS: tuple[Function, ...] = ("success", "failure", "always")
+_COMPARISONS: Mapping[str, Operator] = {"==": "==", "!=": "!=", "contains": "contains"}
+
+
+class Constant(Struct, frozen=True):
+    """A text, a number or a truth value as text."""
+
+    text: str
+
+
+class Reference(Struct, frozen=True):
+    """A value of the run, such as `steps.build.output`."""
+
+    path: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """The reference as it is written."""
+        return ".".join(self.path)
+
+
+class StatusCheck(Struct, frozen=True):
+    """Asks how the run went so far."""
+
+    function: Function
+
+
+class Negation(Struct, frozen=True):
+    """The opposite of a condition."""
+
+    value: Expression
+
+
+class Operation(Struct, frozen=True):
+    """Two values and what is asked of them."""
+
+    operator: Operator
+    left: Expression
+    right: Expression
+
+
+Expression: TypeAlias = Constant | Reference | StatusCheck | Negation | Operation
+
+
+class Values(Protocol):
+    """What a condition can ask for."""
+
+    def value(self, reference: Reference) -> str:
+        """Return the value of a reference, "" where there is none yet."""
+        ...
+
+    @property
+    def failed(self) -> bool:
+        """Whether an earlier step failed."""
+        ...
+
+
+def parse_expression(text: str) -> Expression:
+    """Return the condition that a text means; `${{ … }}` around it is left out.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    if len(text) > LONGEST:
+        raise ConfigError("if: the condition is longer than 2,000 characters; shorten it")
+    wrapped = _WRAPPED.fullmatch(text)
+    parser = _Parser(list(_tokens(wrapped["inner"] if wrapped else text)))
+    found = parser.condition()
+    parser.expect_end()
+    return found
+
+
+def references(expression: Expression) -> Iterator[Reference]:
+    """The references in a condition."""
+    match expression:
+        case Reference():
+            yield expression
+        case Negation(value=value):
+            yield from references(value)
+        case Operation(left=left, right=right):
+            yield from references(left)
+            yield from references(right)
+        case _:
+            pass
+
+
+def checks_status(expression: Expression) -> bool:
+    """Whether a condition asks how the run went, and so is asked after a failure, too."""
+    match expression:
+        case StatusCheck():
+            return True
+        case Negation(value=value):
+            return checks_status(value)
+        case Operation(left=left, right=right):
+            return checks_status(left) or checks_status(right)
+        case _:
+            return False
+
+
+def is_true(expression: Expression, values: Values) -> bool:
+    """Whether a condition holds. Empty texts, `false` and `0` count as false."""
+    return _text(expression, values) not in {"", "false", "0"}
+
+
+def _text(expression: Expression, values: Values) -> str:
+    match expression:
+        case Constant(text=text):
+            return text
+        case Reference():
+            return values.value(expression).strip()
+        case StatusCheck(function="always"):
+            return "true"
+        case StatusCheck(function=function):
+            return _word(values.failed == (function == "failure"))
+        case Negation(value=value):
+            return _word(not is_true(value, values))
+        case Operation(operator="and", left=left, right=right):
+            return _word(is_true(left, values) and is_true(right, values))
+        case Operation(operator="or", left=left, right=right):
+            return _word(is_true(left, values) or is_true(right, values))
+        case Operation(operator=operator, left=left, right=right):
+            first, second = _text(left, values), _text(right, values)
+            if operator == "contains":
+                return _word(second in first)
+            return _word((first == second) == (operator == "=="))
+
+
+def _word(truth: bool) -> str:
+    return "true" if truth else "false"
+
+
+class _Token(Struct, frozen=True):
+    kind: Literal["text", "number", "word", "mark", "end"]
+    text: str
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    at = 0
+    while text[at:].strip():
+        found = _TOKEN.match(text, at)
+        if found is None:
+            rest = text[at:].strip()[:20]
+            raise ConfigError(
+                f"if: {rest} is not understood; texts go in quotes, as in inputs.x == 'yes'"
+            )
+        at = found.end()
+        if (quoted := found["text"]) is not None:
+            inner = quoted[1:-1]
+            yield _Token("text", inner.replace("''", "'") if quoted[0] == "'" else inner)
+        elif (number := found["number"]) is not None:
+            yield _Token("number", number)
+        elif (word := found["word"]) is not None:
+            yield _Token("word", word)
+        else:
+            yield _Token("mark", _SAME.get(found["mark"], found["mark"]))
+    yield _Token("end", "")
+
+
+class _Parser:
+    """Reads a condition from left to right, one token ahead."""
+
+    def __init__(self, tokens: list[_Token]) -> None:
+        self._tokens = tokens
+        self._at = 0
+        self._depth = 0
+
+    def condition(self) -> Expression:
+        found = self._all()
+        while self._take("or"):
+            found = Operation("or", found, self._all())
+        return found
+
+    def expect_end(self) -> None:
+        if self._next.kind != "end":
+            raise self._unexpected()
+
+    def _all(self) -> Expression:
+        found = self._negation()
+        while self._take("and"):
+            found = Operation("and", found, self._negation())
+        return found
+
+    def _negation(self) -> Expression:
+        if not self._take("not"):
+            return self._comparison()
+        self._enter()
+        found = Negation(self._negation())
+        self._depth -= 1
+        return found
+
+    def _comparison(self) -> Expression:
+        left = self._value()
+        for word, operator in _COMPARISONS.items():
+            if self._take(word):
+                return Operation(operator, left, self._value())
+        return left
+
+    def _value(self) -> Expression:
+        token = self._next
+        if token.kind in {"text", "number"}:
+            self._at += 1
+            return Constant(token.text)
+        if token.kind == "word" and token.text not in {"and", "or", "not"}:
+            self._at += 1
+            return self._named(token.text)
+        if not self._take("("):
+            raise self._unexpected()
+        self._enter()
+        found = self.condition()
+        self._depth -= 1
+        self._close()
+        return found
+
+    def _named(self, word: str) -> Expression:
+        if word in {"true", "false"}:
+            return Constant(word)
+        if not self._take("("):
+            if "." not in word:
+                raise ConfigError(
+                    f"if: {word} is not known here; write inputs.{word}, steps.{word}.output, or "
+                    f"'{word}' for a text"
+                )
+            return Reference(tuple(word.split(".")))
+        for function in _FUNCTIONS:
+            if word == function:
+                self._close()
+                return StatusCheck(function)
+        if word != "contains":
+            raise ConfigError(
+                f"if: there is no function {word}; use contains, success, failure or always"
+            )
+        self._enter()
+        left = self.condition()
+        if not self._take(","):
+            raise self._unexpected()
+        right = self.condition()
+        self._depth -= 1
+        self._close()
+        return Operation("contains", left, right)
+
+    def _close(self) -> None:
+        if not self._take(")"):
+            raise self._unexpected()
+
+    @property
+    def _next(self) -> _Token:
+        return self._tokens[self._at]
+
+    def _take(self, text: str) -> bool:
+        if self._next.kind in {"word", "mark"} and self._next.text == text:
+            self._at += 1
+            return True
+        return False
+
+    def _enter(self) -> None:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise ConfigError("if: the condition is nested too deeply; make it flat")
+
+    def _unexpected(self) -> ConfigError:
+        if self._next.kind == "end":
+            return ConfigError("if: the condition ends too early; complete it")
+        return ConfigError(
+            f"if: {self._next.text[:40]} is not expected there; join comparisons with and, or, not"
+        )

@@ -1,0 +1,204 @@
+"""Take the fields of a YAML mapping one by one, and note each mistake with its line."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Literal, TypeVar
+
+from msgspec import Struct
+
+from acp_agent.errors import ConfigError
+from acp_agent.extensions.workflows.durations import parse_duration
+from acp_agent.extensions.workflows.yaml_tree import Entry
+
+_Choice = TypeVar("_Choice", bound=str)
+
+
+class Mistake(Struct, frozen=True, order=True):
+    """What is wrong with a file and how to fix it, and the line; 0 stands for the whole file."""
+
+    line: int
+    why: str
+
+
+class Mistakes:
+    """Collects the mistakes of a file, one for each line and text."""
+
+    def __init__(self) -> None:
+        self._found: set[Mistake] = set()
+
+    def add(self, line: int, error: ConfigError) -> None:
+        """Note a mistake."""
+        self._found.add(Mistake(line, str(error)))
+
+    def sorted(self) -> list[Mistake]:
+        """All mistakes in the order of their lines."""
+        return sorted(self._found)
+
+    def __bool__(self) -> bool:
+        """Whether there is any."""
+        return bool(self._found)
+
+
+Kind = Literal["text", "list", "names with values"]
+
+
+class Table:
+    """The fields of a mapping. Every access notes what is wrong and returns a default.
+
+    Args:
+        entry: the mapping.
+        mistakes: takes what is wrong.
+        known: the names of all fields; one may be written with `_` in place of `-`.
+    """
+
+    def __init__(self, entry: Entry, mistakes: Mistakes, known: Collection[str]) -> None:
+        self.line = entry.line
+        self._mistakes = mistakes
+        self._fields: dict[str, Entry] = {}
+        if not isinstance(entry.value, Mapping):
+            mistakes.add(entry.line, ConfigError("expected names with values here; indent them"))
+            return
+        for written, value in entry.value.items():
+            name = written.replace("_", "-")
+            if name not in known:
+                self._unknown(written, value.line, known)
+            elif name in self._fields:
+                mistakes.add(value.line, ConfigError(f"{name}: it is there twice; take one out"))
+            elif value.value is not None:
+                self._fields[name] = value
+
+    def _unknown(self, name: str, line: int, known: Collection[str]) -> None:
+        near = get_close_matches(name, known, n=1)
+        if near:
+            error = ConfigError(f"{name[:40]}: there is no such field; did you mean {near[0]}?")
+        else:
+            listed = ", ".join(sorted(known))
+            error = ConfigError(f"{name[:40]}: there is no such field; known here: {listed}")
+        self._mistakes.add(line, error)
+
+    def __contains__(self, name: str) -> bool:
+        """Whether a field has a value."""
+        return name in self._fields
+
+    def entry(self, name: str) -> Entry | None:
+        """A field as it is."""
+        return self._fields.get(name)
+
+    def line_of(self, name: str) -> int:
+        """The line of a field, or that of the mapping."""
+        return self._fields[name].line if name in self._fields else self.line
+
+    def text(self, name: str) -> str | None:
+        """A field that is a text."""
+        entry = self._fields.get(name)
+        if entry is None:
+            return None
+        if not isinstance(entry.value, str):
+            self._wrong(name, entry, "text")
+            return None
+        return entry.value
+
+    def scalar(self, name: str) -> str | None:
+        """A field that is a text, a number, or true or false; returned as text."""
+        entry = self._fields.get(name)
+        return None if entry is None else self.scalar_of(name, entry)
+
+    def scalar_of(self, name: str, entry: Entry) -> str | None:
+        """The text of a value, None where it is a list or a mapping."""
+        match entry.value:
+            case bool():
+                return str(entry.value).lower()
+            case str() | int() | float():
+                return str(entry.value)
+            case None:
+                return ""
+            case _:
+                self._wrong(name, entry, "text")
+                return None
+
+    def flag(self, name: str) -> bool:
+        """A field that is true or false."""
+        entry = self._fields.get(name)
+        if entry is None:
+            return False
+        if not isinstance(entry.value, bool):
+            self._mistakes.add(entry.line, ConfigError(f"{name}: expected true or false"))
+            return False
+        return entry.value
+
+    def number(self, name: str, low: int, high: int) -> int | None:
+        """A field that is a whole number."""
+        entry = self._fields.get(name)
+        if entry is None:
+            return None
+        value = entry.value
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            self._mistakes.add(
+                entry.line, ConfigError(f"{name}: expected a whole number from {low} to {high}")
+            )
+            return None
+        return value
+
+    def duration(self, name: str, *, shortest: float = 1.0) -> float | None:
+        """A field that is a duration."""
+        entry = self._fields.get(name)
+        if entry is None:
+            return None
+        try:
+            return parse_duration(entry.value, shortest=shortest)
+        except ConfigError as error:
+            self._mistakes.add(entry.line, ConfigError(f"{name}: {error}"))
+            return None
+
+    def choice(self, name: str, choices: Sequence[_Choice]) -> _Choice | None:
+        """A field that is one of some words."""
+        entry = self._fields.get(name)
+        for one in choices:
+            if entry is not None and entry.value == one:
+                return one
+        if entry is not None:
+            listed = ", ".join(choices)
+            self._mistakes.add(entry.line, ConfigError(f"{name}: expected one of {listed}"))
+        return None
+
+    def items(self, name: str) -> Sequence[Entry]:
+        """A field that is a list."""
+        entry = self._fields.get(name)
+        if entry is None:
+            return ()
+        if not isinstance(entry.value, list):
+            self._wrong(name, entry, "list")
+            return ()
+        return entry.value
+
+    def texts(self, name: str) -> Sequence[Entry]:
+        """A field that is a text or a list of texts."""
+        entry = self._fields.get(name)
+        if entry is not None and isinstance(entry.value, str):
+            return (entry,)
+        found = self.items(name)
+        for one in found:
+            if not isinstance(one.value, str):
+                self._wrong(name, one, "text")
+        return [one for one in found if isinstance(one.value, str)]
+
+    def mapping(self, name: str) -> Mapping[str, Entry]:
+        """A field that is a mapping."""
+        entry = self._fields.get(name)
+        if entry is None:
+            return {}
+        if not isinstance(entry.value, Mapping):
+            self._wrong(name, entry, "names with values")
+            return {}
+        return entry.value
+
+    def _wrong(self, name: str, entry: Entry, kind: Kind) -> None:
+        if kind == "text":
+            error = ConfigError(f"{name}: expected text; put it in quotes")
+        elif kind == "list":
+            error = ConfigError(f"{name}: expected a list; begin each line of it with a -")
+        else:
+            error = ConfigError(f"{name}: expected names with values; indent them below it")
+        self._mistakes.add(entry.line, error)

@@ -1,0 +1,148 @@
+"""Find workflows by name in the user's and the project's folders, and read their files.
+
+The user's are beside the configuration file in `flows`, a project's in `.acp-agent/flows` of its
+top folder and of the folder itself. Of two with the same name the most specific is used.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from acp_agent.errors import ConfigError
+from acp_agent.extensions.definitions.locations import Source, find_repository
+from acp_agent.extensions.definitions.reading import LARGEST, MOST, decode
+from acp_agent.extensions.workflows.fields import Mistake
+from acp_agent.extensions.workflows.parse import parse_workflow
+from acp_agent.extensions.workflows.types import Workflow
+from acp_agent.platform.descriptor_limit import describe_os_error
+from acp_agent.platform.trusted_files import (
+    NOT_REGULAR,
+    RefusedFileError,
+    read_own,
+    read_trusted,
+    trusted_owners,
+)
+from acp_agent.trust.items import Item, folder_name, text_item
+
+PROJECT_PLACE = Path(".acp-agent") / "flows"
+SUFFIXES = (".yaml", ".yml")
+
+
+class WorkflowFile(Struct, frozen=True, kw_only=True):
+    """A file that was read: a workflow, or what is wrong with it.
+
+    `item` is what the user trusts of a project's file; None for the user's own.
+    """
+
+    path: Path
+    source: Source
+    raw: bytes = b""
+    item: Item | None = None
+    workflow: Workflow | None = None
+    mistakes: Sequence[Mistake] = ()
+
+    @property
+    def name(self) -> str:
+        """The name by which it is run."""
+        return self.path.stem
+
+
+def workflow_folders(cwd: Path, *, user: Path) -> Sequence[tuple[Path, Source]]:
+    """Return the folders that may have workflows, from the most general to the most specific.
+
+    Args:
+        cwd: the folder of the session, absolute.
+        user: the folder of the user's configuration file.
+    """
+    top = find_repository(cwd) or cwd
+    own = user / "flows"
+    projects = [folder / PROJECT_PLACE for folder in dict.fromkeys((top, cwd))]
+    return [(own, "user"), *((folder, "project") for folder in projects if folder != own)]
+
+
+def find_workflows(cwd: Path, *, user: Path) -> Sequence[WorkflowFile]:
+    """Return all workflows of the folders, in their order. Blocks: reads every file.
+
+    Args:
+        cwd: the folder of the session, absolute.
+        user: the folder of the user's configuration file.
+    """
+    found: list[WorkflowFile] = []
+    for place, source in workflow_folders(cwd, user=user):
+        try:
+            with os.scandir(place) as entries:
+                names = sorted(one.name for one in entries if one.name.endswith(SUFFIXES))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            why = f"cannot be read ({describe_os_error(error)}); check who may read it"
+            found.append(WorkflowFile(path=place, source=source, mistakes=[Mistake(0, why)]))
+            continue
+        top = find_repository(cwd) or cwd
+        project = None if source == "user" else (place.parent.parent, top)
+        found += (_read(place / name, source, project) for name in names[:MOST])
+    return found
+
+
+def workflow_items(cwd: Path, *, user: Path) -> Sequence[Item]:
+    """Return what the user can trust of a project's workflows; see `find_workflows`."""
+    return [one.item for one in find_workflows(cwd, user=user) if one.item is not None]
+
+
+def read_workflow(path: Path) -> WorkflowFile:
+    """Return the workflow of a file that the user named. Blocks."""
+    return _read(path, "user", None)
+
+
+def _read(path: Path, source: Source, project: tuple[Path, Path] | None) -> WorkflowFile:
+    """Read and parse a file.
+
+    Args:
+        path: of the file.
+        source: whose it is.
+        project: the folder with its place, and the top of the project.
+    """
+    item = None
+    try:
+        raw = _content(path, None if project is None else project[0])
+        if project is not None:
+            item = text_item("workflow", folder_name(project[1]), path, raw)
+        text = decode(raw)
+    except ConfigError as error:
+        return WorkflowFile(path=path, source=source, mistakes=[_mistake(str(error))], item=item)
+    workflow, mistakes = parse_workflow(text, path.stem)
+    return WorkflowFile(
+        path=path, source=source, raw=raw, item=item, workflow=workflow, mistakes=mistakes
+    )
+
+
+def _content(path: Path, project: Path | None) -> bytes:
+    try:
+        if project is None:
+            raw = read_own(path, limit=LARGEST + 1)
+        else:
+            raw = read_trusted(path, project, trusted_owners(project), limit=LARGEST + 1)
+    except RefusedFileError as error:
+        if error.why == NOT_REGULAR:
+            raise ConfigError("it is no ordinary file; put a YAML file there") from None
+        raise ConfigError(error.why) from None
+    except FileNotFoundError:
+        raise ConfigError("there is no such file; check the name") from None
+    except (OSError, ValueError) as error:
+        why = describe_os_error(error) if isinstance(error, OSError) else "not a file name"
+        raise ConfigError(f"cannot be read ({why}); check who may read it") from None
+    if len(raw) > LARGEST:
+        raise ConfigError("it is larger than 100 kB; split it, or have its steps read files")
+    return raw
+
+
+def _mistake(why: str) -> Mistake:
+    """A mistake of the whole file, or of the line that the text names."""
+    words = why.split()
+    if words[0] == "line" and words[1].isdigit():
+        return Mistake(int(words[1]), why)
+    return Mistake(0, why)

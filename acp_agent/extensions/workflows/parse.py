@@ -1,0 +1,339 @@
+"""Read a workflow's file and find every mistake in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import get_args
+
+from acp_agent.errors import ConfigError
+from acp_agent.extensions.workflows.cron import CronLine, parse_cron
+from acp_agent.extensions.workflows.expressions import (
+    Expression,
+    Reference,
+    parse_expression,
+    references,
+)
+from acp_agent.extensions.workflows.fields import Mistake, Mistakes, Table
+from acp_agent.extensions.workflows.patterns import FilePatterns
+from acp_agent.extensions.workflows.placeholders import placeholders
+from acp_agent.extensions.workflows.types import (
+    Step,
+    StepMode,
+    Triggers,
+    Workflow,
+    WorkflowInput,
+)
+from acp_agent.extensions.workflows.yaml_tree import Entry, read_tree
+
+MOST_STEPS = 100
+MOST_AT_ONCE = 8  # steps of one group
+MOST_RETRIES = 10
+SHORTEST_INTERVAL = 1.0  # seconds
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+_MODEL = re.compile(r"[^/\s]+/\S+")
+_MODES: tuple[StepMode, ...] = get_args(StepMode)
+_SETTINGS = ("agent", "model", "mode")
+_FIELDS = ("name", "description", "on", "inputs", "steps", *_SETTINGS)
+_STEP_FIELDS = (
+    "id", "prompt", "skill", "with", "parallel", "if", "session", "retry", "timeout",
+    "continue-on-error", *_SETTINGS,
+)  # fmt: skip
+_STEP_KINDS = ("prompt", "skill", "parallel")
+
+
+def parse_workflow(text: str, name: str) -> tuple[Workflow | None, list[Mistake]]:
+    """Return a workflow, or the mistakes of its file.
+
+    Args:
+        text: the file's.
+        name: what the workflow is called where the file does not say.
+    """
+    try:
+        tree = read_tree(text)
+    except ConfigError as error:
+        line, why = _line_of(str(error))
+        return None, [Mistake(line, why)]
+    mistakes = Mistakes()
+    workflow = _Reader(mistakes).workflow(tree, name)
+    return (None, mistakes.sorted()) if mistakes else (workflow, [])
+
+
+def _line_of(error: str) -> tuple[int, str]:
+    """The line that a text begins with, and what it says of it."""
+    found = re.match(r"line (\d+)(?:: | (?=is|has))", error)
+    return (
+        (int(found[1]), error[found.end() :] if found[0].endswith(": ") else error)
+        if found
+        else (0, error)
+    )
+
+
+class _Reader:
+    def __init__(self, mistakes: Mistakes) -> None:
+        self._mistakes = mistakes
+        self._inputs: set[str] = set()
+        self._ids: dict[str, int] = {}  # the line of each step
+        self._done: set[str] = set()  # steps before the one that is being read
+
+    def workflow(self, tree: Entry, name: str) -> Workflow:
+        table = Table(tree, self._mistakes, _FIELDS)
+        inputs = tuple(self._read_inputs(table))
+        self._inputs = {one.name for one in inputs}
+        entries = table.items("steps")
+        if not entries and isinstance(tree.value, Mapping):
+            self._mistakes.add(
+                table.line_of("steps"), ConfigError("steps: there are none; add - id: and prompt:")
+            )
+        steps = tuple(self._steps(entries, inside=False))
+        if len(self._ids) > MOST_STEPS:
+            self._mistakes.add(
+                table.line_of("steps"),
+                ConfigError(f"steps: there are more than {MOST_STEPS}; split the file"),
+            )
+        return Workflow(
+            name=table.text("name") or name,
+            description=table.text("description") or "",
+            inputs=inputs,
+            triggers=self._triggers(table.entry("on")),
+            agent=table.text("agent"),
+            model=self._model(table),
+            mode=table.choice("mode", _MODES),
+            steps=steps,
+        )
+
+    def _read_inputs(self, table: Table) -> Iterator[WorkflowInput]:
+        for name, entry in table.mapping("inputs").items():
+            if _NAME.fullmatch(name) is None:
+                self._mistakes.add(
+                    entry.line,
+                    ConfigError(f"inputs: {name[:40]} is no name; use letters, digits, - and _"),
+                )
+            elif isinstance(entry.value, Mapping):
+                one = Table(entry, self._mistakes, ("description", "default", "required", "type"))
+                yield WorkflowInput(
+                    name=name,
+                    description=one.text("description") or "",
+                    default=one.scalar("default"),
+                    required=one.flag("required"),
+                )
+            else:
+                yield WorkflowInput(
+                    name=name,
+                    default=None if entry.value is None else table.scalar_of(name, entry),
+                )
+
+    def _triggers(self, entry: Entry | None) -> Triggers:
+        if entry is None:
+            return Triggers()
+        table = Table(entry, self._mistakes, ("files", "every", "cron"))
+        files = []
+        for one in table.texts("files"):
+            pattern = str(one.value).strip()
+            try:
+                _check_pattern(pattern)
+            except ConfigError as error:
+                self._mistakes.add(one.line, error)
+            files.append(pattern)
+        if files and all(one.startswith("!") for one in files):
+            self._mistakes.add(
+                table.line_of("files"),
+                ConfigError("files: all patterns exclude; add one without !"),
+            )
+        lines: list[CronLine] = []
+        for one in table.texts("cron"):
+            try:
+                lines.append(parse_cron(str(one.value)))
+            except ConfigError as error:
+                self._mistakes.add(one.line, error)
+        return Triggers(
+            files=tuple(files),
+            every=table.duration("every", shortest=SHORTEST_INTERVAL),
+            cron=tuple(lines),
+        )
+
+    def _steps(self, entries: Iterable[Entry], *, inside: bool) -> Iterator[Step]:
+        """Read steps; those of a group (`inside`) do not see each other."""
+        beside: list[str] = []
+        for entry in entries:
+            table = Table(entry, self._mistakes, _STEP_FIELDS)
+            if not isinstance(entry.value, Mapping):
+                continue
+            step = self._step(table, inside=inside)
+            yield step
+            if inside:
+                beside.append(step.id)
+            else:
+                self._done.add(step.id)
+        self._done.update(beside)
+
+    def _step(self, table: Table, *, inside: bool) -> Step:
+        id_ = self._id(table)
+        kinds = [kind for kind in _STEP_KINDS if kind in table]
+        if len(kinds) != 1:
+            self._mistakes.add(
+                table.line, ConfigError("a step has one of prompt, skill and parallel; name one")
+            )
+        parallel: tuple[Step, ...] = ()
+        if "parallel" in table:
+            parallel = self._group(table, inside=inside)
+        prompt = table.text("prompt")
+        if prompt is not None:
+            self._check_text(table.line_of("prompt"), "prompt", prompt)
+            if not prompt.strip():
+                self._mistakes.add(
+                    table.line_of("prompt"), ConfigError("prompt: it is empty; write what to do")
+                )
+        if "with" in table and "skill" not in table:
+            self._mistakes.add(
+                table.line_of("with"), ConfigError("with: only a skill has it; take it out")
+            )
+        agent = table.text("agent")
+        session = table.choice("session", ("new", "shared"))
+        return Step(
+            id=id_,
+            line=table.line,
+            prompt=prompt,
+            skill=self._skill(table),
+            arguments=self._arguments(table),
+            parallel=parallel,
+            condition=self._condition(table),
+            agent=agent,
+            model=self._model(table),
+            mode=table.choice("mode", _MODES),
+            own_session=inside or agent is not None or session == "new",
+            retry=table.number("retry", 0, MOST_RETRIES) or 0,
+            timeout=table.duration("timeout"),
+            continue_on_error=table.flag("continue-on-error"),
+        )
+
+    def _group(self, table: Table, *, inside: bool) -> tuple[Step, ...]:
+        line = table.line_of("parallel")
+        if inside:
+            self._mistakes.add(
+                line,
+                ConfigError("parallel: it is inside another one; put its steps beside the others"),
+            )
+            return ()
+        for name in (*_SETTINGS, "retry", "timeout", "session"):
+            if name in table:
+                self._mistakes.add(
+                    table.line_of(name),
+                    ConfigError(f"{name}: a group has none; give it to the steps in it"),
+                )
+        entries = table.items("parallel")
+        if not 1 <= len(entries) <= MOST_AT_ONCE:
+            self._mistakes.add(
+                line, ConfigError(f"parallel: expected a list of 1 to {MOST_AT_ONCE} steps")
+            )
+            return ()
+        return tuple(self._steps(entries, inside=True))
+
+    def _id(self, table: Table) -> str:
+        id_ = table.text("id")
+        if id_ is None:
+            if "id" not in table:
+                self._mistakes.add(
+                    table.line, ConfigError("id: it is missing; give the step a name")
+                )
+            return f"line-{table.line}"
+        line = table.line_of("id")
+        if _NAME.fullmatch(id_) is None:
+            self._mistakes.add(
+                line, ConfigError(f"id: {id_[:40]} is no name; use letters, digits, - and _")
+            )
+        elif id_ in self._ids:
+            self._mistakes.add(
+                line,
+                ConfigError(f"id: the step on line {self._ids[id_]} is {id_}, too; rename one"),
+            )
+        self._ids.setdefault(id_, line)
+        return id_
+
+    def _skill(self, table: Table) -> str | None:
+        name = table.text("skill")
+        if name is not None and re.fullmatch(r"[a-z0-9]+(?:-[a-z0-9]+)*", name) is None:
+            self._mistakes.add(
+                table.line_of("skill"),
+                ConfigError(f"skill: {name[:40]} is no skill's name; see acp-agent skills"),
+            )
+        return name
+
+    def _arguments(self, table: Table) -> Mapping[str, str] | str:
+        entry = table.entry("with")
+        if entry is None:
+            return ""
+        if isinstance(entry.value, str):
+            self._check_text(entry.line, "with", entry.value)
+            return entry.value
+        given = {}
+        for name, one in table.mapping("with").items():
+            text = table.scalar_of(name, one)
+            if text is not None:
+                self._check_text(one.line, name, text)
+                given[name] = text
+        return given
+
+    def _model(self, table: Table) -> str | None:
+        model = table.text("model")
+        if model is not None and _MODEL.fullmatch(model) is None:
+            self._mistakes.add(
+                table.line_of("model"),
+                ConfigError(f"model: {model[:40]} is no model; write it as provider/name"),
+            )
+        return model
+
+    def _condition(self, table: Table) -> Expression | None:
+        entry = table.entry("if")
+        if entry is None:
+            return None
+        text = table.scalar("if")
+        if text is None:
+            return None
+        try:
+            condition = parse_expression(text)
+        except ConfigError as error:
+            self._mistakes.add(entry.line, error)
+            return None
+        for reference in references(condition):
+            self._check_reference(entry.line, "if", reference)
+        return condition
+
+    def _check_text(self, line: int, field: str, text: str) -> None:
+        for reference in placeholders(text):
+            self._check_reference(line, field, reference)
+
+    def _check_reference(self, line: int, field: str, reference: Reference) -> None:
+        try:
+            self._require(reference)
+        except ConfigError as error:
+            self._mistakes.add(line, ConfigError(f"{field}: {error}"))
+
+    def _require(self, reference: Reference) -> None:
+        """Raise ConfigError if there is nothing behind a reference."""
+        match reference.path:
+            case ("inputs", name):
+                if name not in self._inputs:
+                    raise ConfigError(f"there is no input {name[:40]}; add it to inputs")
+            case ("steps", step, ("output" | "status")):
+                if step not in self._done:
+                    raise ConfigError(
+                        f"no step before this one is called {step[:40]}; name an earlier one"
+                    )
+            case ("trigger", ("kind" | "files")):
+                pass
+            case _:
+                raise ConfigError(
+                    f"{str(reference)[:60]} is not known; use inputs.NAME, steps.ID.output, "
+                    "steps.ID.status, trigger.kind or trigger.files"
+                )
+
+
+def _check_pattern(pattern: str) -> None:
+    """Raise ConfigError if a pattern of files is none, or leads out of the folder."""
+    bare = pattern.removeprefix("!")
+    if not bare.strip("/") or bare.startswith("/") or ".." in bare.split("/"):
+        raise ConfigError(
+            f"files: {pattern[:40]} is not inside the folder; write it like src/**/*.py"
+        )
+    FilePatterns([pattern])

@@ -1,0 +1,31 @@
+"""`${inputs.x}` and `${steps.id.output}` in the texts of a workflow.
+
+`${{ inputs.x }}` means the same. What is filled in is not looked at again, and what is no
+reference, such as `${HOME}`, stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from acp_agent.extensions.workflows.expressions import Reference
+
+_PLACEHOLDER = re.compile(
+    r"\$\{\{\s*([\w.-]+)\s*\}\}|\$\{\s*((?:inputs?|steps?|trigger)\.[\w.-]+)\s*\}"
+)
+
+
+def placeholders(text: str) -> Iterator[Reference]:
+    """The references in a text."""
+    for found in _PLACEHOLDER.finditer(text):
+        yield _reference(found)
+
+
+def fill_placeholders(text: str, value: Callable[[Reference], str]) -> str:
+    """Return a text with its references replaced by their values."""
+    return _PLACEHOLDER.sub(lambda found: value(_reference(found)), text)
+
+
+def _reference(found: re.Match[str]) -> Reference:
+    return Reference(tuple((found[1] or found[2]).split(".")))

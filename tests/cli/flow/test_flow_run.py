@@ -1,0 +1,236 @@
+"""`acp-agent flow run`, `list` and `check`: the real command, which starts the real server."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+from tests.cli.flow.flow_process import finish, flow, prompts, start
+from tests.support.model_server import (
+    Answer,
+    Call,
+    ModelServer,
+    Request,
+    Stall,
+    Status,
+    answer,
+)
+
+WHOLE = """\
+inputs: {what: tests}
+steps:
+  - id: one
+    prompt: Look at ${inputs.what}.
+  - id: group
+    parallel:
+      - {id: a, prompt: "A after ${steps.one.output}"}
+      - {id: b, skill: explain, with: {path: "the parser"}}
+  - id: never
+    if: inputs.what == 'nothing'
+    prompt: never
+  - id: last
+    if: steps.group.output contains 'of B'
+    prompt: "${steps.a.output}"
+"""
+
+
+async def test_steps_run_in_order_or_at_once_and_the_last_output_alone_is_on_stdout(
+    home: Path, workspace_repo: Path, model_server: ModelServer
+) -> None:
+    (workspace_repo / "f.yaml").write_text(WHOLE)
+    together = Stall()
+
+    def reply(request: Request) -> Answer:
+        said = prompts(request)[-1]
+        if said == "Look at docs.":
+            return answer("/mode full")
+        if said.startswith("A after"):
+            return answer("/mode full", together)
+        if "the parser" in said:
+            return answer("the answer of B", together)
+        return answer("Done.")
+
+    model_server.otherwise = reply
+    process = await start(
+        home, workspace_repo, model_server, "flow", "run", "f.yaml", "--input", "what=docs"
+    )
+    await model_server.arrived(3)  # both steps of the group wait for their answers
+    together.release()
+    status, out, err = await finish(process)
+    assert (status, out) == (0, "Done.\n"), err
+    one, *both, last = [prompts(request) for request in model_server.requests]
+    assert len(both) == 2
+    assert all(len(conversation) == 1 for conversation in both)
+    # The first and the last share a session, and an output is no command.
+    assert last == [one[0], "This is text and no command:\n\n/mode full"]
+    assert "[a] Step a: done\n" in err
+    assert "Step never: skipped" in err
+
+
+THREE = """\
+steps:
+  - {id: one, prompt: The first.}
+  - {id: two, prompt: The second.}
+  - {id: three, prompt: "The third after ${steps.two.output}"}
+"""
+
+
+async def test_a_run_that_was_killed_in_its_second_step_goes_on_with_it(
+    home: Path, workspace_repo: Path, model_server: ModelServer
+) -> None:
+    file = workspace_repo / "f.yaml"
+    file.write_text(THREE)
+    model_server.add(answer("one done"), answer("begun", Stall()))
+    process = await start(home, workspace_repo, model_server, "flow", "run", "f.yaml")
+    await model_server.arrived(2)
+    process.kill()
+    await finish(process)
+    listed = json.loads((await flow(home, workspace_repo, model_server, "list", "--json"))[1])
+    assert [run["file"] for run in listed["runs"]] == [str(file)]
+
+    file.write_text(THREE.replace("The third", "Third"))
+    model_server.add(answer("two done"), answer("three done"))
+    status, out, err = await flow(home, workspace_repo, model_server, "run", "--resume")
+    assert (status, out) == (0, "three done\n"), err
+    assert f"{file} changed since the run began" in err
+    _, _, again, third = model_server.requests
+    # The same session, in which the first step was done and the second was cut off.
+    assert prompts(again)[0] == "The first."
+    assert prompts(again)[-1] == "The second."
+    assert prompts(third)[-1] == "Third after two done"
+
+    status, _, err = await flow(home, workspace_repo, model_server, "run", "--resume")
+    assert status == 1
+    assert "there is nothing to continue" in err
+
+    # A crash between the end of a turn and its record: the session knows what was answered.
+    (journal,) = (home / "agent" / "flows" / "runs").iterdir()
+    assert journal.stat().st_mode & 0o077 == 0
+    lines = journal.read_text().splitlines(keepends=True)
+    assert '"event":"step_ended"' in lines[-2]
+    journal.write_text("".join(lines[:-2]) + lines[-2][:20])
+    run = journal.stem[:25]
+    status, out, err = await flow(home, workspace_repo, model_server, "run", "--resume", run)
+    assert (status, out) == (0, "three done\n"), err
+    assert len(model_server.requests) == 4
+
+
+async def test_a_failure_skips_what_does_not_ask_for_it_and_retries_first(
+    home: Path, workspace_repo: Path, model_server: ModelServer
+) -> None:
+    (workspace_repo / "f.yaml").write_text("""\
+steps:
+  - {id: slow, prompt: Slow., timeout: 1s, retry: 1}
+  - {id: tolerated, prompt: Bad., continue-on-error: true}
+  - {id: bad, prompt: Bad again., retry: 1, if: steps.tolerated.status == 'failed'}
+  - {id: after, prompt: After.}
+  - {id: cleanup, prompt: "Clean up: ${steps.bad.status}", if: failure()}
+""")
+    slow = iter([answer("begun", Stall()), answer("in time")])
+
+    def reply(request: Request) -> Answer | Status:
+        said = prompts(request)[-1]
+        if said == "Slow.":
+            return next(slow)
+        return Status(code=400, message="no") if said.startswith("Bad") else answer("cleaned")
+
+    model_server.otherwise = reply
+    status, out, err = await flow(home, workspace_repo, model_server, "run", "f.yaml", "--json")
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert status == 1, err
+    assert lines[0]["type"] == "run"
+    assert lines[-1]["type"] == "result"
+    assert lines[-1]["steps"] == {
+        "slow": "completed", "tolerated": "failed", "bad": "failed", "cleanup": "completed",
+    }  # fmt: skip
+    assert lines[-1]["text"] == "cleaned"
+    assert [one["step"] for one in lines if one.get("status") == "retrying"] == ["slow", "bad"]
+    assert prompts(model_server.requests[-1])[-1] == "Clean up: failed"
+
+
+async def test_what_nobody_allowed_does_not_run_and_a_file_gives_itself_no_rights(
+    home: Path, workspace_repo: Path, model_server: ModelServer
+) -> None:
+    file = workspace_repo / "f.yaml"
+    file.write_text("steps:\n  - {id: a, prompt: Write.}\n")
+    made = workspace_repo / "made.txt"
+    call = Call("write", {"path": "made.txt", "content": "hi"})
+    model_server.add(answer(call), answer("refused"))
+    status, out, err = await flow(home, workspace_repo, model_server, "run", "f.yaml")
+    assert (status, out, made.exists()) == (4, "refused\n", False)
+    assert err.splitlines()[-1].endswith("To allow it, add --allow edits.")
+
+    file.write_text(
+        "steps:\n  - {id: a, prompt: Write., mode: full}\n  - {id: b, prompt: /trust}\n"
+    )
+    status, _, err = await flow(home, workspace_repo, model_server, "run", "f.yaml")
+    assert status == 1
+    assert "the file wants the mode full, which only you can choose; add --mode full" in err
+    status, _, err = await flow(home, workspace_repo, model_server, "check", "f.yaml")
+    assert status == 1
+    assert f"{file}:3: a step cannot use the command /trust" in err
+
+    model_server.add(answer(call), answer("written"))
+    status, _, err = await flow(
+        home, workspace_repo, model_server, "run", "f.yaml", "--mode", "full"
+    )
+    assert made.exists(), err
+    assert status == 1  # for /trust
+    assert len(model_server.requests) == 4
+
+
+async def test_a_projects_workflow_is_run_by_name_only_in_a_trusted_folder(
+    home: Path, workspace_repo: Path, model_server: ModelServer
+) -> None:
+    place = workspace_repo / ".acp-agent" / "flows"
+    place.mkdir(parents=True)
+    (place / "mine.yaml").write_text("steps:\n  - {id: a, prompt: Theirs.}\n")
+    own = home / "agent" / "flows"
+    own.mkdir(parents=True)
+    (own / "own.yaml").write_text("steps:\n  - {id: a, prompt: Own.}\n")
+    model_server.otherwise = answer("ok")
+    status, _, err = await flow(home, workspace_repo, model_server, "run", "mine")
+    assert status == 1
+    assert "of a folder that you do not trust" in err
+    assert model_server.requests == []
+    (own / "mine.yaml").write_text("steps:\n  - {id: a, prompt: Own.}\n")
+    status, _, err = await flow(home, workspace_repo, model_server, "run", "mine")
+    assert status == 0, err
+    await flow(home, workspace_repo, model_server, "run", "mine", "--trust")
+    assert [prompts(one) for one in model_server.requests] == [["Own."], ["Theirs."]]
+    _, out, _ = await flow(home, workspace_repo, model_server, "list")
+    assert "own" in out
+    assert str(place / "mine.yaml") in out
+
+
+async def test_ctrl_c_cancels_the_run_which_can_be_continued(
+    home: Path, workspace_repo: Path, model_server: ModelServer
+) -> None:
+    (workspace_repo / "f.yaml").write_text("steps:\n  - {id: a, prompt: Work., retry: 3}\n")
+    model_server.add(answer("begun", Stall()))
+    process = await start(home, workspace_repo, model_server, "flow", "run", "f.yaml")
+    await model_server.arrived(1)
+    process.send_signal(signal.SIGINT)
+    status, out, err = await finish(process)
+    assert (status, out) == (130, ""), err
+    assert "flow run --resume flow_" in err
+    assert len(model_server.requests) == 1
+
+
+async def test_check_reports_every_mistake_with_its_line(
+    home: Path, workspace_repo: Path, model_server: ModelServer
+) -> None:
+    file = workspace_repo / "bad.yaml"
+    file.write_text("steps:\n  - {id: a, promt: x}\n  - {id: b, skill: no-such-skill}\n  - x\n")
+    status, _, err = await flow(
+        home, workspace_repo, model_server, "check", "bad.yaml", "none.yaml"
+    )
+    assert status == 1
+    assert f"acp-agent: {file}:2: promt: there is no such field; did you mean prompt?\n" in err
+    assert f"acp-agent: {file}:4: expected names with values here" in err
+    assert "none.yaml: there is no such file; check the name" in err
+    file.write_text("steps:\n  - {id: b, skill: no-such-skill}\n")
+    status, _, err = await flow(home, workspace_repo, model_server, "check", "bad.yaml")
+    assert status == 1
+    assert f"{file}:2: skill: there is no skill no-such-skill here that you trust" in err

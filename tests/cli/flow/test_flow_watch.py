@@ -1,0 +1,108 @@
+"""`acp-agent watch`: runs a workflow on changes and on a schedule, until it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from asyncio.subprocess import Process
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from acp_agent.cli.flow.schedule import Schedule
+from acp_agent.extensions.workflows.cron import parse_cron
+from acp_agent.extensions.workflows.types import Triggers
+from tests.cli.flow.flow_process import finish, prompts, start
+from tests.support.model_server import Call, ModelServer, Stall, answer
+
+
+async def shown(process: Process, text: str) -> str:
+    """Read its messages up to a line that has a text."""
+    assert process.stderr is not None
+    lines = ""
+    async with asyncio.timeout(30):
+        while text not in lines:
+            line = await process.stderr.readline()
+            assert line, lines
+            lines += line.decode()
+    return lines
+
+
+async def test_changes_start_runs_and_those_of_the_run_itself_start_none(
+    home: Path, workspace_repo: Path, model_server: ModelServer
+) -> None:
+    source = workspace_repo / "src"
+    (workspace_repo / "f.yaml").write_text("""\
+on: {files: ["src/**/*.py"]}
+steps:
+  - {id: a, prompt: "Changed: ${trigger.files}"}
+""")
+    working = Stall()
+    edit = Call("write", {"path": "src/made.py", "content": "x = 1\n"})
+    model_server.add(
+        answer(edit), answer("edited", working), answer("second"), answer("begun", Stall())
+    )
+    process = await start(home, workspace_repo, model_server, "watch", "f.yaml", "--allow", "edits")
+    await shown(process, "Watching src/**/*.py")
+    (source / "new").mkdir()
+    (source / "new" / "a.py").write_text("a")
+    (source / "ignored.txt").write_text("a")
+    await model_server.arrived(2)
+    assert (source / "made.py").exists()
+    (source / "new" / "b.py").write_text("b")  # while it runs
+    (source / "app.py").unlink()
+    working.release()
+    await model_server.arrived(3)
+    await shown(process, "Changed: src/app.py, src/new/b.py")
+    await shown(process, "Step a: done")
+    (source / "made.py").write_text("y = 2\n")  # what the run wrote, and the user then changes
+    await model_server.arrived(4)
+    process.send_signal(signal.SIGTERM)
+    status, out, err = await finish(process)
+    assert status == 0, err
+    assert out == "edited\nsecond\n"
+    asked = [prompts(request)[-1] for request in model_server.requests]
+    assert asked[0] == "Changed: src/new/a.py"
+    assert asked[2:] == ["Changed: src/app.py\nsrc/new/b.py", "Changed: src/made.py"]
+    assert "flow run --resume flow_" in err
+
+
+async def test_an_interval_starts_runs_and_a_broken_file_only_stops_them(
+    home: Path, workspace_repo: Path, model_server: ModelServer
+) -> None:
+    file = workspace_repo / "f.yaml"
+    text = "on: {every: 1s}\nsteps:\n  - {id: a, prompt: 'At ${trigger.kind}'}\n"
+    file.write_text(text)
+    model_server.otherwise = answer("ok")
+    process = await start(home, workspace_repo, model_server, "watch", "f.yaml", "--now")
+    await model_server.arrived(2)
+    file.write_text("steps: nothing\n")
+    await shown(process, "f.yaml:1: steps: expected a list")
+    file.write_text(text)
+    await model_server.arrived(len(model_server.requests) + 1)
+    process.send_signal(signal.SIGINT)
+    status, _, err = await finish(process)
+    assert status == 0, err
+    assert prompts(model_server.requests[0]) == ["At manual"]
+    assert prompts(model_server.requests[-1]) == ["At schedule"]
+
+
+async def test_what_falls_due_during_a_run_is_made_up_for_once() -> None:
+    clock = [0.0]
+    triggers = Triggers(every=600, cron=(parse_cron("0 9 * * *"),))
+    begin = datetime(2026, 11, 24, 8, 30)  # noqa: DTZ001 - schedules are in local time
+    schedule = Schedule(
+        triggers,
+        now=lambda: begin + timedelta(seconds=clock[0]),
+        monotonic=lambda: clock[0],
+    )
+    due = []
+    for second in range(0, 4_000, 50):
+        clock[0] = float(second)
+        if 700 < second < 2_500:
+            continue  # a run: three times pass, and the hour
+        wait = asyncio.ensure_future(schedule.due())
+        await asyncio.sleep(0)
+        if wait.done():
+            due.append(second)
+        wait.cancel()
+    assert due == [600, 2_500, 3_000, 3_600]
