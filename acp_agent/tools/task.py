@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Annotated, ClassVar, Literal, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import Field
 
 from acp_agent.content import JsonObject, text_part
@@ -20,6 +21,7 @@ from acp_agent.tools.quoting import code_block, described_list, first_line, join
 from acp_agent.workspace.workspace import Workspace
 
 _TITLE = 100  # characters
+_NUMBER = re.compile(r"#[0-9]{1,9}")  # of a task
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+){0,20}")
 _NAME_ADVICE = "use lowercase letters, digits and hyphens"
 
@@ -27,19 +29,31 @@ _LONGEST_ROLE = 20_000  # characters
 
 
 class GivenTask(Struct, frozen=True, kw_only=True):
-    """A task for an agent. `role` has the instructions of one that is made with it."""
+    """A task for an agent. `role` has the instructions of one that is made with it.
+
+    `continues` is the number of the task whose conversation it continues; "" where it begins one.
+    """
 
     agent: str
     title: str
     task: str
     role: str = ""
+    continues: str = ""
 
 
-class MadeAgents(Protocol):
-    """The agents that the model made for the session."""
+class SessionAgents(Protocol):
+    """The agents that worked in the session, and those that the model made for it."""
 
     async def roles(self) -> Mapping[str, str]:
-        """Return their names, each with its instructions."""
+        """Return the names of those that the model made, each with its instructions."""
+        ...
+
+    async def agent_of(self, number: str) -> str:
+        """Return the agent that can go on with a task, by the task's number.
+
+        Raises:
+            ToolError: nobody can.
+        """
         ...
 
 
@@ -70,7 +84,7 @@ class TaskTool(Tool[ShortTaskParams]):
         workspace: what the tools may touch.
         agents: the names and descriptions of the agents.
         delegate: has an agent do it.
-        made: the agents that the model made.
+        made: those that worked in the session.
         programs: the agents that are other programs, which the user is asked about before they
             start; each with a digest of how it is started.
     """
@@ -87,7 +101,7 @@ class TaskTool(Tool[ShortTaskParams]):
         workspace: Workspace,
         agents: Sequence[tuple[str, str]],
         delegate: Delegate,
-        made: MadeAgents,
+        made: SessionAgents,
         programs: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         super().__init__(workspace)
@@ -113,9 +127,19 @@ class TaskTool(Tool[ShortTaskParams]):
         Raises:
             ToolError: there is no such agent, or the new one has the name of another.
         """
-        if params.agent not in self._agents or params.role.strip():
-            await self._check_made(params.agent, params.role.strip())
-        title, run = self.title(params.model_dump()), functools.partial(self._run, params)
+        given = GivenTask(
+            agent=params.agent,
+            title=params.title or first_line(params.task, _TITLE),
+            task=params.task,
+            role=params.role.strip(),
+        )
+        if _NUMBER.fullmatch(given.agent):
+            number = given.agent.removeprefix("#")
+            given = replace(given, agent=await self._made.agent_of(number), continues=number)
+        elif given.agent not in self._agents or given.role:
+            await self._check_made(given.agent, given.role)
+        title = self.title({**params.model_dump(), "agent": given.agent})
+        run = functools.partial(self._delegate, given)
         digest = self._programs.get(params.agent)
         if digest is None:
             return Prepared(title=title, run=run)
@@ -142,13 +166,6 @@ class TaskTool(Tool[ShortTaskParams]):
             raise ToolError(f"{shown!r} cannot name an agent", advice=_NAME_ADVICE)
         elif len(role) > _LONGEST_ROLE:
             raise ToolError(f"a role has at most {_LONGEST_ROLE:,} characters")
-
-    async def _run(self, params: ShortTaskParams, progress: Progress) -> Outcome:
-        title = params.title or first_line(params.task, _TITLE)
-        given = GivenTask(
-            agent=params.agent, title=title, task=params.task, role=params.role.strip()
-        )
-        return await self._delegate(given, progress)
 
 
 class BundledTaskTool(TaskTool):

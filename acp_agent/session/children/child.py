@@ -111,11 +111,12 @@ class ChildSession:
         models = SessionModels(core, options, parent.models.driver)
         tools = ChildTools(core, parent_tools, child, options, added)
         self.open_calls = tools.open_calls
+        self._budget = ChildBudget(core, budget, self, models, tools)
         self.resources = TurnResources(
             journal=self,
             models=models,
             user=ChildUser(core, child),
-            budget=ChildBudget(core, budget, self, models, tools),
+            budget=self._budget,
             tools=tools,
             limits=limits_of(core.services, options),
             agent=agent,
@@ -144,6 +145,13 @@ class ChildSession:
         self._context.feed([event])
         self._loop_detector.feed([event])
         self._events.append(event)
+
+    def resume(self, work: Sequence[AnyEvent]) -> None:
+        """Continue the conversation of a child that has ended, with all that it did."""
+        for event in work:
+            self.apply(event)
+            if isinstance(event, UsageReported):
+                self._budget.cost_so_far = event.cost
 
     async def history(self) -> Sequence[AnyEvent]:
         """Return every event of the child so far."""
@@ -264,20 +272,20 @@ class ChildTools:
 class ChildBudget(TurnBudget):
     """What a child may spend, which is what its parent may; the cost is the child's own."""
 
-    _cost: float | None = None
+    cost_so_far: float | None = None
 
     @property
     def cost(self) -> float | None:
         """What the child cost so far."""
-        return self._cost
+        return self.cost_so_far
 
     def charge(self, model: ModelInfo, usage: Usage) -> float | None:
         """Add a request's cost to the child's, and to the session's."""
         super().charge(model, usage)
         price = model.cost(usage)
         if price is not None:
-            self._cost = (self._cost or 0.0) + price
-        return self._cost
+            self.cost_so_far = (self.cost_so_far or 0.0) + price
+        return self.cost_so_far
 
 
 class ChildUser(SessionUser):

@@ -98,16 +98,26 @@ class Delegation:
         if other is not None:
             return await self._give_other(given, other, progress)
         title = f"{given.agent}: {given.title}"
-        spec = await self._definitions.find_agent(given.agent)
-        if spec is not None:
-            run = TaskRun(self._parent, title, spec.description, progress, spec.name)
-            return await run.work(self._prompt(spec), given.task, spec.uses)
-        role = given.role or (await self._parent.children.records.roles()).get(given.agent)
-        if not role:
-            raise ToolError(f"there is no agent {given.agent!r} any more: its file is gone")
-        role = self._core.clean(role)
-        run = TaskRun(self._parent, title, "", progress, given.agent, role=role)
-        return await run.work(role, given.task, self._limits())
+        records = self._parent.children.records
+        earlier = await records.ended(given.continues) if given.continues else None
+        spec, role = await self._definitions.find_agent(given.agent), ""
+        if spec is None or (earlier is not None and earlier.role):
+            role = given.role or (await records.roles()).get(given.agent, "")
+            if not role:
+                raise ToolError(f"there is no agent {given.agent!r} any more: its file is gone")
+        run = TaskRun(
+            self._parent,
+            title,
+            "" if spec is None or role else spec.description,
+            progress,
+            given.agent,
+            role=self._core.clean(role),
+            can_go_on=True,
+            earlier=earlier,
+        )
+        if spec is None or role:
+            return await run.work(self._core.clean(role), given.task, self._limits())
+        return await run.work(self._prompt(spec), given.task, spec.uses)
 
     def _limits(self) -> RunSettings:
         """Return what an agent may do that the model makes: what the turn may that makes it."""

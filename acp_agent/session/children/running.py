@@ -9,14 +9,24 @@ from typing import Protocol
 from msgspec import Struct
 
 from acp_agent.agent.tool_calls import OpenCalls
-from acp_agent.events import Activity, AnyEvent, ChildWorked, SubagentChanged, UserMessage
+from acp_agent.errors import ToolError
+from acp_agent.events import (
+    Activity,
+    AnyEvent,
+    ChildWorked,
+    SessionForked,
+    SubagentChanged,
+    UserMessage,
+)
 from acp_agent.ids import CallId, SessionId
 
 
 class TaskRecord(Struct):
     """The task of an agent, which has a child session.
 
-    `role` has the instructions of an agent that the model made for the session.
+    `agent` is who works there, "" where nobody can go on with it; `role` has the instructions of
+    an agent that the model made for the session. `inherited` where another session, which this one
+    was forked from, gave the task.
     """
 
     session: SessionId
@@ -24,6 +34,7 @@ class TaskRecord(Struct):
     agent: str = ""
     role: str = ""
     state: Activity = "unknown"
+    inherited: bool = False
 
 
 class TaskRecords:
@@ -56,6 +67,38 @@ class TaskRecords:
                 self._found, self._meanwhile = found, []
         return {str(number): one for number, one in enumerate(self._found.values(), 1)}
 
+    async def number(self, child: SessionId) -> str:
+        """Return the number of a child's task."""
+        found = (number for number, one in (await self.all()).items() if one.session == child)
+        return next(found, "")
+
+    async def ended(self, number: str) -> TaskRecord:
+        """Return a task that an agent can go on with.
+
+        Raises:
+            ToolError: there is none of this number, or it cannot be gone on with.
+        """
+        one = (await self.all()).get(number)
+        if one is None:
+            raise ToolError(f"there is no agent #{number}", advice="start a new one")
+        if one.inherited or not one.agent:
+            raise ToolError(f"nobody can go on with agent #{number}", advice="start a new one")
+        if one.state in {"running", "requires_action"}:
+            raise ToolError(f"agent #{number} is still at work", advice="wait for its answer")
+        return one
+
+    async def agent_of(self, number: str) -> str:
+        """Return the agent that can go on with a task; see `ended`."""
+        return (await self.ended(number)).agent
+
+    async def work_of(self, child: SessionId) -> Sequence[AnyEvent]:
+        """Return every event of a child."""
+        return [
+            event.did
+            for event in await self._history()
+            if isinstance(event, ChildWorked) and event.session == child
+        ]
+
     async def roles(self) -> Mapping[str, str]:
         """Return the agents that the model made, each with its instructions."""
         made: dict[str, str] = {}
@@ -73,6 +116,9 @@ def _fold(found: dict[SessionId, TaskRecord], events: Sequence[AnyEvent]) -> Non
             one.title = one.title or event.title or ""
             one.agent, one.role = one.agent or event.agent, one.role or event.role
             one.state = event.state or one.state
+        elif isinstance(event, SessionForked):
+            for one in found.values():
+                one.inherited = True
 
 
 class RunningChild(Protocol):

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from acp_agent.agent.resources import TurnResources
 from acp_agent.content import TextBlock, text_part
@@ -25,7 +26,7 @@ from acp_agent.events import (
 from acp_agent.extensions.definitions.types import RunSettings
 from acp_agent.ids import CallId, TurnId, new_message_id, new_session_id, new_turn_id
 from acp_agent.session.children.child import ChildSession
-from acp_agent.session.children.running import RunningChildren
+from acp_agent.session.children.running import RunningChildren, TaskRecord
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extensions import Definitions
 from acp_agent.session.hooks import MOST_ROUNDS
@@ -81,6 +82,8 @@ class TaskRun:
         agent: the agent's name; empty for the session's own, which follows a skill.
         role: the instructions of an agent that the model made. It counts as the parent's: a rule
             for an agent of its name is not for it.
+        can_go_on: whether another task can continue the conversation when this one is done.
+        earlier: the task whose conversation this one continues; None: it begins one.
     """
 
     def __init__(
@@ -92,6 +95,8 @@ class TaskRun:
         agent: str,
         *,
         role: str = "",
+        can_go_on: bool = False,
+        earlier: TaskRecord | None = None,
     ) -> None:
         self._parent = parent
         self._core = parent.core
@@ -100,7 +105,9 @@ class TaskRun:
         self._progress = progress
         self._agent = agent
         self._role = role
-        self._child = new_session_id()
+        self._can_go_on = can_go_on
+        self._earlier = earlier
+        self._child = new_session_id() if earlier is None else earlier.session
 
     async def work(
         self, prompt: str | None, task: str, uses: RunSettings, added: Sequence[AnyTool] = ()
@@ -152,8 +159,17 @@ class TaskRun:
             agent=self._parent.turn.agent if self._role else self._agent,
             added=added,
         )
-        with self._parent.children.running(child):
-            return await self._run(child, worker, task)
+        children = self._parent.children
+        if self._earlier is not None:
+            child.resume(await children.records.work_of(self._child))
+            if children.call_of(self._child) is not None:
+                raise ToolError("the agent is still at work", advice="wait for its answer")
+        with children.running(child):
+            outcome = await self._run(child, worker, task)
+        if not self._can_go_on:
+            return outcome
+        number = await children.records.number(self._child)
+        return replace(outcome, text=f'{outcome.text}\n\n[To go on with it: agent "#{number}".]')
 
     async def _run(self, child: ChildSession, worker: Worker, task: str) -> Outcome:
         turn = new_turn_id()
@@ -196,16 +212,17 @@ class TaskRun:
         prompt = UserMessage(
             message=new_message_id(), content=words, attached="\n\n".join(filter(None, notes))
         )
-        await self._core.emit(  # all or nothing, wherever it is stopped
-            SubagentChanged(
-                session=self._child,
-                agent=self._agent,
+        begins = SubagentChanged(session=self._child, can_cancel=True, state="running")
+        if self._earlier is None:
+            begins = replace(
+                begins,
+                agent=self._agent if self._can_go_on else "",
                 role=self._role,
                 title=self._title,
                 description=self._description,
-                can_cancel=True,
-                state="running",
-            ),
+            )
+        await self._core.emit(  # all or nothing, wherever it is stopped
+            begins,
             SessionMessageSent(
                 message=new_message_id(),
                 sender=self._core.id,
@@ -249,10 +266,11 @@ async def _own_turns(
     from acp_agent.agent.system_prompt import agent_prompt  # noqa: PLC0415 - for prompts only
     from acp_agent.agent.turn import run_turn  # noqa: PLC0415 - it brings what runs this
 
-    given = None
-    if prompt is not None:
-        given = SystemPromptGiven(mode="override", text=agent_prompt(prompt))
-    await write_system_prompt(parent.core, child, given, parent.environment)
+    if child.context.system_prompt is None:  # it has one where it worked before
+        given = None
+        if prompt is not None:
+            given = SystemPromptGiven(mode="override", text=agent_prompt(prompt))
+        await write_system_prompt(parent.core, child, given, parent.environment)
 
     async def next_turn(_: str) -> StopReason:
         return await run_turn(child.resources)  # the words are in its context

@@ -81,7 +81,7 @@ async def test_an_agent_sees_its_task_and_its_own_words_alone_and_its_answer_is_
     assert "secret plan" not in str(child["messages"])
     assert "task" not in tools_of(child), "agents have no agents"
     assert "read" in tools_of(child)
-    assert after["messages"][-1]["content"] == "It is 4711."
+    assert after["messages"][-1]["content"].startswith("It is 4711.\n\n[To go on with it")
     assert str(model_server.requests[2].body).startswith(str(model_server.requests[0].body)[:2000])
 
 
@@ -419,4 +419,4 @@ async def test_a_long_piece_of_work_of_an_agents_is_summed_up_in_its_own_context
             assert await desk.say("Go") == "end_turn"
         sent = [len(request.body) for request in model_server.requests[1:-1]]
         assert max(sent) < 60_000
-        assert model_server.requests[-1].json["messages"][-1]["content"] == "4711."
+        assert desk.results()[-1].startswith("4711.")
