@@ -30,7 +30,8 @@ from protocol.v1 import methods, types as acp
 START_SECONDS = 60.0  # for the answer to `initialize`, and to `session/new`
 _EXIT_SECONDS = 1.0  # for the program to end by itself
 _STATUS_SECONDS = 0.5  # between the end of its output and that of the program, or the reverse
-_PENDING = 2_000  # events that wait to be written, from which on nothing more is read
+_PENDING = 500  # events that wait to be written, from which on nothing more is read
+_PENDING_TEXT = 50_000  # characters of theirs
 _REASON = 400  # characters of the agent's own words in an error
 
 R = TypeVar("R")
@@ -94,6 +95,7 @@ class OtherAgent:
         self._host = host
         self._reader = UpdateReader(program.name)
         self._pending: list[AnyEvent] = []
+        self._pending_text = 0
         self._news = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
@@ -133,6 +135,7 @@ class OtherAgent:
                 cwd=self._program.cwd,
                 keep_stderr=True,
                 environ=self._program.environ,
+                grace=_EXIT_SECONDS,
                 map_error=_error_response,
                 transport=self._make_output,
             )
@@ -284,9 +287,13 @@ class OtherAgent:
     def _updated(self, params: acp.SessionNotification) -> None:
         if params.session_id != self._session:
             return
-        self._pending += self._reader.read(params.update)
+        events = self._reader.read(params.update)
+        self._pending += events
         self._news.set()
-        if len(self._pending) > _PENDING:
+        self._pending_text += sum(
+            len(one.text) for one in events if isinstance(one, AgentText | AgentThought)
+        )
+        if len(self._pending) > _PENDING or self._pending_text > _PENDING_TEXT:
             self._room.clear()
 
     async def _show_pending(self) -> None:
@@ -309,7 +316,7 @@ class OtherAgent:
 
     async def _show_now(self) -> None:
         async with self._showing:
-            events, self._pending = self._pending, []
+            events, self._pending, self._pending_text = self._pending, [], 0
             self._room.set()
             if events:
                 await self._host.show(_joined(events))

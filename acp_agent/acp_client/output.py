@@ -9,7 +9,7 @@ from protocol.transports.base import Oversize
 from protocol.transports.stdio import StdioTransport
 
 LINE_LIMIT: Final = 16_000_000  # bytes of one message
-TOTAL_LIMIT: Final = 256_000_000  # bytes of all messages of a task
+TOTAL_LIMIT: Final = 64_000_000  # bytes of all messages of a task
 _MOST_NOISE = 1_000  # lines that are no message, before the agent is ended
 _SHOWN = 200  # bytes of such a line
 

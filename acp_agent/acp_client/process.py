@@ -77,6 +77,7 @@ class AgentChild:
         keep_stderr: bool = False,
         trace: Trace | None = None,
         environ: Mapping[str, str] | None = None,
+        grace: float | None = None,
         map_error: MapError | None = None,
         transport: MakeTransport = StdioTransport,
     ) -> Self:
@@ -90,6 +91,7 @@ class AgentChild:
                 letting it through to the terminal.
             trace: sees every line.
             environ: its environment; None: ours.
+            grace: seconds for it to end by itself if we are killed; None: `EXIT_SECONDS`.
             map_error: turns what a handler raised into the error that the agent gets.
             transport: makes what carries the messages.
 
@@ -107,7 +109,7 @@ class AgentChild:
             start_new_session=True,  # Ctrl-C is for us: the turn ends in order, not the process
         )
         # Should we be killed, it has time to end by itself when its input ends.
-        watch = Watchdog("", grace_seconds=int(EXIT_SECONDS))
+        watch = Watchdog("", grace_seconds=int(EXIT_SECONDS if grace is None else grace))
         child = cls(process, handlers, watch, trace, map_error=map_error, transport=transport)
         await watch.start()
         watch.add_group(process.pid)

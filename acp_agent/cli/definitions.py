@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -14,7 +16,7 @@ from acp_agent.cli.output import USAGE, complain, guarded, say, say_json, say_ta
 from acp_agent.cli.parser import Parser
 from acp_agent.config.load import load_config
 from acp_agent.config.paths import find_paths
-from acp_agent.config.types import Config, DefinitionConfig
+from acp_agent.config.types import AgentConfig, Config, DefinitionConfig
 from acp_agent.extensions.definitions.discovery import Found, find_definitions
 from acp_agent.extensions.definitions.locations import (
     DefinitionFolders,
@@ -75,7 +77,9 @@ def _show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
     enabled = {one.path for one in _of(kind, found)}
     every = _of(kind, find_definitions(here, _all_enabled(config), trusts))
     offered = bundled_skills(config) if kind == "skills" else bundled_agents(config)
-    bundled = [one.name for one in offered]
+    others = config.agents if kind == "agents" else {}
+    programs = {name: one for name, one in others.items() if one.command and one.enabled}
+    bundled = [one.name for one in offered if one.name not in programs]
     if as_json:
         untrusted = [f"{one.folder}/{one.path}" for one in found.untrusted]
         say_json(
@@ -87,6 +91,7 @@ def _show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
                 ],
                 **({"untrusted": untrusted} if untrusted else {}),
                 **({"bundled": bundled} if bundled else {}),
+                **({"programs": _commands(programs)} if programs else {}),
             }
         )
         return 0
@@ -99,6 +104,10 @@ def _show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
     if bundled:
         say()
         say(translate("Bundled: {names}", names=", ".join(bundled)))
+    if programs:
+        say()
+        lines = [f"{name} ({shlex.join(one)})" for name, one in _commands(programs).items()]
+        say(translate("Other programs: {names}", names=", ".join(lines)))
     if found.problems:
         say()
         for problem in found.problems:
@@ -107,6 +116,10 @@ def _show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
         say()
         say(untrusted_line(found))
     return 0
+
+
+def _commands(programs: Mapping[str, AgentConfig]) -> dict[str, list[str]]:
+    return {name: [one.command, *one.args] for name, one in programs.items()}
 
 
 def _how_to_add(kind: Kind) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from acp_agent.acp_client.programs import find_command
 from acp_agent.cli.definitions import places_of, problem_line, untrusted_line
 from acp_agent.cli.doctor_checks import Finding
 from acp_agent.cli.localization import translate, translate_rendered
@@ -198,24 +200,44 @@ def _named_in_config(config: Config) -> Iterator[tuple[Way, str]]:
                 yield (kind, name, "model"), str(table.model)
 
 
+def check_other_agents(config: Config, environ: Mapping[str, str]) -> list[Finding]:
+    """Whether the programs are there that are agents."""
+    findings = []
+    for name, agent in config.agents.items():
+        if not agent.command or not agent.enabled:
+            continue
+        program = find_command(agent.command, environ, [Path.cwd()])
+        if program is not None and os.access(program, os.X_OK):
+            what = translate("agent {name}: {program}", name=name, program=program)
+            findings.append(Finding("ok", what))
+            continue
+        what = translate(
+            "agent {name}: there is no program {program}", name=name, program=agent.command
+        )
+        remedy = translate("Install it, or correct agents.{name}.command", name=name)
+        findings.append(Finding("missing", what, remedy))
+    return findings
+
+
 async def check_definitions(paths: Paths, environ: Mapping[str, str], cwd: Path) -> list[Finding]:
     """What is wrong with the skills and agents that a session in `cwd` would have.
 
     Without any there is nothing to say.
     """
     places = places_of(cwd)
-    if not any_folder_exists(places):
-        return []
     try:
         config = load_config(paths.config_file, environ)
     except ConfigError:
         config = Config()  # `check_config` reports why
+    others = check_other_agents(config, environ)
+    if not any_folder_exists(places):
+        return others
     store = TrustStore(paths.trust_file, config.trusted_folders)
     found = find_definitions(places, config, store.trusts)
     counts = translate(
         "skills: {skills}, agents: {agents}", skills=len(found.skills), agents=len(found.agents)
     )
-    findings = [Finding("ok", counts)]
+    findings = [Finding("ok", counts), *others]
     if found.untrusted:
         findings.append(Finding("missing", untrusted_line(found)))
     for problem in found.problems:

@@ -177,3 +177,22 @@ def test_what_is_not_trusted_is_not_listed_until_it_is_and_the_doctor_says_so(ho
     assert "+description: Other." in acp_agent(home, "trust", "work").stdout
     assert acp_agent(home, "trust", "--revoke", "work").returncode == 0
     assert listed(home, "skills", *at)["untrusted"] == [str(skill)]
+
+
+def test_agents_that_are_other_programs_are_listed_and_doctor_names_those_that_are_missing(
+    home: Path,
+) -> None:
+    config = home / "agent" / "config.toml"
+    config.write_text(
+        f'[agents.here]\ncommand = "{sys.executable}"\nargs = ["-m", "it"]\n'
+        '[agents.gone]\ncommand = "no-such-agent"\n'
+        '[agents.off]\ncommand = "no-such-agent"\nenabled = false\n'
+    )
+    programs = {"here": [sys.executable, "-m", "it"], "gone": ["no-such-agent"]}
+    assert listed(home, "agents")["programs"] == programs
+    shown = acp_agent(home, "agents").stdout
+    assert f"Other programs: here ({sys.executable} -m it), gone (no-such-agent)" in shown
+    said = acp_agent(home, "doctor", "--offline").stdout
+    assert f"agent here: {sys.executable}" in said
+    assert "agent gone: there is no program no-such-agent" in said
+    assert "agent off" not in said

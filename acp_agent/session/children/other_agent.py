@@ -6,14 +6,14 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from acp_agent.acp_client.agent import OtherAgent, Program
+from acp_agent.acp_client.programs import find_command
 from acp_agent.config.types import AgentConfig
 from acp_agent.content import printable_line
 from acp_agent.errors import ToolError
 from acp_agent.events import StopReason
-from acp_agent.platform.programs import absolute_folders, find_program, outside_folders
+from acp_agent.platform.programs import absolute_folders
 from acp_agent.session.children.child import ChildSession
 from acp_agent.session.children.other_agent_host import OtherAgentHost
 from acp_agent.session.children.task_run import NextTurn, run_to_end
@@ -69,12 +69,7 @@ def _program(core: SessionCore, name: str, config: AgentConfig) -> Program:
         ToolError: there is no such program.
     """
     environ = core.services.environ
-    command = Path(config.command).expanduser()
-    # What is in the project's folder is never meant: a name is looked up in PATH alone.
-    path = absolute_folders(environ.get("PATH", os.defpath))
-    found = str(command) if command.is_absolute() else None
-    if len(command.parts) == 1:
-        found = find_program(config.command, outside_folders(path, (core.cwd, *core.directories)))
+    found = find_command(config.command, environ, (core.cwd, *core.directories))
     if found is None:
         raise ToolError(
             f"{name} cannot be started: there is no program {printable_line(config.command)!r} in "
@@ -85,7 +80,8 @@ def _program(core: SessionCore, name: str, config: AgentConfig) -> Program:
     return Program(
         name=name,
         command=(found, *config.args),
-        environ={**passed, "PATH": path, **config.env},
+        # A script's interpreter is looked up as well.
+        environ={**passed, "PATH": absolute_folders(passed.get("PATH", os.defpath)), **config.env},
         cwd=core.cwd,
         mode=config.mode,
     )
