@@ -12,10 +12,13 @@ from msgspec import UNSET
 from acp_agent.acp_client.process import EXIT_SECONDS, START_SECONDS, AgentChild
 from acp_agent.cli.agent_client import Asked, OnUpdate
 from acp_agent.platform.programs import own_process
+from protocol.jsonrpc.errors import INVALID_REQUEST, RpcError
 from protocol.jsonrpc.handlers import Call
 from protocol.v1 import methods, types as acp
 
 _EARLY = 100  # updates of a session that came before its id
+_BUSY_SECONDS = 10.0  # that an agent takes at most to end when its client is gone
+_BUSY_STEP = 0.1
 _COMMANDS_SECONDS = 10.0  # for the list of commands to come
 
 OnAsked = Callable[["StepSession", Asked], Awaitable[acp.RequestPermissionResponse]]
@@ -72,12 +75,12 @@ class StepSession:
         """Give an option a value, unless it has it. Raises RpcError."""
         if self.current.get(option) == value:
             return
-        await self._child.connection.request(
+        answer = await self._child.connection.request(
             methods.SESSION_SET_CONFIG_OPTION,
             acp.SetSessionConfigOptionRequest(session_id=self.id, config_id=option, value=value),
             timeout=START_SECONDS,
         )
-        self.current[option] = value
+        self.current |= {option: value, **_values(answer.config_options)}
 
     async def has_command(self, *names: str) -> str | None:
         """Return the first of some commands that the session has."""
@@ -167,14 +170,26 @@ class FlowAgent:
             cwd: its folder.
             settings: the values of its options as it began.
         """
-        answer = await self._child.connection.request(
-            methods.SESSION_RESUME,
-            acp.ResumeSessionRequest(session_id=id_, cwd=str(cwd)),
-            timeout=START_SECONDS,
-        )
+        answer = await self._resumed(id_, cwd)
         session = StepSession(self._child, id_, settings)
         session.current = _values(answer.config_options)
         return self._known(session)
+
+    async def _resumed(self, id_: str, cwd: Path) -> acp.ResumeSessionResponse:
+        """Open a session, once an agent whose client was killed has let go of it."""
+        deadline = asyncio.get_running_loop().time() + _BUSY_SECONDS
+        while True:
+            try:
+                return await self._child.connection.request(
+                    methods.SESSION_RESUME,
+                    acp.ResumeSessionRequest(session_id=id_, cwd=str(cwd)),
+                    timeout=START_SECONDS,
+                )
+            except RpcError as error:
+                late = asyncio.get_running_loop().time() > deadline
+                if error.code != INVALID_REQUEST or late:
+                    raise
+            await asyncio.sleep(_BUSY_STEP)
 
     async def aclose(self, *, timeout: float = EXIT_SECONDS) -> None:
         """Close the connection, which ends the agent; kill it after `timeout` seconds."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-from acp_agent.cli.localization import translate
+from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import USAGE, complain, guarded
 from acp_agent.cli.parser import Parser
+from acp_agent.errors import InvalidInputError
 from acp_agent.platform import posix
 
 
@@ -20,7 +22,16 @@ def run(argv: list[str]) -> int:
         parser.print_help(sys.stderr)
         return USAGE
     posix.forbid_inspection()  # by the commands of the agent, which has our environment
-    return guarded(lambda: _run(options))
+    return guarded(lambda: usage_checked(lambda: _run(options)))
+
+
+def usage_checked(work: Callable[[], int]) -> int:
+    """Run a command; what the user typed wrongly is reported as wrong usage."""
+    try:
+        return work()
+    except InvalidInputError as error:
+        complain(translate_rendered(str(error)))
+        return USAGE
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct, field
 
-from acp_agent.errors import ConfigError, InvalidInputError, StoreError
+from acp_agent.errors import ConfigError, StoreError
 from acp_agent.extensions.workflows.types import Status
 from acp_agent.platform.posix import make_private_folder, try_lock
 
@@ -157,9 +157,8 @@ class RunJournal:
         """Open the journal of a run to continue it.
 
         Raises:
-            InvalidInputError: the run goes on in another process.
             ConfigError: the journal is damaged.
-            StoreError: it cannot be opened.
+            StoreError: it cannot be opened, or the run goes on in another process.
         """
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -226,9 +225,7 @@ def is_running(folder: Path, run: str) -> bool:
 
 def _lock(descriptor: int, path: Path) -> None:
     if not try_lock(descriptor):
-        raise InvalidInputError(
-            f"the run {path.stem} goes on in another process; wait until it has ended"
-        )
+        raise StoreError(f"the run {path.stem} goes on in another process; wait until it has ended")
 
 
 _decoder: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
@@ -238,9 +235,11 @@ def _read(path: Path) -> tuple[RunRecord, int]:
     """Return what a journal says, and the bytes of its whole lines."""
     try:
         with path.open("rb") as file:
-            content = file.read(_LARGEST)
+            content = file.read(_LARGEST + 1)
     except OSError as error:
         raise _unwritable(path, error) from error
+    if len(content) > _LARGEST:
+        raise ConfigError(f"{path}: the journal is too large to be read; start the run again")
     whole = content[: content.rfind(b"\n") + 1]
     record: RunRecord | None = None
     for number, line in enumerate(whole.splitlines(), 1):

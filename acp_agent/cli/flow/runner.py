@@ -47,12 +47,12 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     allow: Allowed = "ask"
 
 
-class _Failed(Exception):  # noqa: N818 - never leaves this module
-    """A step failed; `status` is the exit status that this gives."""
+class _Result(Struct, frozen=True, kw_only=True):
+    """What came of an attempt: the output, or an error and the exit status that it gives."""
 
-    def __init__(self, message: str, status: int = FAILED) -> None:
-        super().__init__(message)
-        self.status = status
+    output: str = ""
+    error: str = ""
+    status: int = 0
 
 
 class FlowRunner:
@@ -206,51 +206,42 @@ class FlowRunner:
         )
 
     async def _single(self, step: Step, *, beside: bool) -> StepEnded | None:
-        error = ""
+        result = _Result()
         for attempt in range(1, step.retry + 2):
-            try:
-                output = await self._attempt(step, attempt, beside=beside)
-            except _Failed as failure:
-                error = str(failure)
-                self._statuses[step.id] = failure.status
-            else:
-                if output is None:
-                    return None
+            result = await self._attempt(step, attempt, beside=beside)
+            if result.status == 0:
                 return StepEnded(
-                    at=_now(), step=step.id, status="completed", done=True, output=output
+                    at=_now(), step=step.id, status="completed", done=True, output=result.output
                 )
             if self._stopping.is_set():
                 return None
             if attempt <= step.retry:
-                self._view.retrying(step.id, error)
+                self._view.retrying(step.id, result.error)
+        self._statuses[step.id] = result.status
         return StepEnded(
             at=_now(),
             step=step.id,
             status="failed",
             done=step.continue_on_error,
-            error=error,
+            error=result.error,
         )
 
-    async def _attempt(self, step: Step, attempt: int, *, beside: bool) -> str | None:
-        """Prompt once and return the output; None if the run is being stopped.
-
-        Raises:
-            _Failed: the step failed.
-        """
+    async def _attempt(self, step: Step, attempt: int, *, beside: bool) -> _Result:
+        """Prompt once. After a crash an answer that the session has already is taken."""
         if self._stopping.is_set():
-            return None
+            return _Result(error="the turn was cancelled", status=INTERRUPTED)
         known = self._record.open_steps.get(step.id) if attempt == 1 else None
-        if known is not None:
-            history = await read_prompts(known.session, known.before)
-            if history is not None and history.answer is not None:
-                return history.answer.strip("\n")
         try:
             session = await self._session_for(step)
             text = await self._text(step, session)
         except RpcError as error:
-            raise _Failed(error.message) from error
+            return _Result(error=error.message, status=FAILED)
         except InvalidInputError as error:
-            raise _Failed(str(error)) from error
+            return _Result(error=str(error), status=FAILED)
+        if known is not None:
+            history = await read_prompts(known.session, known.before)
+            if history is not None and history.answer is not None:
+                return _Result(output=history.answer.strip("\n"))
         tally = Tally(lambda update: self._update(step.id, update))
         session.show, session.step = tally.update, step.id
         self._journal.write(
@@ -259,33 +250,32 @@ class FlowRunner:
             )
         )
         self._view.step_started(step, session.id, beside=beside)
-        reason = await self._prompt(step, session, text)
-        if reason == "end_turn":
-            return tally.text.strip("\n")
-        if self._stopping.is_set():
-            return None
-        if reason == "cancelled":
-            raise _Failed("the turn was cancelled", INTERRUPTED)
-        raise _Failed(f"the turn ended early: {reason}", _UNFINISHED)
-
-    async def _prompt(self, step: Step, session: StepSession, text: str) -> str:
-        """Prompt within the step's time and return the stop reason."""
         task = asyncio.create_task(session.prompt(text))
         self._active.add(session)
         try:
             await asyncio.wait({task}, timeout=step.timeout)
             if not task.done():
-                session.cancel()
-                await asyncio.wait({task}, timeout=_CANCEL_SECONDS)
-                if task.done():
-                    task.exception()
-                raise _Failed(f"it took longer than {step.timeout:g} seconds")
-            return (await task).stop_reason
+                await self._give_up(session, task)
+                seconds = f"{step.timeout:g}"
+                return _Result(error=f"it took longer than {seconds} seconds", status=FAILED)
+            reason = (await task).stop_reason
         except RpcError as error:
-            raise _Failed(error.message) from error
+            return _Result(error=error.message, status=FAILED)
         finally:
             self._active.discard(session)
             task.cancel()
+        if reason == "end_turn":
+            return _Result(output=tally.text.strip("\n"))
+        if reason == "cancelled":
+            return _Result(error="the turn was cancelled", status=INTERRUPTED)
+        return _Result(error=f"the turn ended early: {reason}", status=_UNFINISHED)
+
+    async def _give_up(self, session: StepSession, task: asyncio.Task[acp.PromptResponse]) -> None:
+        """Cancel a turn whose time is up, and wait for its end."""
+        session.cancel()
+        await asyncio.wait({task}, timeout=_CANCEL_SECONDS)
+        if task.done():
+            task.exception()  # nobody else asks for it
 
     async def _text(self, step: Step, session: StepSession) -> str:
         values = RunValues(self._record, failed=self._failure is not None)
@@ -332,6 +322,7 @@ class FlowRunner:
         named = step.agent or self._options.agent or self._workflow.agent
         if named is not None:
             await session.set_option("agent", named)
+            session.settings = dict(session.current)  # with the agent's own model
         self._journal.write(
             SessionOpened(at=_now(), session=session.id, step=key, settings=session.settings)
         )

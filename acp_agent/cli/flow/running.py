@@ -205,19 +205,20 @@ def new_run(
         StoreError: the journal cannot be written.
     """
     assert file.workflow is not None
+    inputs = given_inputs(file.workflow, options.input)
     started = RunStarted(
         at=time.time_ns() // 1_000_000,
         run=new_flow_id(),
-        file=str(file.path),
+        file=_utf8(str(file.path)),
         named=named,
         digest=_digest(file),
-        inputs=dict(given_inputs(file.workflow, options.input)),
-        cwd=str(options.cwd),
+        inputs={name: _utf8(value) for name, value in inputs.items()},
+        cwd=_utf8(str(options.cwd)),
         model=options.model,
         agent=options.agent,
         mode=options.mode,
         trigger=trigger.kind,
-        changed=list(trigger.files),
+        changed=[name.encode("utf-8", "replace").decode() for name in trigger.files],
     )
     journal = RunJournal.create(find_paths(os.environ).flows_dir, started)
     try:
@@ -313,6 +314,20 @@ async def execute(runner: FlowRunner, view: FlowView) -> int:
         return outcome.status
     finally:
         await runner.aclose(timeout=timeout)
+
+
+def _utf8(text: str) -> str:
+    """Return a text that the journal can have.
+
+    Raises:
+        InvalidInputError: it has bytes that are no UTF-8.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        shown = text.encode("utf-8", "backslashreplace").decode()
+        raise InvalidInputError(f"{shown[:80]} is not UTF-8; use another name or value") from None
+    return text
 
 
 def _digest(file: WorkflowFile) -> str:

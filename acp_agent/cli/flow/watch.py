@@ -7,7 +7,7 @@ import asyncio
 import time
 from datetime import datetime
 
-from acp_agent.cli.flow.command import add_folder, add_run_options
+from acp_agent.cli.flow.command import add_folder, add_run_options, usage_checked
 from acp_agent.cli.flow.file_changes import FileChanges
 from acp_agent.cli.flow.locate import by_name, locate, require_trust
 from acp_agent.cli.flow.own_changes import OwnChanges
@@ -52,7 +52,7 @@ def run(argv: list[str]) -> int:
     add_folder(parser)
     options = parser.parse_args(argv)
     posix.forbid_inspection()  # by the commands of the agent, which has our environment
-    return guarded(lambda: _run(options))
+    return guarded(lambda: usage_checked(lambda: _run(options)))
 
 
 def _run(options: argparse.Namespace) -> int:

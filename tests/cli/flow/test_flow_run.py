@@ -6,6 +6,10 @@ import json
 import signal
 from pathlib import Path
 
+import pytest
+
+from acp_agent.cli.flow.locate import listed
+from acp_agent.cli.trust import trust_folder
 from tests.cli.flow.flow_process import finish, flow, prompts, start
 from tests.support.model_server import (
     Answer,
@@ -100,10 +104,6 @@ async def test_a_run_that_was_killed_in_its_second_step_goes_on_with_it(
     assert prompts(again)[-1] == "The second."
     assert prompts(third)[-1] == "Third after two done"
 
-    status, _, err = await flow(home, workspace_repo, model_server, "run", "--resume")
-    assert status == 1
-    assert "there is nothing to continue" in err
-
     # A crash between the end of a turn and its record: the session knows what was answered.
     (journal,) = (home / "agent" / "flows" / "runs").iterdir()
     assert journal.stat().st_mode & 0o077 == 0
@@ -125,6 +125,7 @@ steps:
   - {id: tolerated, prompt: Bad., continue-on-error: true}
   - {id: bad, prompt: Bad again., retry: 1, if: steps.tolerated.status == 'failed'}
   - {id: after, prompt: After.}
+  - {id: later, prompt: Later., if: steps.slow.output}
   - {id: cleanup, prompt: "Clean up: ${steps.bad.status}", if: failure()}
 """)
     slow = iter([answer("begun", Stall()), answer("in time")])
@@ -161,15 +162,16 @@ async def test_what_nobody_allowed_does_not_run_and_a_file_gives_itself_no_right
     assert (status, out, made.exists()) == (4, "refused\n", False)
     assert err.splitlines()[-1].endswith("To allow it, add --allow edits.")
 
-    file.write_text(
-        "steps:\n  - {id: a, prompt: Write., mode: full}\n  - {id: b, prompt: /trust}\n"
-    )
+    file.write_text("""\
+steps:
+  - {id: a, prompt: Write., mode: full, continue-on-error: true}
+  - {id: b, prompt: /trust}
+""")
     status, _, err = await flow(home, workspace_repo, model_server, "run", "f.yaml")
     assert status == 1
     assert "the file wants the mode full, which only you can choose; add --mode full" in err
-    status, _, err = await flow(home, workspace_repo, model_server, "check", "f.yaml")
-    assert status == 1
-    assert f"{file}:3: a step cannot use the command /trust" in err
+    assert "a step cannot use the command /trust" in err
+    assert len(model_server.requests) == 2
 
     model_server.add(answer(call), answer("written"))
     status, _, err = await flow(
@@ -177,7 +179,6 @@ async def test_what_nobody_allowed_does_not_run_and_a_file_gives_itself_no_right
     )
     assert made.exists(), err
     assert status == 1  # for /trust
-    assert len(model_server.requests) == 4
 
 
 async def test_a_projects_workflow_is_run_by_name_only_in_a_trusted_folder(
@@ -186,22 +187,29 @@ async def test_a_projects_workflow_is_run_by_name_only_in_a_trusted_folder(
     place = workspace_repo / ".acp-agent" / "flows"
     place.mkdir(parents=True)
     (place / "mine.yaml").write_text("steps:\n  - {id: a, prompt: Theirs.}\n")
-    own = home / "agent" / "flows"
-    own.mkdir(parents=True)
-    (own / "own.yaml").write_text("steps:\n  - {id: a, prompt: Own.}\n")
     model_server.otherwise = answer("ok")
     status, _, err = await flow(home, workspace_repo, model_server, "run", "mine")
     assert status == 1
     assert "of a folder that you do not trust" in err
     assert model_server.requests == []
-    (own / "mine.yaml").write_text("steps:\n  - {id: a, prompt: Own.}\n")
-    status, _, err = await flow(home, workspace_repo, model_server, "run", "mine")
+    status, _, err = await flow(home, workspace_repo, model_server, "run", "mine", "--trust")
     assert status == 0, err
-    await flow(home, workspace_repo, model_server, "run", "mine", "--trust")
-    assert [prompts(one) for one in model_server.requests] == [["Own."], ["Theirs."]]
-    _, out, _ = await flow(home, workspace_repo, model_server, "list")
-    assert "own" in out
-    assert str(place / "mine.yaml") in out
+    assert [prompts(one) for one in model_server.requests] == [["Theirs."]]
+
+
+def test_a_workflow_of_the_user_is_hidden_only_by_one_that_is_trusted(
+    home: Path, workspace_repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACP_AGENT_HOME", str(home))
+    place = workspace_repo / ".acp-agent" / "flows"
+    for folder in (place, home / "flows"):
+        folder.mkdir(parents=True)
+        (folder / "both.yaml").write_text("steps:\n  - {id: a, prompt: x}\n")
+    (place / "broken.yaml").write_text("steps: 1\n")
+    (home / "flows" / "broken.yaml").write_text("steps:\n  - {id: a, prompt: x}\n")
+    assert [one.source for one in listed(workspace_repo)] == ["user", "user"]
+    trust_folder(workspace_repo)
+    assert [one.source for one in listed(workspace_repo)] == ["project", "user"]
 
 
 async def test_ctrl_c_cancels_the_run_which_can_be_continued(
@@ -221,16 +229,15 @@ async def test_ctrl_c_cancels_the_run_which_can_be_continued(
 async def test_check_reports_every_mistake_with_its_line(
     home: Path, workspace_repo: Path, model_server: ModelServer
 ) -> None:
-    file = workspace_repo / "bad.yaml"
-    file.write_text("steps:\n  - {id: a, promt: x}\n  - {id: b, skill: no-such-skill}\n  - x\n")
+    bad, skills = workspace_repo / "bad.yaml", workspace_repo / "skills.yaml"
+    bad.write_text("steps:\n  - {id: a, promt: x}\n  - x\n")
+    skills.write_text("steps:\n  - {id: b, skill: no-such-skill}\n  - {id: c, prompt: /trust}\n")
     status, _, err = await flow(
-        home, workspace_repo, model_server, "check", "bad.yaml", "none.yaml"
+        home, workspace_repo, model_server, "check", "bad.yaml", "skills.yaml", "none.yaml"
     )
     assert status == 1
-    assert f"acp-agent: {file}:2: promt: there is no such field; did you mean prompt?\n" in err
-    assert f"acp-agent: {file}:4: expected names with values here" in err
+    assert f"acp-agent: {bad}:2: promt: there is no such field; did you mean prompt?\n" in err
+    assert f"acp-agent: {bad}:3: expected names with values here" in err
+    assert f"{skills}:2: skill: there is no skill no-such-skill here that you trust" in err
+    assert f"{skills}:3: a step cannot use the command /trust" in err
     assert "none.yaml: there is no such file; check the name" in err
-    file.write_text("steps:\n  - {id: b, skill: no-such-skill}\n")
-    status, _, err = await flow(home, workspace_repo, model_server, "check", "bad.yaml")
-    assert status == 1
-    assert f"{file}:2: skill: there is no skill no-such-skill here that you trust" in err
