@@ -83,11 +83,12 @@ class HookRunner:
 
     async def _start(self, hook: Hook, event: bytes) -> HookAnswer:
         argv = ["/bin/sh", "-c", hook.command]
+        environ = {**self._environ, **hook.variables}
         if hook.args is not None:
-            argv = [self._filled(one, self._environ) for one in (hook.command, *hook.args)]
-        launch = Launch(tuple(argv), self._environ)
+            argv = [self._filled(one, environ) for one in (hook.command, *hook.args)]
+        launch = Launch(tuple(argv), environ)
         if hook.sandbox and self._confine is not None:
-            launch = await self._confine(argv, self._cwd, self._environ)
+            launch = await self._confine(argv, self._cwd, environ)
         loop = asyncio.get_running_loop()
         try:
             transport, output = await loop.subprocess_exec(

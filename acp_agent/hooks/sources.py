@@ -1,6 +1,6 @@
-"""Where hooks come from: the user's configuration, and `hooks` of the settings files of `.claude`.
+"""Where hooks come from: the configuration, settings files of `.claude`, and plugins.
 
-In such a file each event has a list of objects with a `matcher` and `hooks`, each of these with a
+In a file each event has a list of objects with a `matcher` and `hooks`, each of these with a
 `type`. A project's files are used once the user trusts them, by their content and by that of the
 project's programs that they name.
 """
@@ -15,7 +15,7 @@ import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
 from msgspec import Struct
@@ -23,6 +23,8 @@ from msgspec.structs import replace
 
 from acp_agent.config.hook_types import HookConfig, HookEvent
 from acp_agent.extensions.definitions.locations import (
+    DefinitionFolders,
+    any_plugin_folder,
     find_repository,
     hook_files,
     project_hook_files,
@@ -31,6 +33,9 @@ from acp_agent.hooks.tool_names import matches
 from acp_agent.hooks.types import Hook
 from acp_agent.permissions.policy.rules import RuleError, read_rule
 from acp_agent.trust.items import Item, file_digest, folder_name, text_item
+
+if TYPE_CHECKING:
+    from acp_agent.extensions.plugins.package import Plugin
 
 _MOST_BYTES = 1_000_000  # of one file
 _LONGEST_NAME = 1_000  # characters of a word that may be a file
@@ -67,6 +72,7 @@ def find_hooks(
     *,
     config_file: str,
     home: Path,
+    places: DefinitionFolders,
     cwd: Path,
     confine_own: bool = True,
     trusts: Callable[[Item], bool],
@@ -77,6 +83,7 @@ def find_hooks(
         configured: those of the user's configuration, by event.
         config_file: that file, for messages.
         home: the user's home folder.
+        places: where plugins are.
         cwd: the session's folder.
         confine_own: whether the user's own run confined.
         trusts: whether the user trusts an item.
@@ -91,6 +98,11 @@ def find_hooks(
     for file in project_hook_files(cwd):
         if os.path.realpath(file) not in map(os.path.realpath, own):
             found.read(file, cwd)
+    if any_plugin_folder(places):
+        from acp_agent.extensions.plugins.find import find_plugins  # noqa: PLC0415 - where there may be any
+
+        for plugin in find_plugins(places, trusts).plugins:
+            found.add_plugin(plugin)
     return FoundHooks(
         hooks=tuple(found.hooks),
         problems=tuple(found.problems),
@@ -127,6 +139,14 @@ class _Collected:
             self._seen.add(same)
             outside = found.by_user and not self._confine_own
             self.hooks.append(replace(found, sandbox=False) if outside else found)
+
+    def add_plugin(self, plugin: Plugin) -> None:
+        """Add the hooks of a plugin. They are not the user's own: they may refuse, not allow."""
+        for part in plugin.hooks:
+            given = part.content.get("hooks", {})
+            for one in list(_hooks_in(given, str(part.file), by_user=False))[:_MOST]:
+                known = isinstance(one, Hook)
+                self.add(replace(one, variables=plugin.variables) if known else one)
 
     def read(self, file: Path, project: Path | None) -> None:
         """Read a settings file: a project's, where there is one, or the user's."""

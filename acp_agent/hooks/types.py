@@ -36,6 +36,7 @@ class Hook(Struct, frozen=True, kw_only=True):
         sandbox: it runs confined.
         by_user: it is the user's own, and so may answer questions for them.
         source: the file that it is from.
+        variables: what it has in its environment beside.
     """
 
     event: HookEvent
@@ -52,6 +53,7 @@ class Hook(Struct, frozen=True, kw_only=True):
     sandbox: bool = True
     by_user: bool = False
     source: str = ""
+    variables: dict[str, str] = msgspec.field(default_factory=dict)
 
     @property
     def name(self) -> str:

@@ -103,11 +103,11 @@ class Confinement(Struct, frozen=True, kw_only=True):
             backend,
             argv,
             environ,
-            policy=self._for_service(cwd),
+            policy=self._for_service(cwd, *options.folders),
             cwd=cwd,
             hosts=options.hosts,
             resolve=system_resolve,
         )
 
-    def _for_service(self, cwd: str) -> SandboxPolicy:
-        return self.policy((Path(cwd),), self.sandboxes.temporary("services"))
+    def _for_service(self, *folders: str) -> SandboxPolicy:
+        return self.policy(tuple(map(Path, folders)), self.sandboxes.temporary("services"))

@@ -15,6 +15,7 @@ from acp_agent.events import NoticeShown
 from acp_agent.extensions.definitions.locations import (
     BundledSkill,
     any_folder_exists,
+    any_plugin_folder,
     bundled_agents,
     bundled_skills,
     mcp_files,
@@ -120,8 +121,10 @@ class Extensions:
     def _any_configured(self) -> bool:
         """Whether there may be servers that the client did not name; looks at the disk."""
         core = self._core
-        return bool(core.services.config.mcp_servers) or any(
-            os.path.lexists(file) for file in mcp_files(core.cwd)
+        return (
+            bool(core.services.config.mcp_servers)
+            or any(os.path.lexists(file) for file in mcp_files(core.cwd))
+            or any_plugin_folder(core.services.places(core.cwd))
         )
 
     def _connect(self, servers: Sequence[ServerConfig]) -> None:
@@ -160,7 +163,8 @@ class Extensions:
             return
         from acp_agent.session.mcp.selection import file_stamps  # noqa: PLC0415 - imported by now
 
-        if file_stamps(self._core.cwd) != self.selection.stamps:
+        core = self._core
+        if file_stamps(core.cwd, core.services.places(core.cwd)) != self.selection.stamps:
             await self.select_servers()
 
     async def aclose(self) -> None:

@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, Any
 from acp_agent.agent.resources import TurnResources
 from acp_agent.content import ContentBlock, TextBlock
 from acp_agent.events import NoticeShown, StopReason
-from acp_agent.extensions.definitions.locations import hook_files, project_hook_files
+from acp_agent.extensions.definitions.locations import (
+    any_plugin_folder,
+    hook_files,
+    project_hook_files,
+)
 from acp_agent.ids import new_message_id
 from acp_agent.session.core import SessionCore
 from acp_agent.workspace.child_process import wait_at_most
@@ -62,7 +66,11 @@ class HookSource:
     def _may_have_any(self) -> bool:
         services = self._core.services
         files = (*hook_files(services.home), *project_hook_files(self._core.cwd))
-        return bool(services.config.hooks) or any(map(os.path.lexists, files))
+        return (
+            bool(services.config.hooks)
+            or any(map(os.path.lexists, files))
+            or any_plugin_folder(services.places(self._core.cwd))
+        )
 
     def _find(self) -> FoundHooks:
         from acp_agent.hooks.sources import find_hooks  # noqa: PLC0415 - where there may be any
@@ -72,6 +80,7 @@ class HookSource:
             services.config.hooks,
             config_file=str(services.user_folder / "config.toml"),
             home=services.home,
+            places=services.places(self._core.cwd),
             cwd=self._core.cwd,
             confine_own=services.config.sandbox.hooks,
             trusts=services.trust().trusts,

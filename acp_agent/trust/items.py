@@ -12,7 +12,8 @@ from typing import Literal
 from msgspec import Struct
 
 Kind = Literal[
-    "skill", "agent", "rules", "instructions", "git", "code", "mcp", "hooks", "workflow"
+    "skill", "agent", "rules", "instructions", "git", "code", "mcp", "hooks", "plugin",
+    "workflow",
 ]  # fmt: skip
 
 _SHOWN_TEXT = 16_000  # characters of a text that is kept, to show later how it changed
@@ -103,16 +104,20 @@ def short_text(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
 
 
-def folder_digest(folder: Path) -> tuple[str, list[str]]:
+def folder_digest(folder: Path, without: frozenset[str] = frozenset()) -> tuple[str, list[str]]:
     """Return the digest of all files in a folder, and the paths of those that can be executed.
 
     A symlink counts with its target, and with the content if that is a file. The digest is ""
     if the folder has too many or too large files, or one that cannot be read. Reads every file:
     call it in a thread.
+
+    Args:
+        folder: the folder.
+        without: names of folders in it that do not count.
     """
     digest, programs, room = hashlib.sha256(), list[str](), _MOST_BYTES
     try:
-        for count, path in enumerate(_walk(folder)):
+        for count, path in enumerate(_walk(folder, without)):
             name, status = path.relative_to(folder), path.stat()
             link = os.fsencode(path.readlink()) if path.is_symlink() else b""
             content, executable = b"", b"-"
@@ -144,12 +149,12 @@ def file_digest(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _walk(folder: Path) -> Iterator[Path]:
+def _walk(folder: Path, without: frozenset[str]) -> Iterator[Path]:
     def fail(error: OSError) -> None:
         raise error
 
     for place, folders, names in os.walk(folder, onerror=fail):
-        folders.sort()
+        folders[:] = sorted(name for name in folders if name not in without)
         links = [name for name in folders if Path(place, name).is_symlink()]
         for name in sorted((*names, *links)):
             yield Path(place, name)

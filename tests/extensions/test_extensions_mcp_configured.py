@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from acp_agent.config.load import load_config
+from acp_agent.extensions.definitions.locations import find_folders
 from acp_agent.extensions.mcp.config import HttpServer, ProgramServer, all_values, credentials
 from acp_agent.extensions.mcp.configured import FoundServers, find_servers
 from acp_agent.sandbox.sandbox import Unavailable, find_backend
@@ -34,7 +35,14 @@ ENVIRON = {"TOKEN": "s3cret-token-value", "HOST": "example.org", "EMPTY": ""}
 
 def find(folder: Path, *, trusted: bool = True, environ: dict[str, str] = ENVIRON) -> FoundServers:
     file = folder / "config.toml"
-    return find_servers(load_config(file, {}), file, folder, environ, lambda item: trusted)
+    return find_servers(
+        load_config(file, {}),
+        file,
+        folder,
+        environ,
+        places=find_folders(folder, user=folder, home=folder),
+        trusts=lambda item: trusted,
+    )
 
 
 def shown(server: ProgramServer | HttpServer) -> list[str]:

@@ -18,6 +18,7 @@ from acp_agent.cli.user_config import UserConfig, load_user_config
 from acp_agent.config.hook_types import HookEvent
 from acp_agent.content import JsonObject
 from acp_agent.errors import InvalidInputError
+from acp_agent.extensions.definitions.locations import find_folders
 from acp_agent.hooks.session_hooks import common_fields, is_for, limited
 from acp_agent.hooks.sources import FoundHooks, find_hooks
 from acp_agent.hooks.tool_names import hook_name, own_name
@@ -77,6 +78,7 @@ def _run(options: argparse.Namespace) -> int:
         setup.config.hooks,
         config_file=str(setup.paths.config_file),
         home=_home(setup),
+        places=find_folders(options.cwd, user=setup.paths.config_file.parent, home=_home(setup)),
         cwd=options.cwd,
         confine_own=setup.config.sandbox.hooks,
         trusts=TrustStore(setup.paths.trust_file, setup.config.trusted_folders).trusts,

@@ -18,7 +18,8 @@ from acp_agent.config.load import parse, read_text
 from acp_agent.config.mcp_types import McpServerConfig
 from acp_agent.config.paths import find_paths
 from acp_agent.errors import InvalidInputError
-from acp_agent.extensions.mcp.configured import KEY, build_server
+from acp_agent.extensions.mcp.configured import KEY
+from acp_agent.extensions.mcp.tables import build_server
 
 _DEFAULT = asdict(McpServerConfig())
 

@@ -20,7 +20,7 @@ from acp_agent.config.load import read_text
 from acp_agent.config.mcp_types import McpServerConfig
 from acp_agent.config.secrets import is_secret_name
 from acp_agent.errors import ConfigError, InvalidInputError
-from acp_agent.extensions.mcp.configured import project_table
+from acp_agent.extensions.mcp.tables import project_table
 
 Table = dict[str, Any]  # a server as its program's file has it
 _PLAIN_HEADERS = frozenset({"accept", "content-type", "user-agent"})

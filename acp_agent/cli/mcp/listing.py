@@ -15,6 +15,7 @@ from acp_agent.cli.user_config import UserConfig, load_user_config
 from acp_agent.content import JsonObject
 from acp_agent.elicitation import Form, Page, Response
 from acp_agent.errors import InvalidInputError
+from acp_agent.extensions.definitions.locations import find_folders
 from acp_agent.extensions.mcp.config import (
     MARK,
     HttpServer,
@@ -85,7 +86,12 @@ def where(server: ServerConfig) -> str:
 def _found(setup: UserConfig, options: argparse.Namespace) -> FoundServers:
     store = TrustStore(setup.paths.trust_file, setup.config.trusted_folders)
     return find_servers(
-        setup.config, setup.paths.config_file, options.cwd, setup.environ, store.trusts
+        setup.config,
+        setup.paths.config_file,
+        options.cwd,
+        setup.environ,
+        places=find_folders(options.cwd, user=setup.paths.config_file.parent, home=Path.home()),
+        trusts=store.trusts,
     )
 
 

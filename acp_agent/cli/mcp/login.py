@@ -26,7 +26,7 @@ from acp_agent.config.mcp_types import McpServerConfig
 from acp_agent.errors import ConfigError, InvalidInputError
 from acp_agent.extensions.mcp.checks import web
 from acp_agent.extensions.mcp.config import HttpServer
-from acp_agent.extensions.mcp.configured import KEY, build_server
+from acp_agent.extensions.mcp.configured import KEY
 from acp_agent.extensions.mcp.errors import describe_error
 from acp_agent.extensions.mcp.oauth.device import device_login
 from acp_agent.extensions.mcp.oauth.logins import Login, LoginStore
@@ -36,6 +36,7 @@ from acp_agent.extensions.mcp.oauth.provider import (
     Provider,
     configured_client,
 )
+from acp_agent.extensions.mcp.tables import build_server
 
 _SECONDS = 600.0  # that the user has
 _REQUEST_SECONDS = 30.0

@@ -15,7 +15,7 @@ from acp_agent.extensions.definitions.fields import LONGEST_DESCRIPTION
 from acp_agent.extensions.definitions.front_matter import read_front_matter
 from acp_agent.extensions.definitions.skill_files import plain_name
 
-_CODEX, _CLAUDE, _OPENCODE = ".codex", ".claude", (".opencode", "opencode")
+_CODEX, _OPENCODE = ".codex", (".opencode", "opencode")
 _CHANGES = ("edit", "write", "apply_patch")  # tools that a read-only agent does not have
 # Their names of our fields.
 _CODEX_FIELDS = {"model_reasoning_effort": "thought-level"}
@@ -37,12 +37,15 @@ def agent_files(place: Path, names: list[str]) -> list[Path]:
     return [place / name for name in names if name.endswith(suffix) and name != "README.md"]
 
 
-def read_agent(path: Path, text: str) -> tuple[Mapping[str, object], str] | None:
+def read_agent(
+    path: Path, text: str, *, is_lenient: bool
+) -> tuple[Mapping[str, object], str] | None:
     """Return the front matter of an agent, as ours would have it, and its prompt.
 
     Args:
         path: of the file.
         text: of the file.
+        is_lenient: whether its file may name it.
 
     Returns:
         None where the file says that it is turned off.
@@ -59,7 +62,7 @@ def read_agent(path: Path, text: str) -> tuple[Mapping[str, object], str] | None
         off = fields.get("disable") is True or fields.get("disabled") is True
         return None if off else (opencode_fields(path.stem, fields), prompt)
     fields = {name: value for name, value in fields.items() if name not in _LOOKS}
-    return _named(path.stem, fields) if program == _CLAUDE else fields, prompt
+    return _named(path.stem, fields) if is_lenient else fields, prompt
 
 
 def _named(otherwise: str, fields: Mapping[str, object]) -> Mapping[str, object]:

@@ -22,8 +22,8 @@ from acp_agent.extensions.definitions.fields import AgentFields, parse_fields, u
 from acp_agent.extensions.definitions.locations import Source
 from acp_agent.extensions.definitions.reading import (
     MOST,
+    Origin,
     Problem,
-    Project,
     decode,
     problem,
     read_file,
@@ -48,12 +48,12 @@ class _Entry(Struct, frozen=True):
     error: ConfigError | None = None
 
 
-def read_table(path: Path, project: Project | None, problems: list[Problem]) -> list[AgentFile]:
+def read_table(path: Path, origin: Origin | None, problems: list[Problem]) -> list[AgentFile]:
     """Read the agents of a table; report those that are broken. Blocks: reads files.
 
     Args:
         path: of the file.
-        project: the project that it is a part of; None: it is the user's own.
+        origin: the project that it is a part of; None: it is the user's own.
         problems: where to report.
     """
     try:
@@ -61,33 +61,35 @@ def read_table(path: Path, project: Project | None, problems: list[Problem]) -> 
     except OSError:
         return []  # there is none, which is usual
     try:
-        entries = _entries(path, project)
+        entries = _entries(path, origin)
     except ConfigError as error:
         problems.append(problem(path, error))
         return []
     if not entries:
         return []
-    if project is not None and not project.trusts(
-        text_item("agent", project.top, path, _raw(entries), _wants(entries))
+    if (
+        origin is not None
+        and origin.trusts is not None
+        and not origin.trusts(text_item("agent", origin.top, path, _raw(entries), _wants(entries)))
     ):
         return []
     found = []
     for entry in entries:
         try:
-            found.append(_agent(path, project, entry, problems))
+            found.append(_agent(path, origin, entry, problems))
         except ConfigError as error:
             problems.append(problem(path, _of(entry, error)))
     return found
 
 
-def _entries(path: Path, project: Project | None) -> list[_Entry]:
+def _entries(path: Path, origin: Origin | None) -> list[_Entry]:
     """The agents of a file that are not turned off.
 
     Raises:
         ConfigError: it cannot be read.
     """
     try:
-        content = read_json(read_file(path, project))
+        content = read_json(read_file(path, origin))
     except InvalidInputError as error:
         raise ConfigError(str(error)) from None
     agents = content.get("agent") if isinstance(content, dict) else None
@@ -95,7 +97,7 @@ def _entries(path: Path, project: Project | None) -> list[_Entry]:
         return []
     if len(agents) > MOST:
         raise ConfigError(f"there are more than {MOST} agents in it; take some out")
-    files = _PromptFiles(path, project)
+    files = _PromptFiles(path, origin)
     entries = []
     for name, given in agents.items():
         if not isinstance(given, dict) or given.get("disable") is True:
@@ -114,9 +116,9 @@ def _entries(path: Path, project: Project | None) -> list[_Entry]:
 class _PromptFiles:
     """Fills the files into prompts that these name."""
 
-    def __init__(self, table: Path, project: Project | None) -> None:
+    def __init__(self, table: Path, origin: Origin | None) -> None:
         self._table = table
-        self._project = project
+        self._origin = origin
         self._count = 0
 
     def fill(self, prompt: object) -> str:
@@ -136,10 +138,10 @@ class _PromptFiles:
         if self._count > _MOST_FILES:
             raise ConfigError(f"prompt: there are more than {_MOST_FILES} files; take some out")
         path = self._table.parent / name
-        if self._project is None and name.startswith("~/"):
+        if self._origin is None and name.startswith("~/"):
             path = Path(name).expanduser()
         try:
-            return decode(read_file(path, self._project))
+            return decode(read_file(path, self._origin))
         except ConfigError as error:
             raise ConfigError(f"prompt: {printable_line(name, 80)}: {error}") from None
 
@@ -157,9 +159,7 @@ def _wants(entries: list[_Entry]) -> str:
     return "; ".join(wants)[:_LONGEST_FIRST_LINE]
 
 
-def _agent(
-    path: Path, project: Project | None, entry: _Entry, problems: list[Problem]
-) -> AgentFile:
+def _agent(path: Path, origin: Origin | None, entry: _Entry, problems: list[Problem]) -> AgentFile:
     if entry.error is not None:
         raise entry.error
     given = dict(opencode_fields(entry.name, entry.fields))
@@ -176,7 +176,7 @@ def _agent(
             "prompt: variables of the environment are not filled in; write the text"
         )
         problems.append(problem(path, _of(entry, error), left_out=False))
-    source: Source = "user" if project is None else "project"
+    source: Source = "user" if origin is None else origin.source
     return DefinitionFile(path=path, source=source, fields=fields, text=entry.prompt)
 
 

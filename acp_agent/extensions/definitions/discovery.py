@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from acp_agent.config.types import Config, DefinitionConfig
 from acp_agent.content import printable_line
 from acp_agent.errors import ConfigError
-from acp_agent.extensions.definitions.agent_files import read_agent
 from acp_agent.extensions.definitions.build import (
     AgentInheritance,
     DefinitionFile,
@@ -22,45 +18,30 @@ from acp_agent.extensions.definitions.build import (
     build_skill,
     find_warnings,
 )
-from acp_agent.extensions.definitions.fields import (
-    AgentFields,
-    SkillFields,
-    parse_fields,
-    unused_fields,
-)
+from acp_agent.extensions.definitions.fields import AgentFields, SkillFields
 from acp_agent.extensions.definitions.locations import (
     AGENT_TABLES,
     DefinitionFolders,
     Source,
+    any_plugin_folder,
     project_folder,
 )
 from acp_agent.extensions.definitions.reading import (
     Kind,
+    Origin,
     Problem,
-    Project,
-    decode,
-    files_in,
     problem,
-    read_file,
-    unused,
-)
-from acp_agent.extensions.definitions.skill_files import (
-    FILE_NAME,
-    is_single_file,
-    plain_name,
-    read_skill,
+    read_definitions,
 )
 from acp_agent.extensions.definitions.types import AgentSpec, Skill
-from acp_agent.platform.trusted_files import (
-    trusted_owners,
-)
-from acp_agent.trust.items import Item, Trusts, folder_digest, folder_name, text_item
+from acp_agent.platform.trusted_files import trusted_owners
+from acp_agent.trust.items import Item, Trusts, folder_name
+
+if TYPE_CHECKING:
+    from acp_agent.extensions.plugins.package import Plugin
 
 _Fields = TypeVar("_Fields", SkillFields, AgentFields)
 _DEFAULT = DefinitionConfig()
-_NAMED = 8  # fields that are not used, or programs
-# What a file asks for, found without parsing it.
-_WANTED = re.compile(rb"^(model|tools|context|agent|extends):[ \t]*(\S.*)$", re.MULTILINE)
 
 
 class Found(Struct, frozen=True, kw_only=True):
@@ -93,8 +74,15 @@ def find_definitions(places: DefinitionFolders, config: Config, trusts: Trusts) 
         untrusted.append(item)
         return False
 
-    skills = _find_skills(places, config.skills, problems, trusted)
-    agents = _find_agents(places, config.agents, problems, trusted)
+    plugins: Sequence[Plugin] = ()
+    if any_plugin_folder(places):
+        from acp_agent.extensions.plugins.find import find_plugins  # noqa: PLC0415 - where there may be any
+
+        found = find_plugins(places, trusted)
+        plugins = found.plugins
+        problems += [Problem(path, printable_line(why)) for path, why in found.problems]
+    skills = _find_skills(places, plugins, config.skills, problems, trusted)
+    agents = _find_agents(places, plugins, config.agents, problems, trusted)
     return Found(
         skills=tuple(sorted(skills, key=lambda skill: skill.name)),
         agents=tuple(sorted(agents, key=lambda agent: agent.name)),
@@ -105,24 +93,33 @@ def find_definitions(places: DefinitionFolders, config: Config, trusts: Trusts) 
 
 def _find_skills(
     places: DefinitionFolders,
+    plugins: Sequence[Plugin],
     config: Mapping[str, DefinitionConfig],
     problems: list[Problem],
     trusts: Trusts,
 ) -> list[Skill]:
     found: dict[str, tuple[Skill, DefinitionFile[SkillFields]]] = {}
+    files: list[DefinitionFile[SkillFields]] = []
     for place, source in places.skills:
         project = _project(places, place, source, trusts)
-        for file in _read(place, project, "skills", SkillFields, problems):
-            name = file.fields.name
-            try:
-                found[name] = build_skill(file, config.get(name, _DEFAULT)), file
-            except ConfigError as error:
-                problems.append(problem(file.path, error))
+        files += read_definitions(place, project, "skills", SkillFields, problems)
+    for plugin in plugins:
+        files += [
+            *_of_plugin(plugin, plugin.commands, "commands", SkillFields, problems),
+            *_of_plugin(plugin, plugin.skills, "skills", SkillFields, problems),
+        ]
+    for file in files:
+        name = file.fields.name
+        try:
+            found[name] = build_skill(file, config.get(name, _DEFAULT)), file
+        except ConfigError as error:
+            problems.append(problem(file.path, error))
     return [skill for skill, file in found.values() if _is_enabled(file, config, problems)]
 
 
 def _find_agents(
     places: DefinitionFolders,
+    plugins: Sequence[Plugin],
     config: Mapping[str, DefinitionConfig],
     problems: list[Problem],
     trusts: Trusts,
@@ -142,6 +139,8 @@ def _find_agents(
                 problems.append(problem(file.path, _name_taken_error(users[name])))
             else:
                 files.append(file)
+    for plugin in plugins:
+        files += _of_plugin(plugin, plugin.agents, "agents", AgentFields, problems)
     if any(file.fields.extends for file in files):  # it may be a bundled one
         from acp_agent.extensions.definitions.bundled import bundled_agent_files  # noqa: PLC0415 - where one may be extended
 
@@ -165,78 +164,55 @@ def _find_agents(
 
 
 def _agents_of(
-    place: Path, project: Project | None, problems: list[Problem]
+    place: Path, origin: Origin | None, problems: list[Problem]
 ) -> list[DefinitionFile[AgentFields]]:
     if place.name not in AGENT_TABLES:
-        return _read(place, project, "agents", AgentFields, problems)
+        return read_definitions(place, origin, "agents", AgentFields, problems)
     from acp_agent.extensions.definitions.agent_tables import read_table  # noqa: PLC0415 - rarely there
 
-    return read_table(place, project, problems)
+    return read_table(place, origin, problems)
 
 
 def _project(
     places: DefinitionFolders, place: Path, source: Source, trusts: Trusts
-) -> Project | None:
+) -> Origin | None:
     """The project that a place is a part of; None for the user's own."""
     if source == "user":
         return None
     every = (*places.skills, *places.agents)
     folders = {project_folder(one) for one, whose in every if whose == "project"}
-    return Project(project_folder(place), trusted_owners(*folders), folder_name(places.top), trusts)
+    return Origin(
+        folder=project_folder(place),
+        owners=trusted_owners(*folders),
+        source=source,
+        top=folder_name(places.top),
+        trusts=trusts,
+    )
 
 
-def _read(
-    place: Path, project: Project | None, kind: Kind, fields: type[_Fields], problems: list[Problem]
+def _of_plugin(
+    plugin: Plugin,
+    places: Sequence[Path],
+    kind: Kind,
+    fields: type[_Fields],
+    problems: list[Problem],
 ) -> list[DefinitionFile[_Fields]]:
-    """Read and parse the files of a folder; report those that are broken."""
-    source: Source = "user" if project is None else "project"
-    try:
-        paths = files_in(place, kind)
-    except ConfigError as error:
-        problems.append(problem(place, error))
-        return []
-    found = []
-    for path in paths:
-        try:
-            raw = read_file(path, project)
-            if project is not None and not project.trusts(_item(kind, path, raw, project.top)):
-                continue
-            whole = text = decode(raw)
-            if kind == "skills":
-                front_matter, text = read_skill(place, path, text)
-            elif (parts := read_agent(path, text)) is not None:
-                front_matter, text = parts
-            else:
-                continue
-            checked = parse_fields(front_matter, fields)
-        except ConfigError as error:
-            problems.append(problem(path, error))
-        else:
-            if names := unused_fields(front_matter, fields):
-                problems.append(problem(path, unused(names), left_out=False))
-            folder = path.parent.name
-            if path.name == FILE_NAME and checked.name not in {folder, plain_name(folder)}:
-                problems.append(problem(path, _other_name(checked.name, path), left_out=False))
-            line = _first_line(whole, text)
-            found.append(
-                DefinitionFile(path=path, source=source, fields=checked, text=text, line=line)
-            )
-    return found
-
-
-def _first_line(whole: str, text: str) -> int:
-    """Return the number of the line at which the Markdown of a file begins."""
-    return 1 + whole.count("\n", 0, max(0, whole.replace("\r\n", "\n").find(text)))
+    """Read the files of a plugin, which the user added, or trusts as a whole."""
+    origin = Origin(
+        folder=plugin.root,
+        owners=trusted_owners(plugin.root),
+        source=plugin.source,
+        is_lenient=not plugin.portable,
+        prefix=plugin.full_name(""),
+    )
+    return [
+        file for place in places for file in read_definitions(place, origin, kind, fields, problems)
+    ]
 
 
 def _name_taken_error(path: Path) -> ConfigError:
     """The error for a project's file with the name of one of the user's."""
     return ConfigError(f"name: {path}, which is yours, has the same; give it another")
-
-
-def _other_name(name: str, path: Path) -> ConfigError:
-    folder = path.parent.name
-    return ConfigError(f"name: it is {name}, that of its folder {folder}; give both the same")
 
 
 def _is_enabled(
@@ -251,19 +227,3 @@ def _is_enabled(
             problem(file.path, remark, left_out=False) for remark in find_warnings(file.fields, own)
         ]
     return own.enabled
-
-
-def _item(kind: Kind, path: Path, raw: bytes, top: str) -> Item:
-    """The file of an agent, or a skill with all files beside its own."""
-    wanted = {one[1].decode(): one[2].decode("utf-8", "replace") for one in _WANTED.finditer(raw)}
-    wants = [f"{name}: {printable_line(value.strip())[:80]}" for name, value in wanted.items()]
-    if kind == "agents":
-        return text_item("agent", top, path, raw, "; ".join(wants))
-    if is_single_file(path):
-        return text_item("skill", top, path, raw, "; ".join(wants))
-    digest, programs = folder_digest(Path(os.path.realpath(path.parent)))
-    if programs:
-        wants.append(f"programs: {printable_line(', '.join(programs[:_NAMED]))[:80]}")
-    item = text_item("skill", top, path, raw, "; ".join(wants))
-    both = digest and hashlib.sha256(f"{digest} {item.digest}".encode()).hexdigest()
-    return structs.replace(item, digest=both)

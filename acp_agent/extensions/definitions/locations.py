@@ -77,11 +77,13 @@ class DefinitionFolders(Struct, frozen=True):
         skills: each has folders with a SKILL.md, and YAML files; one named `commands` has Markdown
             files instead.
         agents: each has Markdown files, or is a file with a table of agents.
+        plugins: each has a folder for each plugin; the first has those that were added.
         top: the top of the project: of its repository, or the session's folder.
     """
 
     skills: tuple[tuple[Path, Source], ...]
     agents: tuple[tuple[Path, Source], ...]
+    plugins: tuple[tuple[Path, Source], ...]
     top: Path
 
 
@@ -96,7 +98,10 @@ def find_folders(cwd: Path, *, user: Path, home: Path) -> DefinitionFolders:
     root = find_repository(cwd)
     projects = [cwd] if root is None or root == cwd else [root, cwd]
     return DefinitionFolders(
-        _skill_folders(user, home, projects), _agent_folders(user, home, projects), root or cwd
+        _skill_folders(user, home, projects),
+        _agent_folders(user, home, projects),
+        _plugin_folders(user, home, projects),
+        root or cwd,
     )
 
 
@@ -107,6 +112,18 @@ def _agent_folders(user: Path, home: Path, projects: list[Path]) -> tuple[tuple[
     own += [user / "agents", home / ".agents" / "agents"]
     ours = (*AGENT_TABLES, *OTHER_AGENTS, ".agents/agents", ".acp-agent/agents")
     folders = [folder / place for folder in projects for place in ours]
+    return (
+        *((folder, "user") for folder in own),
+        *((folder, "project") for folder in folders if folder not in own),
+    )
+
+
+def _plugin_folders(
+    user: Path, home: Path, projects: list[Path]
+) -> tuple[tuple[Path, Source], ...]:
+    own = [user / "plugins", home / ".agents" / "plugins"]
+    places = (".agents/plugins", ".acp-agent/plugins")
+    folders = [folder / place for folder in projects for place in places]
     return (
         *((folder, "user") for folder in own),
         *((folder, "project") for folder in folders if folder not in own),
@@ -137,14 +154,19 @@ def _skill_folders(user: Path, home: Path, projects: list[Path]) -> tuple[tuple[
 def any_folder_exists(places: DefinitionFolders) -> bool:
     """Whether there is anything to look into. Blocks for a few looks at the disk."""
     # Path would raise where a folder may not be looked into.
-    return any(
+    return any_plugin_folder(places) or any(
         os.path.isfile(place) if place.name in AGENT_TABLES else os.path.isdir(place)  # noqa: PTH112, PTH113
         for place, _ in (*places.skills, *places.agents)
     )
 
 
+def any_plugin_folder(places: DefinitionFolders) -> bool:
+    """Whether there may be plugins. Blocks for a few looks at the disk."""
+    return any(os.path.isdir(folder) for folder, _ in places.plugins)  # noqa: PTH112
+
+
 def readable_skill_folders(places: DefinitionFolders) -> list[Path]:
-    """The folders of skills whose other files may be read, without links.
+    """The folders of skills and plugins whose other files may be read, without links.
 
     A project's that leads out of the project by a link is none: else a project could let the agent
     read whatever its user can. Blocks for some looks at the disk.
@@ -156,7 +178,18 @@ def readable_skill_folders(places: DefinitionFolders) -> list[Path]:
             real = Path(os.path.realpath(folder))
             if real.is_dir() and (source == "user" or real.is_relative_to(project)):
                 found.append(real)
-    return found
+    own = (place for place, source in places.plugins if source == "user")
+    return [*found, *(folder for place in own for folder in plugin_roots(place))]
+
+
+def plugin_roots(place: Path) -> list[Path]:
+    """The folders of the plugins of a place, without links, sorted by name. Looks at the disk."""
+    try:
+        names = sorted(entry.name for entry in os.scandir(place) if entry.name.isprintable())
+    except OSError:
+        return []
+    roots = (Path(os.path.realpath(place / name)) for name in names if not name.startswith("."))
+    return [root for root in roots if root.is_dir()]
 
 
 def _linked(place: Path) -> list[str]:

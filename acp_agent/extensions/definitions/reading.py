@@ -1,17 +1,39 @@
-"""Read the files of skills and agents: those of a project only where its user or root own them."""
+"""Read the files of skills and agents of one place, and report what is wrong with each."""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from acp_agent.content import printable_line
 from acp_agent.errors import ConfigError
-from acp_agent.extensions.definitions.agent_files import agent_files
-from acp_agent.extensions.definitions.skill_files import is_visible, skill_files
+from acp_agent.extensions.definitions.agent_files import agent_files, read_agent
+from acp_agent.extensions.definitions.build import DefinitionFile
+from acp_agent.extensions.definitions.fields import (
+    AgentFields,
+    SkillFields,
+    parse_fields,
+    unused_fields,
+)
+from acp_agent.extensions.definitions.locations import Source
+from acp_agent.extensions.definitions.skill_files import (
+    CLAUDE,
+    COMMANDS,
+    FILE_NAME,
+    command_files,
+    is_single_file,
+    is_visible,
+    plain_name,
+    read_command,
+    read_skill,
+    skill_files,
+)
 from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.trusted_files import (
     NOT_REGULAR,
@@ -19,9 +41,48 @@ from acp_agent.platform.trusted_files import (
     read_own,
     read_trusted,
 )
-from acp_agent.trust.items import Trusts
+from acp_agent.trust.items import Item, Trusts, folder_digest, text_item
 
-_NAMED = 8  # fields that are not used
+_Fields = TypeVar("_Fields", SkillFields, AgentFields)
+_NAMED = 8  # fields that are not used, or programs
+# What a file asks for, found without parsing it.
+_WANTED = re.compile(rb"^(model|tools|context|agent|extends):[ \t]*(\S.*)$", re.MULTILINE)
+
+LARGEST = 100_000  # bytes of a file
+MOST = 500  # files of one place
+
+_NO_FILE = "it is no ordinary file; put a Markdown file there"
+
+Kind = Literal["skills", "commands", "agents"]
+
+
+_FILES: Mapping[Kind, Callable[[Path, list[str]], list[Path]]] = {
+    "skills": skill_files,
+    "commands": command_files,
+    "agents": agent_files,
+}
+
+
+class Origin(Struct, frozen=True, kw_only=True):
+    """A project or a plugin that has definitions.
+
+    Attributes:
+        folder: the folder with its files, none of which lie elsewhere.
+        owners: the users whose files in there count.
+        source: whose it is.
+        top: the folder that the user trusts, as `folder_name` has it.
+        trusts: whether the user trusts a file; None: all of them.
+        is_lenient: whether it follows another program, which takes more for granted.
+        prefix: what the names of its definitions begin with.
+    """
+
+    folder: Path
+    owners: frozenset[int]
+    source: Source
+    top: str = ""
+    trusts: Trusts | None = None
+    is_lenient: bool = False
+    prefix: str = ""
 
 
 class Problem(Struct, frozen=True):
@@ -35,9 +96,81 @@ class Problem(Struct, frozen=True):
     left_out: bool = True
 
 
-def problem(path: Path, error: ConfigError, *, left_out: bool = True) -> Problem:
-    """Return what is wrong with a file."""
-    return Problem(path, printable_line(str(error)), left_out)
+def read_definitions(
+    place: Path,
+    origin: Origin | None,
+    kind: Kind,
+    fields: type[_Fields],
+    problems: list[Problem],
+) -> list[DefinitionFile[_Fields]]:
+    """Read and parse the files of a folder, or a single one; report those that are broken.
+
+    Args:
+        place: the folder or file.
+        origin: what it is a part of; None: it is the user's own.
+        kind: what it has; a folder named `commands` has those.
+        fields: those of that kind.
+        problems: what is wrong is added to them.
+    """
+    if kind == "skills" and place.name == COMMANDS:
+        kind = "commands"
+    is_plugin = origin is not None and bool(origin.prefix)
+    lenient = place.parent.name == CLAUDE or (origin is not None and origin.is_lenient)
+    try:
+        paths = [place] if is_plugin and place.is_file() else files_in(place, kind)
+    except ConfigError as error:
+        problems.append(problem(place, error))
+        return []
+    found = []
+    for path in paths:
+        try:
+            raw = read_file(path, origin)
+            if (
+                origin is not None
+                and origin.trusts is not None
+                and not origin.trusts(_item(kind, path, raw, origin.top))
+            ):
+                continue
+            whole = text = decode(raw)
+            if kind == "commands":
+                front_matter, text = read_command(path, text, place)
+            elif kind == "skills":
+                front_matter, text = read_skill(path, text, is_lenient=lenient)
+            elif (parts := read_agent(path, text, is_lenient=lenient)) is not None:
+                front_matter, text = parts
+            else:
+                continue
+            checked = parse_fields(front_matter, fields)
+        except ConfigError as error:
+            problems.append(problem(path, error))
+        else:
+            if names := unused_fields(front_matter, fields):
+                problems.append(problem(path, unused(names), left_out=False))
+            folder = path.parent.name
+            if path.name == FILE_NAME and checked.name not in {folder, plain_name(folder)}:
+                problems.append(problem(path, _other_name(checked.name, path), left_out=False))
+            if origin is not None:
+                checked = structs.replace(checked, name=f"{origin.prefix}{checked.name}")
+            found.append(
+                DefinitionFile(
+                    path=path,
+                    source="user" if origin is None else origin.source,
+                    fields=checked,
+                    text=text,
+                    line=_first_line(whole, text),
+                )
+            )
+    return found
+
+
+def _first_line(whole: str, text: str) -> int:
+    """Return the number of the line at which the Markdown of a file begins."""
+    return 1 + whole.count("\n", 0, max(0, whole.replace("\r\n", "\n").find(text)))
+
+
+def _other_name(name: str, path: Path) -> ConfigError:
+    folder = path.parent.name
+    return ConfigError(f"name: it is {name}, that of its folder {folder}; give both the same")
 
 
 def unused(names: list[str]) -> ConfigError:
@@ -49,28 +182,25 @@ def unused(names: list[str]) -> ConfigError:
     return ConfigError(f"the fields {shown}{more} are not used here; take them out, or leave them")
 
 
-LARGEST = 100_000  # bytes of a file
-MOST = 500  # files of one place
-
-_NO_FILE = "it is no ordinary file; put a Markdown file there"
-
-Kind = Literal["skills", "agents"]
+def problem(path: Path, error: ConfigError, *, left_out: bool = True) -> Problem:
+    """Return what is wrong with a file or folder; see `Problem`."""
+    return Problem(path, printable_line(str(error)), left_out)
 
 
-class Project(Struct, frozen=True):
-    """A project that may have definitions.
-
-    Attributes:
-        folder: the folder with its files.
-        owners: the users whose files in there count.
-        top: the folder that the user trusts, as `folder_name` has it.
-        trusts: whether the user trusts a file.
-    """
-
-    folder: Path
-    owners: frozenset[int]
-    top: str
-    trusts: Trusts
+def _item(kind: Kind, path: Path, raw: bytes, top: str) -> Item:
+    """The file of an agent, or a skill with all files beside its own."""
+    wanted = {one[1].decode(): one[2].decode("utf-8", "replace") for one in _WANTED.finditer(raw)}
+    wants = [f"{name}: {printable_line(value.strip())[:80]}" for name, value in wanted.items()]
+    if kind == "agents":
+        return text_item("agent", top, path, raw, "; ".join(wants))
+    if is_single_file(path):
+        return text_item("skill", top, path, raw, "; ".join(wants))
+    digest, programs = folder_digest(Path(os.path.realpath(path.parent)))
+    if programs:
+        wants.append(f"programs: {printable_line(', '.join(programs[:_NAMED]))[:80]}")
+    item = text_item("skill", top, path, raw, "; ".join(wants))
+    both = digest and hashlib.sha256(f"{digest} {item.digest}".encode()).hexdigest()
+    return structs.replace(item, digest=both)
 
 
 def files_in(place: Path, kind: Kind) -> list[Path]:
@@ -82,7 +212,7 @@ def files_in(place: Path, kind: Kind) -> list[Path]:
     try:
         with os.scandir(place) as entries:
             names = sorted(entry.name for entry in entries if is_visible(entry.name))
-        found = skill_files(place, names) if kind == "skills" else agent_files(place, names)
+        found = _FILES[kind](place, names)
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
@@ -94,21 +224,21 @@ def files_in(place: Path, kind: Kind) -> list[Path]:
     return found
 
 
-def read_file(path: Path, project: Project | None) -> bytes:
+def read_file(path: Path, origin: Origin | None) -> bytes:
     """Read a definition file.
 
     Args:
         path: of the file.
-        project: the project that it is a part of; None: it is the user's own, wherever it lies.
+        origin: what it is a part of; None: it is the user's own, wherever it lies.
 
     Raises:
         ConfigError: unreadable, no ordinary file, too large, elsewhere, or another's.
     """
     try:
-        if project is None:
+        if origin is None:
             raw = read_own(path, limit=LARGEST + 1)
         else:
-            raw = read_trusted(path, project.folder, project.owners, limit=LARGEST + 1)
+            raw = read_trusted(path, origin.folder, origin.owners, limit=LARGEST + 1)
     except RefusedFileError as error:
         why = _NO_FILE if error.why == NOT_REGULAR else error.why
         raise ConfigError(why) from None

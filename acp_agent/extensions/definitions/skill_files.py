@@ -20,6 +20,7 @@ from acp_agent.extensions.definitions.front_matter import parse_yaml, read_front
 FILE_NAME = "SKILL.md"
 YAML_SUFFIXES = (".yaml", ".yml")
 COMMANDS = "commands"  # the name of a folder of commands
+CLAUDE = ".claude"  # the folder that has those of another program, which takes more for granted
 _LEVELS = 3  # of folders within a folder of commands
 _SHOWN = 100  # characters of a first line that is the description
 _UNNAMED = re.compile(r"[^a-z0-9]+")
@@ -38,12 +39,15 @@ def skill_files(place: Path, names: list[str]) -> list[Path]:
     Raises:
         OSError: a folder in it cannot be read.
     """
-    if place.name == COMMANDS:
-        return sorted(_commands(place, names, _LEVELS))
     return [
         *(place / name for name in names if name.endswith(YAML_SUFFIXES)),
         *(path for name in names if _exists(path := place / name / FILE_NAME)),
     ]
+
+
+def command_files(place: Path, names: list[str]) -> list[Path]:
+    """Return the files of commands in a folder and those below it; see `skill_files`."""
+    return sorted(_commands(place, names, _LEVELS))
 
 
 def _commands(folder: Path, names: list[str], levels: int) -> Iterator[Path]:
@@ -62,25 +66,38 @@ def is_single_file(path: Path) -> bool:
     return path.name != FILE_NAME
 
 
-def read_skill(place: Path, path: Path, text: str) -> tuple[Mapping[str, object], str]:
+def read_command(path: Path, text: str, place: Path) -> tuple[Mapping[str, object], str]:
+    """Return the front matter of a command, as a SKILL.md would have it, and the text.
+
+    Args:
+        path: of the file.
+        text: of the file.
+        place: the folder of commands that the file is in, or the file.
+
+    Raises:
+        ConfigError: it is no front matter.
+    """
+    fields, text = ({}, text.strip()) if not text.startswith("---") else read_front_matter(text)
+    within = place if path != place else place.parent
+    name = "-".join(path.relative_to(within).with_suffix("").parts)
+    return {**_described(fields, text), "name": plain_name(name), **_BY_USER}, text
+
+
+def read_skill(path: Path, text: str, *, is_lenient: bool) -> tuple[Mapping[str, object], str]:
     """Return the front matter of a skill, as a SKILL.md would have it, and the text.
 
     Args:
-        place: the folder of skills or commands that the file is in.
         path: of the file.
         text: of the file.
+        is_lenient: whether its folder names it and its text describes it.
 
     Raises:
         ConfigError: it is no front matter, or no YAML.
     """
     if path.suffix in YAML_SUFFIXES:
         return _zhi(text)
-    if place.name == COMMANDS:
-        fields, text = ({}, text.strip()) if not text.startswith("---") else read_front_matter(text)
-        name = "-".join(path.relative_to(place).with_suffix("").parts)
-        return {**_described(fields, text), "name": plain_name(name), **_BY_USER}, text
     fields, text = read_front_matter(text)
-    if place.parent.name != ".claude":
+    if not is_lenient:
         return fields, text
     return {**_described(fields, text), "name": plain_name(path.parent.name)}, text
 

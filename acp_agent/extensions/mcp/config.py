@@ -58,6 +58,7 @@ class ServerOptions(Struct, frozen=True, kw_only=True):
         secrets: values that came from the environment and must not be shown.
         sandbox: whether a program runs confined; None: as the configuration says of all.
         hosts: what it reaches then.
+        folders: what it may change then, beside the folder that it works in.
     """
 
     source: Literal["editor", "user", "project"] = "editor"
@@ -69,6 +70,7 @@ class ServerOptions(Struct, frozen=True, kw_only=True):
     secrets: tuple[str, ...] = ()
     sandbox: bool | None = None
     hosts: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
 
     def offers(self, tool: str) -> bool:
         """Whether a tool of this name is offered to the model."""

@@ -1,4 +1,4 @@
-"""The MCP servers of the user's configuration and of a project's `.mcp.json`.
+"""The MCP servers of the user's configuration, of a project's `.mcp.json`, and of plugins.
 
 The format of `.mcp.json`, with `${VAR}` and `${VAR:-default}`, is that of Anthropic's command line
 program. The project's file is inert until the user trusts it.
@@ -11,40 +11,37 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from acp_agent.config.load import SIZE_LIMIT, decode, list_problems, read_text
-from acp_agent.config.mcp_types import McpServerConfig
-from acp_agent.config.secrets import is_secret_name
 from acp_agent.config.toml_errors import find_lines
 from acp_agent.config.types import Config
 from acp_agent.content import printable_line
 from acp_agent.errors import ConfigError, InvalidInputError
-from acp_agent.extensions.definitions.locations import find_repository, mcp_files
-from acp_agent.extensions.mcp.checks import program, web
-from acp_agent.extensions.mcp.config import HttpServer, ProgramServer, ServerConfig, ServerOptions
+from acp_agent.extensions.definitions.locations import (
+    DefinitionFolders,
+    any_plugin_folder,
+    find_repository,
+    mcp_files,
+)
+from acp_agent.extensions.mcp.config import HttpServer, ProgramServer, ServerConfig
+from acp_agent.extensions.mcp.tables import PROJECT_KEY, VARIABLE, build_server, project_table
 from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.trusted_files import RefusedFileError, read_trusted, trusted_owners
 from acp_agent.trust.items import Item, Trusts, folder_name, text_item
 
 KEY = "mcp_servers"
-_PROJECT_KEY = "mcpServers"
-_LONGEST_NAME = 100  # characters
 _MOST = 50  # servers of one file
 _SHOWN = 120  # characters of a command line in the question whether to trust it
-
-_VARIABLE = re.compile(r"\$\{([^}]+)\}")
-_TYPES = {"streamable-http": "http", "streamable_http": "http", "http-stream": "http"}
 
 
 class FoundServers(Struct, frozen=True, kw_only=True):
     """What there is; the first of a name is the one that counts.
 
     Attributes:
-        servers: the user's, then the project's; those that are not enabled too.
+        servers: those of plugins, the project's and the user's; those that are not enabled too.
         problems: what is wrong, with file and line and what to do, in one line of English each.
         untrusted: files of the project that the user does not trust as they are.
     """
@@ -55,7 +52,13 @@ class FoundServers(Struct, frozen=True, kw_only=True):
 
 
 def find_servers(
-    config: Config, config_file: Path, cwd: Path, environ: Mapping[str, str], trusts: Trusts
+    config: Config,
+    config_file: Path,
+    cwd: Path,
+    environ: Mapping[str, str],
+    *,
+    places: DefinitionFolders,
+    trusts: Trusts,
 ) -> FoundServers:
     """Find the servers that a session in a folder has besides the client's. Reads files.
 
@@ -64,6 +67,7 @@ def find_servers(
         config_file: where it was read.
         cwd: the session's folder.
         environ: the user's environment.
+        places: where plugins are.
         trusts: whether the user trusts a file of the project.
     """
     problems: list[str] = []
@@ -80,13 +84,18 @@ def find_servers(
             try:
                 if (table := project_table(name, given)) is not None:
                     project[name] = build_server(
-                        name, table, environ, field=_PROJECT_KEY, source="project"
+                        name, table, environ, field=PROJECT_KEY, source="project"
                     )
             except (ConfigError, InvalidInputError) as error:
-                line = json_line(text, (_PROJECT_KEY, name, *_key_of(error, _PROJECT_KEY, name)))
+                line = json_line(text, (PROJECT_KEY, name, *_key_of(error, PROJECT_KEY, name)))
                 problems.append(f"{file}:{line}: {printable_line(str(error))}")
+    plugins: dict[str, ProgramServer | HttpServer] = {}
+    if any_plugin_folder(places):
+        from acp_agent.extensions.plugins.servers import plugin_servers  # noqa: PLC0415 - where there may be any
+
+        plugins = {one.name: one for one in plugin_servers(places, environ, trusts, problems)}
     return FoundServers(
-        servers=tuple((project | found).values()),
+        servers=tuple((plugins | project | found).values()),
         problems=tuple(problems),
         untrusted=tuple(untrusted),
     )
@@ -160,7 +169,7 @@ def _servers_in(file: Path, text: str) -> Mapping[str, Any]:
         raise ConfigError(f"{file}:{error.lineno}: not JSON: {error.msg}; fix the line") from None
     except RecursionError:
         raise ConfigError(f"{file}: nested too deeply; shorten it") from None
-    servers = document.get(_PROJECT_KEY, {}) if isinstance(document, dict) else None
+    servers = document.get(PROJECT_KEY, {}) if isinstance(document, dict) else None
     if not isinstance(servers, dict):
         raise ConfigError(
             f"{file}:1: expected an object with mcpServers; see the page on MCP servers"
@@ -170,36 +179,9 @@ def _servers_in(file: Path, text: str) -> Mapping[str, Any]:
     return servers
 
 
-def project_table(name: str, given: object) -> McpServerConfig | None:
-    """Return a server of a `.mcp.json` in our terms; None for one that only its own program has.
-
-    Fields that we do not know are left alone: the file is shared with other programs.
-
-    Raises:
-        ConfigError: a field has the wrong type.
-    """
-    field = f"{_PROJECT_KEY}.{name}"
-    if not isinstance(given, dict):
-        raise ConfigError(f"{field}: expected an object with a command or a url")
-    table = {key: given[key] for key in given if key in _PROJECT_FIELDS and given[key] is not None}
-    kind = table.get("type")
-    if kind == "sdk":
-        return None
-    if isinstance(kind, str):
-        table["type"] = _TYPES.get(kind, kind)
-    try:
-        return msgspec.convert(table, McpServerConfig, strict=True)
-    except msgspec.ValidationError as error:
-        why = str(error).replace(" - at `$", f" at `{field}")
-        raise ConfigError(f"{field}: {why}; fix the value") from None
-
-
-_PROJECT_FIELDS = frozenset({"type", "command", "args", "env", "cwd", "url", "headers"})
-
-
 def _described(servers: Mapping[str, Any]) -> str:
     """What the servers of a file run or reach, and which variables they get, for the user."""
-    variables = sorted(set(_VARIABLE.findall(json.dumps(servers))))
+    variables = sorted(set(VARIABLE.findall(json.dumps(servers))))
     shown = []
     for name, given in servers.items():
         one = given if isinstance(given, dict) else {}
@@ -209,91 +191,6 @@ def _described(servers: Mapping[str, Any]) -> str:
         shown.append(f"{printable_line(name)[:40]}: {printable_line(line)[:_SHOWN]}")
     names = [f"variables: {', '.join(variables)}"] if variables else []
     return "; ".join([*names, *shown])
-
-
-def build_server(
-    name: str,
-    table: McpServerConfig,
-    environ: Mapping[str, str],
-    *,
-    field: str,
-    source: Literal["user", "project"],
-) -> ProgramServer | HttpServer:
-    """Return a server with its variables expanded.
-
-    Args:
-        name: what it is called.
-        table: what is said about it.
-        environ: where variables have their values.
-        field: the key that all servers are below, for errors.
-        source: whose it is.
-
-    Raises:
-        ConfigError, InvalidInputError: it cannot be used; the message names the key.
-    """
-    field = f"{field}.{name}"
-    if not name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
-        raise ConfigError(f"{field}: the name cannot be shown; give it another")
-    if bool(table.command.strip()) == bool(table.url.strip()):
-        raise ConfigError(f"{field}: it needs either a command or a url; give it one of them")
-    kind = table.type or ("stdio" if table.command else "http")
-    if (kind == "stdio") != bool(table.command):
-        raise ConfigError(f"{field}.type: {kind} does not fit the rest; correct it or take it out")
-    secrets: list[str] = []
-
-    def expand(key: str, text: str) -> str:
-        def value(found: re.Match[str]) -> str:
-            variable, has_default, default = found[1].partition(":-")
-            known = environ.get(variable)
-            if known is None and not has_default:
-                raise ConfigError(
-                    f"{field}.{key}: the variable {printable_line(variable)} is not set; set it, "
-                    "or give it a default with :- behind its name"
-                )
-            if known is not None and is_secret_name(variable):
-                secrets.append(known)
-            return default if known is None else known
-
-        return _VARIABLE.sub(value, text)
-
-    def pairs(key: str, values: Mapping[str, str]) -> list[tuple[str, str]]:
-        return [(one, expand(key, text)) for one, text in values.items()]
-
-    def options() -> ServerOptions:
-        return ServerOptions(
-            source=source,
-            enabled=table.enabled,
-            allowed=None if table.allowed_tools is None else tuple(table.allowed_tools),
-            denied=tuple(table.denied_tools),
-            start_timeout=table.start_timeout,
-            call_timeout=table.call_timeout,
-            secrets=tuple(dict.fromkeys(secrets)),
-            # A project does not decide what it can reach.
-            sandbox=None if source == "project" else table.sandbox,
-            hosts=() if source == "project" else tuple(table.hosts),
-        )
-
-    if kind != "stdio":
-        server = web(
-            field,
-            name,
-            expand("url", table.url),
-            pairs("headers", table.headers),
-            sse=kind == "sse",
-        )
-        return msgspec.structs.replace(server, options=options())
-    passed = [(one, environ[one]) for one in table.env_vars if one in environ]
-    started = program(
-        field,
-        name,
-        expand("command", table.command),
-        [expand("args", one) for one in table.args],
-        [*passed, *pairs("env", table.env)],
-    )
-    folder = expand("cwd", table.cwd)
-    return msgspec.structs.replace(
-        started, cwd=str(Path(folder).expanduser()) if folder else "", options=options()
-    )
 
 
 def _key_of(error: ConfigError | InvalidInputError, field: str, name: str) -> tuple[str, ...]:

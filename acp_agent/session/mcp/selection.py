@@ -1,4 +1,4 @@
-"""Which MCP servers a session uses: the client's, the user's and the project's."""
+"""Which MCP servers a session uses: the client's, the user's, the project's, those of plugins."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from acp_agent.events import NoticeShown
-from acp_agent.extensions.definitions.locations import mcp_files
+from acp_agent.extensions.definitions.locations import DefinitionFolders, mcp_files
 from acp_agent.extensions.mcp.config import ServerConfig
 from acp_agent.extensions.mcp.configured import FoundServers, find_servers, first_of_each_name
 from acp_agent.session.core import SessionCore
@@ -21,7 +21,8 @@ Stamps = tuple[tuple[int, int, int] | None, ...]
 class ServerSelection:
     """The servers that a session may use, and those that the user switched on or off in it.
 
-    Of servers with one name the client's comes first, then the user's, then the project's.
+    Of servers with one name the client's comes first, then the user's, then the project's. Those of
+    plugins have names of their own.
 
     Args:
         core: the session.
@@ -42,14 +43,15 @@ class ServerSelection:
     async def load(self) -> None:
         """Read the configuration and the project's files; report once what is broken."""
         core, services = self._core, self._core.services
-        self.stamps = file_stamps(core.cwd)
+        self.stamps = file_stamps(core.cwd, services.places(core.cwd))
         self._found = await asyncio.to_thread(
             lambda: find_servers(
                 services.config,
                 services.user_folder / "config.toml",
                 core.cwd,
                 services.environ,
-                services.trust().trusts,
+                places=services.places(core.cwd),
+                trusts=services.trust().trusts,
             )
         )
         new = [one for one in self._found.problems if one not in self._reported]
@@ -97,8 +99,11 @@ class ServerSelection:
         )
 
 
-def file_stamps(cwd: Path) -> Stamps:
-    """Return what changes with the files in which a project names servers; a few looks at disk."""
+def file_stamps(cwd: Path, places: DefinitionFolders) -> Stamps:
+    """Return what changes with the files in which a project names servers, and with the plugins.
+
+    Blocks for a few looks at the disk.
+    """
 
     def stamp(file: Path) -> tuple[int, int, int] | None:
         try:
@@ -107,4 +112,5 @@ def file_stamps(cwd: Path) -> Stamps:
             return None
         return status.st_ino, status.st_size, status.st_mtime_ns
 
-    return tuple(stamp(file) for file in mcp_files(cwd))
+    plugins = (folder for folder, _ in places.plugins)
+    return tuple(map(stamp, (*mcp_files(cwd), *plugins)))

@@ -39,6 +39,7 @@ KINDS: dict[Kind, str] = {
     "mcp": "MCP servers",
     "hooks": "hooks",
     "workflow": "workflow",
+    "plugin": "plugin",
     "code": "code of the project, run by language servers",
 }
 

@@ -73,7 +73,7 @@ def test_a_file_with_a_table_of_agents_is_enough_and_a_folder_of_its_name_is_non
 
 def test_a_folder_that_cannot_be_looked_into_has_none(tmp_path: Path) -> None:
     refused = tmp_path / ("x" * 300)  # longer than a name may be
-    assert not any_folder_exists(DefinitionFolders(((refused, "user"),), (), refused))
+    assert not any_folder_exists(DefinitionFolders(((refused, "user"),), (), (), refused))
     assert find_folders(refused, user=refused, home=refused).skills
 
 

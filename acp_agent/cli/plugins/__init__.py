@@ -1,0 +1,1 @@
+"""`acp-agent plugin`: add, list, update and remove plugins."""

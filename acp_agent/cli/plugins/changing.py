@@ -1,0 +1,126 @@
+"""`acp-agent plugin add`, `update`, `remove`, `enable` and `disable`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from acp_agent.cli.localization import translate, translate_rendered
+from acp_agent.cli.output import FAILED, USAGE, complain, say
+from acp_agent.cli.plugins.listing import folder_of_plugins
+from acp_agent.cli.user_config import load_user_config
+from acp_agent.errors import ConfigError
+from acp_agent.extensions.plugins import adding
+from acp_agent.extensions.plugins.installed import read_installed
+from acp_agent.extensions.plugins.package import describe_parts
+
+
+def add(options: argparse.Namespace) -> int:
+    """Show what a plugin brings along, and add it once confirmed; returns the exit status.
+
+    Raises:
+        ConfigError: it cannot be fetched, is no plugin, or is there already.
+    """
+    own = folder_of_plugins(load_user_config())
+    if options.link:
+        one = adding.linked(own, Path(options.source).expanduser())
+        return _put(own, one, options)
+    try:
+        with adding.candidate(own, options.source, ref=options.ref, chosen=options.name) as one:
+            return _put(own, one, options)
+    except adding.NoChoiceError as error:
+        complain(translate_rendered(str(error)))
+        for offer in error.offers:
+            say(f"  {offer.name}: {offer.description}" if offer.description else f"  {offer.name}")
+        return USAGE
+
+
+def _put(own: Path, one: adding.Candidate, options: argparse.Namespace) -> int:
+    plugin = one.plugin
+    if plugin.name in read_installed(own):
+        raise ConfigError(f"there is a plugin {plugin.name} already; remove it, or update it")
+    _show(one)
+    if not _confirmed(options, translate("Add it? [y/N] ")):
+        return FAILED
+    adding.put(own, one, replacing=False)
+    say(translate("Added {name}.", name=plugin.name))
+    return 0
+
+
+def _show(one: adding.Candidate) -> None:
+    plugin, record = one.plugin, one.record
+    say(f"{plugin.name} {plugin.version}".strip())
+    if plugin.description:
+        say(f"  {plugin.description}")
+    for line in (*describe_parts(plugin), *([record.revision] if record.revision else [])):
+        say(f"  {line}")
+    for path, why in plugin.problems:
+        shown = path.relative_to(plugin.root) if path.is_relative_to(plugin.root) else path
+        complain(f"{shown}: {translate_rendered(why)}")
+
+
+def update(options: argparse.Namespace) -> int:
+    """Fetch plugins again, and take what changed once confirmed; returns the exit status.
+
+    Raises:
+        ConfigError: no plugin of a name was added.
+    """
+    own = folder_of_plugins(load_user_config())
+    known = read_installed(own)
+    names = options.name or [name for name, one in known.items() if one.kind == "copy"]
+    failed = False
+
+    def agree(one: adding.Candidate) -> bool:
+        _show(one)
+        return _confirmed(options, translate("Use this one? [y/N] "))
+
+    for name in names:
+        adding.require(known, name)
+        try:
+            changed = adding.update(own, name, agree, ref=options.ref)
+        except ConfigError as error:
+            complain(f"{name}: {translate_rendered(str(error))}")
+            failed = True
+        else:
+            said = "Updated {name}." if changed else "{name} is as it was."
+            say(translate(said, name=name))
+    return FAILED if failed else 0
+
+
+def remove(options: argparse.Namespace) -> int:
+    """Remove a plugin; returns the exit status.
+
+    Raises:
+        ConfigError: no plugin of this name was added.
+    """
+    own = folder_of_plugins(load_user_config())
+    adding.remove(own, options.name, keep_data=options.keep_data)
+    say(translate("Removed {name}.", name=options.name))
+    return 0
+
+
+def enable(options: argparse.Namespace, *, on: bool) -> int:
+    """Use a plugin, or do not; returns the exit status.
+
+    Raises:
+        ConfigError: no plugin of this name was added.
+    """
+    own = folder_of_plugins(load_user_config())
+    adding.enable(own, options.name, on=on)
+    said = "{name} is used from now on." if on else "{name} is not used any more."
+    say(translate(said, name=options.name))
+    return 0
+
+
+def _confirmed(options: argparse.Namespace, question: str) -> bool:
+    if options.yes:
+        return True
+    if not (sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()):
+        say(translate("Nothing changed: not a terminal. Use --yes to agree."))
+        return False
+    try:
+        answer = input(question).strip().lower()
+    except EOFError:
+        answer = ""
+    return answer in {"y", "yes", "是"}

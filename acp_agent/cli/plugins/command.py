@@ -1,0 +1,92 @@
+"""The arguments of `acp-agent plugin`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from acp_agent.cli.localization import translate
+from acp_agent.cli.output import USAGE, complain, guarded
+from acp_agent.cli.parser import Parser
+
+
+def run(argv: list[str]) -> int:
+    """Add, list, check, update, remove, enable or disable plugins; returns the exit status."""
+    parser = _parser()
+    options = parser.parse_args(argv)
+    if options.action is None:
+        parser.print_help(sys.stderr)
+        return USAGE
+    return guarded(lambda: _run(options))
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.action in {"list", "check"}:
+        options.cwd = Path(os.path.realpath(options.cwd.expanduser()))
+        if not options.cwd.is_dir():
+            complain(translate("{folder} is not a directory", folder=options.cwd))
+            return USAGE
+        from acp_agent.cli.plugins import listing  # noqa: PLC0415 - only for these actions
+
+        return listing.show(options) if options.action == "list" else listing.check(options)
+    from acp_agent.cli.plugins import changing  # noqa: PLC0415 - only for these actions
+
+    match options.action:
+        case "add":
+            return changing.add(options)
+        case "update":
+            return changing.update(options)
+        case "remove":
+            return changing.remove(options)
+        case _:
+            return changing.enable(options, on=options.action == "enable")
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="acp-agent plugin",
+        description="Add, list, update and remove plugins: skills, agents, hooks, MCP servers and "
+        "Python code that belong together.",
+    )
+    actions = parser.add_subparsers(dest="action")
+    add = actions.add_parser("add", help="add a plugin from a folder, a repository or PyPI")
+    add.add_argument(
+        "source",
+        metavar="SOURCE",
+        help="a folder, the address of a git repository, owner/repository of GitHub, or the name "
+        "of a Python package",
+    )
+    add.add_argument(
+        "name", nargs="?", default="", help="the plugin, where SOURCE is a marketplace"
+    )
+    add.add_argument("--link", action="store_true", help="use the folder itself, not a copy of it")
+    listing = actions.add_parser("list", help="list the plugins of a folder and their problems")
+    check = actions.add_parser("check", help="check the folder of a plugin that you write")
+    check.add_argument("path", type=Path, nargs="?", default=Path(), metavar="DIR")
+    update = actions.add_parser("update", help="fetch plugins again, and show what changed")
+    update.add_argument("name", nargs="*", help="the plugins (default: all that were fetched)")
+    for action in (add, update):
+        action.add_argument(
+            "--ref", default="", metavar="REF", help="a branch, tag or commit of the repository"
+        )
+        action.add_argument("--yes", action="store_true", help="do not ask")
+    removing = actions.add_parser("remove", help="remove a plugin")
+    removing.add_argument(
+        "--keep-data", action="store_true", help="keep what its programs have stored"
+    )
+    enable = actions.add_parser("enable", help="use a plugin again")
+    disable = actions.add_parser("disable", help="keep a plugin, but do not use it")
+    for action in (removing, enable, disable):
+        action.add_argument("name", help="the plugin")
+    for action in (listing, check):
+        action.add_argument("--json", action="store_true", help="print JSON")
+        action.add_argument(
+            "--cwd",
+            type=Path,
+            default=Path(),
+            metavar="DIR",
+            help="the session's folder (default: this one)",
+        )
+    return parser

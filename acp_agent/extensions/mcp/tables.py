@@ -1,0 +1,135 @@
+"""Tables that describe MCP servers: those of a configuration file, and those of `.mcp.json`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from acp_agent.config.mcp_types import McpServerConfig
+from acp_agent.config.secrets import is_secret_name
+from acp_agent.content import printable_line
+from acp_agent.errors import ConfigError
+from acp_agent.extensions.mcp.checks import program, web
+from acp_agent.extensions.mcp.config import HttpServer, ProgramServer, ServerOptions
+
+PROJECT_KEY = "mcpServers"
+_LONGEST_NAME = 100  # characters
+
+VARIABLE = re.compile(r"\$\{([^}]+)\}")
+_TYPES = {"streamable-http": "http", "streamable_http": "http", "http-stream": "http"}
+
+
+def project_table(name: str, given: object) -> McpServerConfig | None:
+    """Return a server of a `.mcp.json` in our terms; None for one that only its own program has.
+
+    Fields that we do not know are left alone: the file is shared with other programs.
+
+    Raises:
+        ConfigError: a field has the wrong type.
+    """
+    field = f"{PROJECT_KEY}.{name}"
+    if not isinstance(given, dict):
+        raise ConfigError(f"{field}: expected an object with a command or a url")
+    table = {key: given[key] for key in given if key in _PROJECT_FIELDS and given[key] is not None}
+    kind = table.get("type")
+    if kind == "sdk":
+        return None
+    if isinstance(kind, str):
+        table["type"] = _TYPES.get(kind, kind)
+    try:
+        return msgspec.convert(table, McpServerConfig, strict=True)
+    except msgspec.ValidationError as error:
+        why = str(error).replace(" - at `$", f" at `{field}")
+        raise ConfigError(f"{field}: {why}; fix the value") from None
+
+
+_PROJECT_FIELDS = frozenset({"type", "command", "args", "env", "cwd", "url", "headers"})
+
+
+def build_server(
+    name: str,
+    table: McpServerConfig,
+    environ: Mapping[str, str],
+    *,
+    field: str,
+    source: Literal["user", "project"],
+) -> ProgramServer | HttpServer:
+    """Return a server with its variables expanded.
+
+    Args:
+        name: what it is called.
+        table: what is said about it.
+        environ: where variables have their values.
+        field: the key that all servers are below, for errors.
+        source: whose it is.
+
+    Raises:
+        ConfigError, InvalidInputError: it cannot be used; the message names the key.
+    """
+    field = f"{field}.{name}"
+    if not name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
+        raise ConfigError(f"{field}: the name cannot be shown; give it another")
+    if bool(table.command.strip()) == bool(table.url.strip()):
+        raise ConfigError(f"{field}: it needs either a command or a url; give it one of them")
+    kind = table.type or ("stdio" if table.command else "http")
+    if (kind == "stdio") != bool(table.command):
+        raise ConfigError(f"{field}.type: {kind} does not fit the rest; correct it or take it out")
+    secrets: list[str] = []
+
+    def expand(key: str, text: str) -> str:
+        def value(found: re.Match[str]) -> str:
+            variable, has_default, default = found[1].partition(":-")
+            known = environ.get(variable)
+            if known is None and not has_default:
+                raise ConfigError(
+                    f"{field}.{key}: the variable {printable_line(variable)} is not set; set it, "
+                    "or give it a default with :- behind its name"
+                )
+            if known is not None and is_secret_name(variable):
+                secrets.append(known)
+            return default if known is None else known
+
+        return VARIABLE.sub(value, text)
+
+    def pairs(key: str, values: Mapping[str, str]) -> list[tuple[str, str]]:
+        return [(one, expand(key, text)) for one, text in values.items()]
+
+    def options() -> ServerOptions:
+        return ServerOptions(
+            source=source,
+            enabled=table.enabled,
+            allowed=None if table.allowed_tools is None else tuple(table.allowed_tools),
+            denied=tuple(table.denied_tools),
+            start_timeout=table.start_timeout,
+            call_timeout=table.call_timeout,
+            secrets=tuple(dict.fromkeys(secrets)),
+            # A project does not decide what it can reach.
+            sandbox=None if source == "project" else table.sandbox,
+            hosts=() if source == "project" else tuple(table.hosts),
+        )
+
+    if kind != "stdio":
+        server = web(
+            field,
+            name,
+            expand("url", table.url),
+            pairs("headers", table.headers),
+            sse=kind == "sse",
+        )
+        return msgspec.structs.replace(server, options=options())
+    passed = [(one, environ[one]) for one in table.env_vars if one in environ]
+    started = program(
+        field,
+        name,
+        expand("command", table.command),
+        [expand("args", one) for one in table.args],
+        [*passed, *pairs("env", table.env)],
+    )
+    folder = expand("cwd", table.cwd)
+    return msgspec.structs.replace(
+        started, cwd=str(Path(folder).expanduser()) if folder else "", options=options()
+    )

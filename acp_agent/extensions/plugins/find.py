@@ -1,0 +1,141 @@
+"""Find the plugins of a session: those that the user added or has, and those of the project."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from acp_agent.content import printable_line
+from acp_agent.extensions.definitions.locations import DefinitionFolders, Source, plugin_roots
+from acp_agent.extensions.plugins.installed import NOT_PINNED, Installed, read_installed
+from acp_agent.extensions.plugins.manifest import PluginError, Remark
+from acp_agent.extensions.plugins.package import Plugin, describe_parts, read_plugin
+from acp_agent.trust.items import Item, Trusts, folder_digest, folder_name
+
+_MOST = 200  # plugins of one place
+_SHOWN = 800  # characters of what a plugin does
+DATA = ".data"
+
+
+class FoundPlugins(Struct, frozen=True, kw_only=True):
+    """What there is; the first of a name is the one that counts.
+
+    Attributes:
+        plugins: those that can be used.
+        problems: what is wrong: the file or folder, and why and what to do, in English.
+        untrusted: those of the project that the user does not trust as they are.
+    """
+
+    plugins: tuple[Plugin, ...] = ()
+    problems: tuple[Remark, ...] = ()
+    untrusted: tuple[Item, ...] = ()
+
+
+def find_plugins(places: DefinitionFolders, trusts: Trusts) -> FoundPlugins:
+    """Find the plugins of a session. Reads files: call it in a thread.
+
+    Args:
+        places: the folders to look into.
+        trusts: whether the user trusts an item of the project.
+    """
+    found: dict[str, Plugin] = {}
+    problems: list[Remark] = []
+    untrusted: list[Item] = []
+    own = places.plugins[0][0]
+    for place, source in places.plugins:
+        try:
+            known = read_installed(place) if place == own else {}
+        except PluginError as error:  # some of them may have been turned off
+            problems.append(error.remark)
+            continue
+        roots = plugin_roots(place)
+        if len(roots) > _MOST:
+            problems.append((place, f"there are more than {_MOST} plugins; take some out"))
+        for root in roots[:_MOST]:
+            record = _record(root, place, known)
+            if record is not None and not record.enabled:
+                continue
+            try:
+                plugin = _read(root, source, own, places.top, record)
+            except PluginError as error:
+                problems.append(error.remark)
+                continue
+            if source == "project":
+                item = _item(plugin, places.top)
+                if not trusts(item):
+                    untrusted.append(item)
+                    continue
+            problems += plugin.problems
+            first = found.setdefault(plugin.name, plugin)
+            if first.root != plugin.root:
+                why = f"{first.root} has the same name, {plugin.name}, and counts; take one out"
+                problems.append((root, why))
+    return FoundPlugins(
+        plugins=tuple(found.values()), problems=tuple(problems), untrusted=tuple(untrusted)
+    )
+
+
+def _record(root: Path, place: Path, known: dict[str, Installed]) -> Installed | None:
+    """Return what is known of a plugin that was added; a link to it has its name."""
+    return next(
+        (one for name, one in known.items() if os.path.realpath(place / name) == str(root)), None
+    )
+
+
+def _read(root: Path, source: Source, own: Path, top: Path, record: Installed | None) -> Plugin:
+    if source == "project" and not root.is_relative_to(os.path.realpath(top)):
+        raise PluginError(root, "it is a link that leads out of the project; put a folder there")
+    if record is not None and record.digest and record.digest != pinned_digest(root):
+        raise PluginError(
+            root,
+            "its files are others than those that were added; look at them, then: "
+            "acp-agent plugin update, or remove",
+        )
+    given = None if record is None else record.manifest
+    plugin = read_plugin(root, data=own / DATA / root.name, source=source, given=given)
+    if source == "user" and root.parent == own:
+        return plugin
+    # Others may have the same name: each has a folder of its own.
+    mark = hashlib.sha256(os.fsencode(root)).hexdigest()[:8]
+    return read_plugin(root, data=own / DATA / f"{plugin.name}-{mark}", source=source, given=given)
+
+
+def pinned_digest(root: Path) -> str:
+    """Return what the files of a plugin are known by. Reads all of them.
+
+    Raises:
+        PluginError: there are too many, or one cannot be read.
+    """
+    digest, _ = folder_digest(root, NOT_PINNED)
+    if not digest:
+        raise PluginError(root, "it has too many files, or one that cannot be read")
+    return digest
+
+
+def _item(plugin: Plugin, top: Path) -> Item:
+    """A plugin of a project, as the user trusts it: with all of its files."""
+    digest, _ = folder_digest(plugin.root)
+    real = Path(os.path.realpath(top))
+    return Item(
+        kind="plugin",
+        folder=folder_name(top),
+        path=str(plugin.root.relative_to(real)),
+        digest=digest,
+        what=printable_line("; ".join(describe_parts(plugin)), _SHOWN),
+    )
+
+
+def usable(path: Path, plugin: Plugin) -> bool:
+    """Whether a path is one of a plugin, once links are followed."""
+    return Path(os.path.realpath(path)).is_relative_to(plugin.root)
+
+
+def python_folders(own: Path) -> Iterator[tuple[str, Path]]:
+    """Return the names and folders of plugins that are Python packages, and are enabled."""
+    for name, one in read_installed(own).items():
+        if one.kind == "package" and one.enabled:
+            yield name, own / ".python" / name

@@ -1,0 +1,220 @@
+"""The manifests of plugins: that of the Agent Plugins standard, and that of other programs.
+
+The standard (https://agent-plugins.org, version 1.0.0, section 5) has a closed `plugin.json` at the
+top of the plugin. Other programs have one of their own in a folder such as `.claude-plugin`, which
+may also say where the parts of the plugin are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from acp_agent.content import printable_line
+from acp_agent.errors import ConfigError
+from acp_agent.platform.descriptor_limit import describe_os_error
+from acp_agent.platform.trusted_files import RefusedFileError, read_trusted, trusted_owners
+
+FILE_NAME = "plugin.json"
+SCHEMA = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json"
+MCP_SCHEMA = "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json"
+OWN_FOLDER = "dev.acp-agent"  # what a plugin of the standard has for this program alone
+FOREIGN = (".claude-plugin", ".codex-plugin", ".cursor-plugin")
+_BESIDE = ("commands", "agents", "hooks")
+LARGEST = 1_000_000  # bytes of a JSON file
+LONGEST_NAME = 64
+_NAME = re.compile(r"(?!.*(?:--|\.\.))[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
+
+
+Remark = tuple[Path, str]  # a file or folder, and what is wrong with it
+
+
+class PluginError(ConfigError):
+    """A file or folder of a plugin cannot be used.
+
+    Args:
+        path: the file or folder.
+        why: what is wrong, and what to do.
+    """
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path}: {why}")
+        self.remark: Remark = (path, why)
+
+
+class _Author(Struct, frozen=True, forbid_unknown_fields=True):
+    name: str = ""
+    email: str = ""
+    url: str = ""
+
+
+class _Portable(Struct, frozen=True, kw_only=True):
+    """The fields of the standard's manifest, section 5."""
+
+    schema: str = msgspec.field(name="$schema")
+    name: str
+    version: str = ""
+    description: str = ""
+    author: _Author = _Author()
+    homepage: str = ""
+    repository: str = ""
+    license: str = ""
+    keywords: list[str] = []
+
+
+_KNOWN = frozenset({*(field.encode_name for field in msgspec.structs.fields(_Portable))})
+
+
+class Manifest(Struct, frozen=True, kw_only=True):
+    """What a plugin says of itself.
+
+    Attributes:
+        name: by which it is chosen.
+        version: for people.
+        description: what it is for.
+        portable: whether it is one of the standard.
+        foreign: whether it has another program's manifest, alone or beside that of the standard.
+        parts: where that one says that its parts are.
+        remarks: what is wrong, and does no harm.
+    """
+
+    name: str
+    version: str = ""
+    description: str = ""
+    portable: bool = True
+    foreign: bool = False
+    parts: Mapping[str, object] = {}
+    remarks: tuple[Remark, ...] = ()
+
+
+def read_manifest(root: Path, given: Mapping[str, object] | None = None) -> Manifest:
+    """Return the manifest of a plugin. Reads files.
+
+    Args:
+        root: the folder of the plugin.
+        given: what a marketplace says of it, where that may take the place of a manifest.
+
+    Raises:
+        PluginError: there is none, or it cannot be used.
+    """
+    files = (root / one / FILE_NAME for one in FOREIGN)
+    foreign = next((file for file in files if _exists(file)), None)
+    portable = root / FILE_NAME
+    found = read_json(portable, root) if _exists(portable) else None
+    # Without the schema it is none of the standard, and another program's counts.
+    if found is not None and ("$schema" in found or foreign is None):
+        manifest = _portable(portable, found)
+        return manifest if foreign is None else _both(manifest, foreign, root)
+    if foreign is not None:
+        return _foreign(foreign, {**(given or {}), **read_json(foreign, root)})
+    if given is not None:
+        return _foreign(root, given)
+    raise PluginError(root, f"it has no {FILE_NAME}, so it is no plugin; add one")
+
+
+def _exists(path: Path) -> bool:
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _portable(file: Path, found: Mapping[str, object]) -> Manifest:
+    schema = found.get("$schema")
+    if schema != SCHEMA:
+        what = "it is missing" if schema is None else f"{printable_line(str(schema), 100)}: unknown"
+        raise PluginError(file, f"$schema: {what}; this program knows {SCHEMA}")
+    remarks: list[Remark] = []
+    if unknown := sorted(found.keys() - _KNOWN - {"extensions"}):
+        names = printable_line(", ".join(unknown), 200)
+        remarks.append((file, f"{names}: the standard has no such field; take it out"))
+    if not isinstance(found.get("extensions", {}), dict):
+        remarks.append((file, "extensions: expected an object; take it out"))
+    try:
+        manifest = msgspec.convert(found, _Portable, strict=True)
+    except msgspec.ValidationError as error:
+        raise PluginError(file, f"{error}; fix the value") from None
+    _require_name(file, manifest.name)
+    return Manifest(
+        name=manifest.name,
+        version=printable_line(manifest.version, 100),
+        description=printable_line(manifest.description, 300),
+        remarks=tuple(remarks),
+    )
+
+
+def _both(manifest: Manifest, foreign: Path, root: Path) -> Manifest:
+    """Add the parts that the standard does not have, as another program's manifest names them."""
+    try:
+        found = read_json(foreign, root)
+    except PluginError as error:
+        return replace(manifest, remarks=(*manifest.remarks, error.remark))
+    parts = {key: found[key] for key in _BESIDE if found.get(key) is not None}
+    return replace(manifest, foreign=True, parts=parts)
+
+
+def _foreign(file: Path, found: Mapping[str, object]) -> Manifest:
+    """Other programs take more for granted, and so what is needed is only a name."""
+    name = found.get("name", file.parent.parent.name)
+    if not isinstance(name, str):
+        raise PluginError(file, "name: expected text")
+    name = re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")
+    _require_name(file, name)
+    version, description = found.get("version"), found.get("description")
+    return Manifest(
+        name=name,
+        version=printable_line(version, 100) if isinstance(version, str) else "",
+        description=printable_line(description, 300) if isinstance(description, str) else "",
+        portable=False,
+        foreign=True,
+        parts={key: value for key, value in found.items() if value is not None},
+    )
+
+
+def _require_name(file: Path, name: str) -> None:
+    if len(name) > LONGEST_NAME or _NAME.fullmatch(name) is None:
+        raise PluginError(
+            file,
+            f"name: expected lowercase letters, digits, hyphens and periods, at most "
+            f"{LONGEST_NAME}, found {printable_line(name, 80)!r}",
+        )
+
+
+def named_parts(parts: Mapping[str, object], key: str) -> Sequence[object]:
+    """Return what a manifest of another program has for a key: one thing, or a list of them."""
+    value = parts.get(key)
+    if value is None:
+        return ()
+    return value if isinstance(value, list) else (value,)
+
+
+def read_json(file: Path, root: Path) -> dict[str, Any]:
+    """Return the object in a JSON file of a plugin. The file lies in the folder of the plugin.
+
+    Raises:
+        PluginError: it cannot be read, lies elsewhere, or is no object.
+    """
+    try:
+        raw = read_trusted(file, root, trusted_owners(root), limit=LARGEST + 1)
+        if len(raw) > LARGEST:
+            raise PluginError(file, f"it is larger than {LARGEST:,} bytes; shorten it")
+        found = msgspec.json.decode(raw)
+    except RefusedFileError as error:
+        raise PluginError(file, f"{error.why}") from None
+    except OSError as error:
+        why = describe_os_error(error)
+        raise PluginError(file, f"cannot be read ({why}); check who may read it") from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise PluginError(file, f"it is no JSON ({error}); fix it") from None
+    if not isinstance(found, dict):
+        raise PluginError(file, "expected an object")
+    return found

@@ -1,0 +1,218 @@
+"""The MCP servers of plugins: `mcp.json` of the standard, and `.mcp.json` of other programs.
+
+Source: Agent Plugins 1.0.0 (https://agent-plugins.org), sections 7.2 and 9. What is wrong with one
+server leaves the others alone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from acp_agent.config.loopback import is_loopback
+from acp_agent.content import printable_line
+from acp_agent.errors import ConfigError, InvalidInputError
+from acp_agent.extensions.definitions.locations import DefinitionFolders
+from acp_agent.extensions.mcp.checks import program, web
+from acp_agent.extensions.mcp.config import HttpServer, ProgramServer, ServerOptions
+from acp_agent.extensions.mcp.tables import build_server, project_table
+from acp_agent.extensions.plugins.find import find_plugins
+from acp_agent.extensions.plugins.manifest import MCP_SCHEMA
+from acp_agent.extensions.plugins.package import Part, Plugin
+from acp_agent.platform.posix import make_private_folder
+from acp_agent.trust.items import Trusts
+
+_KEY = "mcpServers"
+_MOST = 50  # servers of one file
+_RESERVED = ("PLUGIN_ROOT", "PLUGIN_DATA")
+_PLACEHOLDER = re.compile(r"\$\{(PLUGIN_ROOT|PLUGIN_DATA)\}")
+_Text = Annotated[str, Meta(min_length=1)]
+
+
+class _Stdio(Struct, frozen=True, forbid_unknown_fields=True, tag="stdio"):
+    command: _Text
+    args: list[str] = []
+    env: dict[str, str] = {}
+    cwd: str | None = None
+
+    @property
+    def folder(self) -> str:
+        return "${PLUGIN_ROOT}" if self.cwd is None else self.cwd
+
+
+class _Web(Struct, frozen=True, forbid_unknown_fields=True, tag="streamable-http"):
+    url: _Text
+    headers: dict[str, str] = {}
+
+
+class _Sse(Struct, frozen=True, forbid_unknown_fields=True, tag="sse"):
+    url: _Text
+    headers: dict[str, str] = {}
+
+
+def plugin_servers(
+    places: DefinitionFolders, environ: Mapping[str, str], trusts: Trusts, problems: list[str]
+) -> Iterator[ProgramServer | HttpServer]:
+    """Return the servers of the plugins of a session. Reads files, and makes folders for data.
+
+    Args:
+        places: where plugins are.
+        environ: the user's environment.
+        trusts: whether the user trusts an item of the project.
+        problems: what is wrong with servers is added to them, in one line of English each.
+    """
+    for plugin in find_plugins(places, trusts).plugins:
+        for part in plugin.servers:
+            try:
+                servers = _servers_in(plugin, part)
+            except ConfigError as error:
+                problems.append(printable_line(str(error)))
+                continue
+            for name, given in servers.items():
+                try:
+                    build = _portable if plugin.portable else _foreign
+                    server = build(plugin, part.file, name, given, environ)
+                except (ConfigError, InvalidInputError, OSError) as error:
+                    shown = printable_line(name)[:80]
+                    problems.append(f"{part.file}: {shown}: {printable_line(str(error))}")
+                else:
+                    if server is not None:
+                        yield server
+
+
+def _servers_in(plugin: Plugin, part: Part) -> Mapping[str, Any]:
+    content = part.content
+    if plugin.portable:
+        schema = content.get("$schema")
+        if schema != MCP_SCHEMA:  # that of the version that the manifest has
+            raise ConfigError(f"{part.file}: $schema: expected {MCP_SCHEMA}, so it is not used")
+        if unknown := sorted(content.keys() - {"$schema", _KEY}):
+            names = printable_line(", ".join(unknown), 200)
+            raise ConfigError(f"{part.file}: {names}: unknown, so it is not used; take it out")
+    servers = content.get(_KEY)
+    if not isinstance(servers, dict):
+        raise ConfigError(f"{part.file}: {_KEY}: expected an object, so it is not used")
+    if len(servers) > _MOST:
+        raise ConfigError(f"{part.file}: more than {_MOST} servers; take some out")
+    return servers
+
+
+def _foreign(
+    plugin: Plugin, file: Path, name: str, given: object, environ: Mapping[str, str]
+) -> ProgramServer | HttpServer | None:
+    del file
+    table = project_table(name, given)
+    if table is None:
+        return None
+    built = build_server(
+        name,
+        table,
+        {**environ, **plugin.variables},
+        field=_KEY,
+        source="user" if plugin.source == "user" else "project",
+    )
+    return _finished(plugin, built)
+
+
+def _portable(
+    plugin: Plugin, file: Path, name: str, given: object, environ: Mapping[str, str]
+) -> ProgramServer | HttpServer:
+    del file, environ
+    field = f"{_KEY}.{name}"
+    if not name.strip() or not name.isprintable():
+        raise ConfigError(f"{field}: the name cannot be shown; give it another")
+    try:
+        one = msgspec.convert(given, _Stdio | _Web | _Sse, strict=True)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{error}; fix the value") from None
+    options = ServerOptions(source="user" if plugin.source == "user" else "project")
+    if isinstance(one, _Stdio):
+        if reserved := [key for key in one.env if key in _RESERVED]:
+            raise ConfigError(f"env: {reserved[0]} is set by this program; take it out")
+        server = program(
+            field,
+            name,
+            _command(plugin, one.command),
+            [_expand(plugin, text) for text in one.args],
+            [(key, _expand(plugin, text)) for key, text in one.env.items()],
+        )
+        folder = _folder(plugin, one.folder)
+        return _finished(plugin, replace(server, cwd=str(folder), options=options))
+    _require_address(one.url)
+    lowered = [key.lower() for key in one.headers]
+    if len(set(lowered)) < len(lowered):
+        raise ConfigError("headers: one is there twice; take one out")
+    found = web(field, name, one.url, list(one.headers.items()), sse=isinstance(one, _Sse))
+    return _finished(plugin, replace(found, options=options))
+
+
+def _finished(plugin: Plugin, server: ProgramServer | HttpServer) -> ProgramServer | HttpServer:
+    """Return a server as a part of its plugin, with the folder for its data."""
+    server = replace(server, name=plugin.full_name(server.name))
+    if not isinstance(server, ProgramServer):
+        return server
+    make_private_folder(plugin.data)
+    return replace(
+        server,
+        env=(*server.env, *plugin.variables.items()),  # the last one of a name wins
+        options=replace(server.options, folders=(str(plugin.data),)),
+    )
+
+
+def _expand(plugin: Plugin, text: str) -> str:
+    """Section 9.2: these two and nothing else, once."""
+    return _PLACEHOLDER.sub(lambda found: plugin.variables[found[1]], text)
+
+
+def _command(plugin: Plugin, command: str) -> str:
+    """A bare name, or a file of the plugin."""
+    if not command.startswith("./"):
+        if "/" in command or "\\" in command:
+            raise ConfigError(
+                f"command: expected a name, or a path that begins with ./, found "
+                f"{printable_line(command, 80)}"
+            )
+        return command
+    return str(_inside(plugin.root, plugin.root / command, "command"))
+
+
+def _folder(plugin: Plugin, cwd: str) -> Path:
+    for placeholder, top in (("${PLUGIN_ROOT}", plugin.root), ("${PLUGIN_DATA}", plugin.data)):
+        if cwd == placeholder or cwd.startswith(f"{placeholder}/"):
+            make_private_folder(plugin.data)
+            real = Path(os.path.realpath(top))
+            return _inside(real, Path(f"{real}{_expand(plugin, cwd[len(placeholder) :])}"), "cwd")
+    if cwd.startswith("./"):
+        return _inside(plugin.root, Path(f"{plugin.root}/{_expand(plugin, cwd)}"), "cwd")
+    raise ConfigError(
+        "cwd: expected a path that begins with ./, ${PLUGIN_ROOT} or ${PLUGIN_DATA}, found "
+        f"{printable_line(cwd, 80)}"
+    )
+
+
+def _inside(top: Path, path: Path, field: str) -> Path:
+    """Return a path as it is, if it stays within a folder once links are followed."""
+    if "\0" in str(path) or not Path(os.path.realpath(path)).is_relative_to(top):
+        raise ConfigError(f"{field}: {printable_line(str(path), 200)} leads out of {top}")
+    return path
+
+
+def _require_address(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        raise ConfigError("url: it is no http or https address") from None
+    if parts.username is not None or parts.password is not None or "#" in url:
+        raise ConfigError("url: it has a user or a fragment; take it out")
+    named = host == "localhost" or (host.replace(".", "").isdigit() or ":" in host)
+    if parts.scheme == "http" and not (named and is_loopback(host)):
+        raise ConfigError("url: http is only for this computer; use https")
