@@ -31,8 +31,11 @@ class ProviderConfig(Table, frozen=True, kw_only=True):
     """A model provider: one of the presets changed, or one of your own."""
 
     api: Annotated[
-        Literal["anthropic", "gemini", "openai", "openai_responses"] | None,
-        Meta(description="The API it speaks. Required for a provider that is not a preset."),
+        Literal["anthropic", "gemini", "openai", "openai_responses", "plugin"] | None,
+        Meta(
+            description="The API it speaks. Required for a provider that is not a preset. "
+            "`plugin`: a plugin that is a Python package answers."
+        ),
     ] = None
     base_url: Annotated[HttpAddress | None, Meta(description="Where its API answers.")] = None
     api_key_env: Annotated[

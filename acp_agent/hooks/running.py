@@ -72,7 +72,7 @@ class HookRunner:
         body = msgspec.json.encode(event)
         try:
             async with asyncio.timeout(hook.timeout):
-                answer = await (self._ask(hook, body) if hook.url else self._start(hook, body))
+                answer = await self._answer(hook, event, body)
         except TimeoutError:
             answer = _failed(hook, f"it took longer than {hook.timeout:g} s")
         except OSError as error:
@@ -80,6 +80,12 @@ class HookRunner:
         except Exception as error:  # noqa: BLE001 - whatever it is must not end the turn
             answer = _failed(hook, str(error) or type(error).__name__)
         return replace(answer, by=hook)
+
+    async def _answer(self, hook: Hook, event: JsonObject, body: bytes) -> HookAnswer:
+        if hook.function is not None:
+            given = await hook.function(event)
+            return _read(hook, "" if given is None else msgspec.json.encode(given).decode())
+        return await (self._ask(hook, body) if hook.url else self._start(hook, body))
 
     async def _start(self, hook: Hook, event: bytes) -> HookAnswer:
         argv = ["/bin/sh", "-c", hook.command]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -11,6 +11,7 @@ from msgspec import Struct
 from acp_agent.config.hook_types import HookEvent
 from acp_agent.content import JsonObject
 
+HookFunction = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any] | None]]
 Permission = Literal["allow", "ask", "defer", "deny"]
 # The strictest of several answers counts.
 _STRICTNESS: tuple[Permission, ...] = ("allow", "ask", "defer", "deny")
@@ -37,6 +38,7 @@ class Hook(Struct, frozen=True, kw_only=True):
         by_user: it is the user's own, and so may answer questions for them.
         source: the file that it is from.
         variables: what it has in its environment beside.
+        function: what is called in the place of a program; given and returns what that would.
     """
 
     event: HookEvent
@@ -54,6 +56,7 @@ class Hook(Struct, frozen=True, kw_only=True):
     by_user: bool = False
     source: str = ""
     variables: dict[str, str] = msgspec.field(default_factory=dict)
+    function: HookFunction | None = None
 
     @property
     def name(self) -> str:

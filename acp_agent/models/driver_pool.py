@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from acp_agent.errors import ConfigError
 from acp_agent.models.base import Driver
@@ -17,9 +18,14 @@ _CARRIED: dict[Platform, tuple[Api, ...]] = {
 
 
 class DriverPool:
-    """Makes drivers, and keeps them for as long as their providers stay as they are."""
+    """Makes drivers, and keeps them for as long as their providers stay as they are.
 
-    def __init__(self) -> None:
+    Args:
+        of_plugin: makes the driver of a provider that a plugin has.
+    """
+
+    def __init__(self, of_plugin: Callable[[Provider], Driver]) -> None:
+        self._of_plugin = of_plugin
         self._drivers: dict[str, Driver] = {}
 
     def get(self, provider: Provider, *, bundled: bool) -> Driver:
@@ -37,7 +43,7 @@ class DriverPool:
         """
         driver = self.made(provider, bundled=bundled)
         if driver is None:
-            driver = _bundled(provider) if bundled else _make(provider)
+            driver = _bundled(provider) if bundled else _make(provider, self._of_plugin)
             self._drivers[_name(provider, bundled=bundled)] = driver
         return driver
 
@@ -75,11 +81,13 @@ def _bundled(provider: Provider) -> Driver:
     return LocalDriver(provider)
 
 
-def _make(provider: Provider) -> Driver:
+def _make(provider: Provider, of_plugin: Callable[[Provider], Driver]) -> Driver:
     if provider.platform is not None and provider.api not in _CARRIED[provider.platform]:
         carried = " or ".join(_CARRIED[provider.platform])
         raise ConfigError(f"providers.{provider.id}.api: {provider.name} has only {carried}.")
     match provider.api:
+        case "plugin":
+            return of_plugin(provider)
         case "anthropic" if provider.platform in {"bedrock", "vertex"}:
             from acp_agent.models.anthropic_driver import (  # noqa: PLC0415 - heavy
                 AnthropicCloudDriver,

@@ -18,7 +18,7 @@ from acp_agent.errors import ConfigError
 from acp_agent.platform.first_use import first_use
 
 # How a request is written and its answer read. `openai` is chat completions.
-Api = Literal["openai", "openai_responses", "anthropic", "gemini", "demo"]
+Api = Literal["openai", "openai_responses", "anthropic", "gemini", "demo", "plugin"]
 Platform = Literal["azure", "bedrock", "vertex"]  # a cloud that carries one of these its own way
 
 # The version of Anthropic's API whose events are read, as the `anthropic` package sends it;
@@ -189,7 +189,7 @@ def load_providers(
 
 
 def _own(name: str, given: ProviderConfig) -> Preset:
-    if given.api is None or given.base_url is None:
+    if given.api is None or (given.base_url is None and given.api != "plugin"):
         raise ConfigError(
             f"providers.{name}: no preset is named so; give it an api (openai, openai_responses, "
             "anthropic or gemini) and a base_url",
@@ -199,7 +199,7 @@ def _own(name: str, given: ProviderConfig) -> Preset:
         id=name,
         name=name,
         api=given.api,
-        base_url=given.base_url,
+        base_url=given.base_url or "",
         key_env=() if given.api_key_env else (f"{_variable(name)}_API_KEY",),
         key_required=given.api_key_env is not None,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from acp_agent.config.types import Config
@@ -38,11 +38,20 @@ _NO_MODEL = (
 )
 
 
+def _no_plugin(provider: Provider) -> Driver:
+    raise ConfigError(f"providers.{provider.id}.api: plugins are only used in sessions")
+
+
 class Models:
     """Every model of one process. Its methods may be called from several threads.
 
     Making it and `available` read two small files and import no SDK: they are on the start path.
+
+    Attributes:
+        plugin_driver: makes the driver of a provider that a plugin has.
     """
+
+    plugin_driver: Callable[[Provider], Driver]
 
     def __init__(self, config: Config, secrets: Secrets, environ: Mapping[str, str]) -> None:
         """Look up what there is.
@@ -60,6 +69,7 @@ class Models:
         self._providers = self._configured
         self._local = LocalServer()
         self._pool: DriverPool | None = None
+        self.plugin_driver = _no_plugin
         self._lock = threading.Lock()
         self._changing = threading.Lock()  # the providers
 
@@ -319,7 +329,7 @@ class Models:
             if self._pool is None:
                 from acp_agent.models.driver_pool import DriverPool  # noqa: PLC0415 - for prompts
 
-                self._pool = DriverPool()
+                self._pool = DriverPool(self.plugin_driver)
             driver = self._pool.get(provider, bundled=serves_bundled(provider, info.id))
         if info.tool_dialect is None:
             return driver

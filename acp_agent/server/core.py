@@ -19,7 +19,7 @@ from acp_agent.models.registry import Models
 from acp_agent.session.account import Account
 from acp_agent.session.client import Client
 from acp_agent.session.manager import PAGE_SIZE, SessionManager
-from acp_agent.session.services import ConcurrencyLimit, Services, SharedSandboxes
+from acp_agent.session.services import ConcurrencyLimit, Services, SharedPlugins, SharedSandboxes
 from acp_agent.session.store.records import ArchiveFilter, SessionPage
 from acp_agent.session.store.store import Store
 
@@ -190,7 +190,8 @@ async def assemble(
     config, models = await asyncio.to_thread(_configured, paths, secrets, environ)
     store = await Store.open(paths.sessions_file)  # last, so that nothing that fails leaves it open
 
-    sandboxes = SharedSandboxes()
+    sandboxes, plugins = SharedSandboxes(), SharedPlugins()
+    models.plugin_driver = lambda one: plugins.of(paths.config_file.parent / "plugins").driver(one)
 
     @cache
     def trust() -> TrustStore:
@@ -229,6 +230,7 @@ async def assemble(
         user_folder=paths.config_file.parent,
         own_files=paths.own,
         mcp_logins=paths.mcp_logins_file,
+        plugins=plugins,
         sandboxes=sandboxes,
         turn_limit=ConcurrencyLimit(config.limits.max_turns_all_sessions),
         call_limit=ConcurrencyLimit(config.limits.max_calls_all_sessions),

@@ -246,10 +246,20 @@ class Definitions:
 
     def _find(self) -> Found:
         from acp_agent.extensions.definitions.discovery import Found, find_definitions  # noqa: PLC0415 - in a thread
+        from acp_agent.extensions.definitions.reading import Problem  # noqa: PLC0415 - likewise
         from acp_agent.session.known_providers import with_known_providers  # noqa: PLC0415 - likewise
 
         services = self._core.services
         found = find_definitions(self._places, services.config, services.trust().trusts)
+        plugins = services.plugins.load(self._places)
+        wrong = () if plugins is None else plugins.problems
+        found = replace(
+            found,
+            problems=(
+                *found.problems,
+                *(Problem(self._places.plugins[0][0], one) for one in wrong),
+            ),
+        )
         # What is announced has no secret in it. The texts are cleaned when they are used.
         clean = self._core.clean
         found = with_known_providers(

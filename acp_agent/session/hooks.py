@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from acp_agent.agent.resources import TurnResources
 from acp_agent.content import ContentBlock, TextBlock
 from acp_agent.events import NoticeShown, StopReason
@@ -76,7 +78,7 @@ class HookSource:
         from acp_agent.hooks.sources import find_hooks  # noqa: PLC0415 - where there may be any
 
         services = self._core.services
-        return find_hooks(
+        found = find_hooks(
             services.config.hooks,
             config_file=str(services.user_folder / "config.toml"),
             home=services.home,
@@ -85,6 +87,8 @@ class HookSource:
             confine_own=services.config.sandbox.hooks,
             trusts=services.trust().trusts,
         )
+        plugins = services.plugins.load(services.places(self._core.cwd))
+        return found if plugins is None else replace(found, hooks=(*found.hooks, *plugins.hooks()))
 
     async def _report(self, found: FoundHooks) -> None:
         """Report once what is wrong with the files."""

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from acp_agent.config.localization import Translator, choose_language, translator_for
 from acp_agent.config.types import Config
 from acp_agent.events import Usage
-from acp_agent.extensions.definitions.locations import DefinitionFolders, find_folders
+from acp_agent.extensions.definitions.locations import PACKAGES, DefinitionFolders, find_folders
 from acp_agent.extensions.mcp.config import MARK
 from acp_agent.ids import SessionId
 from acp_agent.models.registry import Models
@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # not before a file is read or changed
     from acp_agent.sandbox.launch import Confine, Launch
     from acp_agent.sandbox.policy import SandboxPolicy
     from acp_agent.sandbox.sandbox import Backend, Sandbox, Unavailable
+    from acp_agent.session.plugins import LoadedPlugins, PythonPlugins
     from acp_agent.tools.toolset import Toolset
     from acp_agent.trust.store import TrustStore
 
@@ -184,6 +185,37 @@ class KnowsSecrets(Protocol):
         ...
 
 
+class SharedPlugins:
+    """The plugins of a process that are Python packages; nothing is imported where there are none.
+
+    Safe to use from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._plugins: PythonPlugins | None = None
+
+    def load(self, places: DefinitionFolders) -> LoadedPlugins | None:
+        """Return those that are enabled; None where there are none. Runs their code.
+
+        Call it in a thread.
+
+        Args:
+            places: where plugins are.
+        """
+        own = places.plugins[0][0]
+        return self.of(own).load() if os.path.exists(own / PACKAGES) else None  # noqa: PTH110 - as fast as can be
+
+    def of(self, own: Path) -> PythonPlugins:
+        """Return the packages in the folder of the user's plugins."""
+        from acp_agent.session.plugins import PythonPlugins  # noqa: PLC0415 - where there are any
+
+        with self._lock:
+            if self._plugins is None:
+                self._plugins = PythonPlugins(own)
+            return self._plugins
+
+
 class SharedLanguageServers:
     """The language servers of a process; nothing of them is loaded before one is needed."""
 
@@ -323,6 +355,7 @@ class Services(Struct, frozen=True, kw_only=True):
     pending_requests: PendingRequests = field(default_factory=PendingRequests)
     watch: Watchdog = field(default_factory=_server_watch)
     language_servers: SharedLanguageServers = field(default_factory=SharedLanguageServers)
+    plugins: SharedPlugins = field(default_factory=SharedPlugins)
     adapt_tools: Callable[[Toolset], Toolset] = lambda tools: tools
     sandboxes: SharedSandboxes = field(default_factory=SharedSandboxes)
     own_files: tuple[Path, ...] = ()

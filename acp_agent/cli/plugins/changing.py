@@ -10,10 +10,14 @@ from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import FAILED, USAGE, complain, say
 from acp_agent.cli.plugins.listing import folder_of_plugins
 from acp_agent.cli.user_config import load_user_config
+from acp_agent.content import printable_line
 from acp_agent.errors import ConfigError
 from acp_agent.extensions.plugins import adding
 from acp_agent.extensions.plugins.installed import read_installed
 from acp_agent.extensions.plugins.package import describe_parts
+from acp_agent.extensions.plugins.packages import package_name, resolve
+from acp_agent.extensions.plugins.sources import is_repository
+from acp_agent.session.plugins import PythonPlugins
 
 
 def add(options: argparse.Namespace) -> int:
@@ -23,8 +27,11 @@ def add(options: argparse.Namespace) -> int:
         ConfigError: it cannot be fetched, is no plugin, or is there already.
     """
     own = folder_of_plugins(load_user_config())
+    folder = Path(options.source).expanduser()
+    if not folder.is_dir() and not is_repository(options.source):
+        return _add_package(own, options)
     if options.link:
-        one = adding.linked(own, Path(options.source).expanduser())
+        one = adding.linked(own, folder)
         return _put(own, one, options)
     try:
         with adding.candidate(own, options.source, ref=options.ref, chosen=options.name) as one:
@@ -45,6 +52,32 @@ def _put(own: Path, one: adding.Candidate, options: argparse.Namespace) -> int:
         return FAILED
     adding.put(own, one, replacing=False)
     say(translate("Added {name}.", name=plugin.name))
+    return 0
+
+
+def _add_package(own: Path, options: argparse.Namespace) -> int:
+    name = package_name(options.source)
+    if name is None:
+        raise ConfigError(f"{options.source}: there is no such folder, and it names no package")
+    record = resolve(options.source)
+    say(f"{name} {record.revision}")
+    say(f"  {translate('Its code runs with your rights, outside the sandbox.')}")
+    for line in record.requirements:
+        say(f"  {line}")
+    if not _confirmed(options, translate("Add it? [y/N] ")):
+        return FAILED
+    adding.put_package(own, name, record)
+    found = PythonPlugins(own).load()
+    wrong = [one for one in found.problems if one.startswith(f"{name}: ")]
+    if wrong:
+        adding.remove(own, name, keep_data=True)
+        raise ConfigError(wrong[0])
+    say(translate("Added {name}.", name=name))
+    for one in found.plugins:
+        for tool in one.plugin.tools:
+            say(f"  {one.plugin.name}__{tool.name}: {printable_line(tool.description, 100)}")
+        for provider in one.plugin.models:
+            say(f'  [providers.{provider.name}] api = "plugin"')
     return 0
 
 

@@ -6,6 +6,8 @@ import argparse
 import tempfile
 from pathlib import Path
 
+from msgspec import to_builtins
+
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import FAILED, complain, say, say_json, say_table
 from acp_agent.cli.user_config import UserConfig, load_user_config
@@ -33,11 +35,13 @@ def show(options: argparse.Namespace) -> int:
     own = folder_of_plugins(setup)
     known = read_installed(own)
     names = {one.name for one in found.plugins}
-    off = {name: one for name, one in known.items() if name not in names}
+    packages = {name: one for name, one in known.items() if one.kind == "package" and one.enabled}
+    off = {name: one for name, one in known.items() if name not in {*names, *packages}}
     if options.json:
         say_json(
             {
                 "plugins": [_as_json(one, known.get(one.name)) for one in found.plugins],
+                "packages": {name: to_builtins(one) for name, one in packages.items()},
                 "unused": sorted(off),
                 "problems": [f"{path}: {why}" for path, why in found.problems],
                 "untrusted": [f"{item.folder}/{item.path}" for item in found.untrusted],
@@ -48,6 +52,7 @@ def show(options: argparse.Namespace) -> int:
     rows = [
         (one.name, one.version or "-", *_origin(known.get(one.name), one)) for one in found.plugins
     ]
+    rows += [(name, one.revision, one.source, one.digest[:12]) for name, one in packages.items()]
     rows += [
         (name, "-", one.source, translate("off") if not one.enabled else translate("not usable"))
         for name, one in off.items()

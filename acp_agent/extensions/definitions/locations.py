@@ -25,6 +25,7 @@ BUNDLED = Path(__file__).parents[1] / "bundled"
 OTHER_AGENTS = (".claude/agents", ".codex/agents", ".opencode/agent", ".opencode/agents")
 # Files that have a table of agents, in projects and in the user's folder of that program.
 AGENT_TABLES = ("opencode.json", "opencode.jsonc")
+PACKAGES = ".packages"  # has a folder for each plugin that is a Python package
 BUNDLED_INDEX = "index.json"  # in the folders `skills` and `agents`
 
 

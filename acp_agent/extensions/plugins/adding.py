@@ -13,9 +13,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_agent.errors import ConfigError
+from acp_agent.extensions.definitions.locations import PACKAGES
 from acp_agent.extensions.plugins.find import DATA, pinned_digest
 from acp_agent.extensions.plugins.installed import Installed, changing, read_installed
 from acp_agent.extensions.plugins.package import Plugin, read_plugin
+from acp_agent.extensions.plugins.packages import install
 from acp_agent.extensions.plugins.sources import (
     Fetched,
     Offer,
@@ -143,6 +145,28 @@ def put(own: Path, one: Candidate, *, replacing: bool) -> None:
         known[name] = record
 
 
+def put_package(own: Path, name: str, record: Installed) -> None:
+    """Install a Python package as it was resolved, and remember it.
+
+    Raises:
+        ConfigError: there is a plugin of its name, or a file of it is another one.
+        OSError: the disk refuses it.
+    """
+    make_private_folder(own / PACKAGES)
+    with changing(own) as known:
+        if name in known:
+            raise ConfigError(f"there is a plugin {name} already; remove it first")
+        if record.digest:  # it is beside this program
+            known[name] = record
+            return
+        with tempfile.TemporaryDirectory(prefix=".new-", dir=own) as new:
+            folder = Path(new, name)
+            digest = install(record, folder)
+            _discard(own, own / PACKAGES / name)
+            folder.rename(own / PACKAGES / name)
+        known[name] = replace(record, digest=digest)
+
+
 def remove(own: Path, name: str, *, keep_data: bool) -> None:
     """Remove a plugin, and what its programs kept, unless that is to stay.
 
@@ -151,9 +175,9 @@ def remove(own: Path, name: str, *, keep_data: bool) -> None:
         OSError: the disk refuses it.
     """
     with changing(own) as known:
-        require(known, name)
+        is_package = require(known, name).kind == "package"
         del known[name]
-        _discard(own, own / name)
+        _discard(own, own / PACKAGES / name if is_package else own / name)
         if not keep_data:
             shutil.rmtree(own / DATA / name, ignore_errors=True)
 
@@ -199,7 +223,7 @@ def update(own: Path, name: str, agree: Callable[[Candidate], bool], *, ref: str
     """
     record = require(read_installed(own), name)
     if record.kind != "copy":
-        raise ConfigError(f"{name}: it is used where it is, so there is nothing to update")
+        raise ConfigError(f"{name}: it cannot be fetched again; remove it, and add it")
     with candidate(own, record.source, ref=ref, chosen=record.plugin) as one:
         if one.plugin.name != name:
             raise ConfigError(

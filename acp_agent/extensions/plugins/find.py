@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -127,15 +126,3 @@ def _item(plugin: Plugin, top: Path) -> Item:
         digest=digest,
         what=printable_line("; ".join(describe_parts(plugin)), _SHOWN),
     )
-
-
-def usable(path: Path, plugin: Plugin) -> bool:
-    """Whether a path is one of a plugin, once links are followed."""
-    return Path(os.path.realpath(path)).is_relative_to(plugin.root)
-
-
-def python_folders(own: Path) -> Iterator[tuple[str, Path]]:
-    """Return the names and folders of plugins that are Python packages, and are enabled."""
-    for name, one in read_installed(own).items():
-        if one.kind == "package" and one.enabled:
-            yield name, own / ".python" / name

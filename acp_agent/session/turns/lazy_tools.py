@@ -113,6 +113,10 @@ class LazyTools:
             is_named=NamedAddresses(core),
             confine=services.confine,
         )
+        plugins = services.plugins.load(services.places(cwd))
+        if plugins is not None:
+            added = built.toolset.with_tools(plugins.tools(built.workspace))
+            built = replace(built, toolset=added)
         return replace(built, toolset=services.adapt_tools(built.toolset))
 
     def finish_loop(self) -> bool:

@@ -1,0 +1,187 @@
+"""Plugins that are Python packages: found beside this program, or installed into folders of theirs.
+
+pip works out which packages are needed, and their versions and digests are remembered; it installs
+those and no others, and builds nothing. What this program has itself goes first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from importlib import metadata
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from acp_agent.content import printable_line
+from acp_agent.errors import ConfigError
+from acp_agent.extensions.plugins.installed import Installed
+
+GROUP = "acp_agent.plugins"
+_SECONDS = 600
+_NAME = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*((?:[=<>!~]=|[<>])[^;]*)?")
+
+
+class _Archive(Struct, frozen=True):
+    hashes: dict[str, str] = {}
+
+
+class _Download(Struct, frozen=True):
+    archive_info: _Archive = _Archive()
+
+
+class _Metadata(Struct, frozen=True):
+    name: str
+    version: str
+
+
+class _Item(Struct, frozen=True):
+    metadata: _Metadata
+    download_info: _Download
+
+
+class _Report(Struct):
+    """What `pip install --dry-run --report` prints, of https://pip.pypa.io/en/stable/reference."""
+
+    install: list[_Item]
+
+
+def package_name(requirement: str) -> str | None:
+    """Return the normal name of a package that a text requires (PEP 503); None: it is none."""
+    found = _NAME.fullmatch(requirement.strip())
+    return None if found is None else re.sub(r"[-_.]+", "-", found[1]).lower()
+
+
+def resolve(requirement: str) -> Installed:
+    """Return what has to be installed for a package, each part with its digest. Asks the registry.
+
+    Raises:
+        ConfigError: there is no such package, it fits nothing here, or pip is missing.
+    """
+    name = package_name(requirement)
+    assert name is not None
+    if present := _beside(name):
+        return present
+    report = _pip("install", "--dry-run", "--quiet", "--report", "-", *_ONLY_BUILT, requirement)
+    try:
+        items = msgspec.json.decode(report, type=_Report).install
+    except msgspec.DecodeError as error:
+        raise ConfigError(f"pip: its report cannot be read ({error}); update pip") from None
+    lines = []
+    for one in items:
+        digest = one.download_info.archive_info.hashes.get("sha256")
+        if not digest:
+            raise ConfigError(f"{one.metadata.name}: it has no digest, so it is not installed")
+        lines.append(f"{one.metadata.name}=={one.metadata.version} --hash=sha256:{digest}")
+    version = next(
+        (one.metadata.version for one in items if package_name(one.metadata.name) == name), ""
+    )
+    return Installed(
+        source=requirement, kind="package", revision=version, requirements=tuple(lines)
+    )
+
+
+def _beside(name: str) -> Installed | None:
+    """Return a package that is installed beside this program."""
+    try:
+        found = metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        return None
+    return Installed(
+        source=name, kind="package", revision=found.version, digest=_record_digest(found)
+    )
+
+
+_ONLY_BUILT = ("--only-binary", ":all:")
+
+
+def install(record: Installed, folder: Path) -> str:
+    """Install what was resolved into a folder; return the digest of the package's list of files.
+
+    Raises:
+        ConfigError: a file has another digest, or pip failed.
+    """
+    folder.mkdir(parents=True, mode=0o700)
+    file = folder / "requirements.txt"
+    file.write_text("".join(f"{line}\n" for line in record.requirements), "utf-8")
+    _pip(
+        "install", "--quiet", "--no-deps", "--require-hashes", "--no-compile", *_ONLY_BUILT,
+        "--target", str(folder), "--requirement", str(file),
+    )  # fmt: skip
+    name = package_name(record.source)
+    assert name is not None
+    found = distribution(name, folder)
+    if found is None:
+        raise ConfigError(f"{record.source}: pip installed no package of this name")
+    return _record_digest(found)
+
+
+def _pip(*arguments: str) -> bytes:
+    argv = [sys.executable, "-I", "-m", "pip", "--disable-pip-version-check", "--no-input"]
+    try:
+        ended = subprocess.run(
+            [*argv, *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise ConfigError(f"pip took longer than {_SECONDS} s") from None
+    if ended.returncode:
+        said = ended.stderr.decode("utf-8", "replace")
+        if "No module named pip" in said:
+            raise ConfigError(
+                "pip is missing where this program is installed; install the package beside it, "
+                "for instance: uv tool install --with PACKAGE acp-agent-server, and add it again"
+            )
+        raise ConfigError(f"pip failed: {printable_line(said.replace('ERROR: ', ''), 400)}")
+    return ended.stdout
+
+
+def distribution(name: str, folder: Path) -> metadata.Distribution | None:
+    """Return a package in its folder, or beside this program; None: it is in neither."""
+    for path in ([str(folder)], None):
+        search = metadata.distributions(path=path) if path else metadata.distributions()
+        for one in search:
+            if package_name(one.metadata["Name"] or "") == name:
+                return one
+    return None
+
+
+def _record_digest(found: metadata.Distribution) -> str:
+    """Return the digest of the list of a package's files, which has a digest of each."""
+    listed = found.read_text("RECORD") or ""
+    return hashlib.sha256(listed.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def load_objects(name: str, record: Installed, folder: Path) -> Iterator[tuple[str, object]]:
+    """Import a package, and give what its entry points name. Runs its code: call it in a thread.
+
+    Raises:
+        ConfigError: it is not there any more, is another one than was added, or has no entry point.
+        Exception: whatever its code raises.
+    """
+    found = distribution(name, folder)
+    if found is None:
+        raise ConfigError(f"{name}: the package is not installed any more; add it again, or remove")
+    if record.digest != _record_digest(found):
+        raise ConfigError(
+            f"{name}: the package is another one than was added; look at it, then remove it and "
+            "add it again"
+        )
+    if folder.is_dir() and str(folder) not in sys.path:
+        sys.path.append(str(folder))
+        importlib.invalidate_caches()
+    points: Sequence[metadata.EntryPoint] = [
+        one for one in found.entry_points if one.group == GROUP
+    ]
+    if not points:
+        raise ConfigError(f"{name}: it has no entry point of the group {GROUP}")
+    for point in points:
+        yield point.name, point.load()

@@ -1,0 +1,282 @@
+"""Plugins that are Python packages, as a session uses them: their tools, hooks and models.
+
+Their code is imported once in a process, when a session or a model first needs it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import hashlib
+import logging
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+from msgspec import Struct
+
+from acp_agent.api import API_VERSION, Plugin, Tool, ToolResult
+from acp_agent.content import JsonObject, printable_line, text_part
+from acp_agent.errors import ConfigError, ToolError
+from acp_agent.extensions.definitions.locations import PACKAGES
+from acp_agent.extensions.mcp.schemas import ToolSchema, UnusableSchemaError
+from acp_agent.extensions.plugins.find import DATA
+from acp_agent.extensions.plugins.installed import Installed, read_installed
+from acp_agent.extensions.plugins.packages import load_objects
+from acp_agent.hooks.types import Hook
+from acp_agent.models.base import Driver
+from acp_agent.models.providers import Provider
+from acp_agent.permissions.access import McpAccess
+from acp_agent.platform.posix import make_private_folder
+from acp_agent.tools.base import (
+    EVERYTHING,
+    NOTHING_IF_GRANTED,
+    AnyTool,
+    Outcome,
+    Prepared,
+    Progress,
+    Question,
+    SchemaArguments,
+    SchemaTool,
+    Touches,
+)
+from acp_agent.tools.quoting import code_block, shorten
+from acp_agent.workspace.workspace import Workspace
+
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_TOOL = re.compile(r"[A-Za-z0-9_-]+")
+_LONGEST = 64  # characters of a tool's name
+_DESCRIPTION = 4_000  # characters
+_SHOWN = 4_000  # characters of the arguments that the call shows
+
+_log = logging.getLogger(__name__)
+
+
+class LoadedPlugin(Struct, frozen=True):
+    """A plugin whose code was imported: what it brings along, where it keeps data, its digest."""
+
+    plugin: Plugin
+    data: Path
+    digest: str
+
+
+class LoadedPlugins(Struct, frozen=True):
+    """The plugins that are packages, and what is wrong with some, in one line of English each."""
+
+    plugins: tuple[LoadedPlugin, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    def tools(self, workspace: Workspace) -> Iterator[AnyTool]:
+        """Return their tools for a session."""
+        for one in self.plugins:
+            yield from (_tool_class(one, tool)(workspace) for tool in one.plugin.tools)
+
+    def hooks(self) -> Iterator[Hook]:
+        """Return their hooks. They are not the user's own: they may refuse, not allow."""
+        for one in self.plugins:
+            for hook in one.plugin.hooks:
+                yield Hook(
+                    event=hook.event,
+                    matcher=hook.matcher,
+                    command=one.plugin.name,
+                    timeout=hook.timeout,
+                    source=one.plugin.name,
+                    function=hook.run,
+                )
+
+
+class PythonPlugins:
+    """Imports the packages that the user added as plugins. Safe to use from several threads.
+
+    Args:
+        own: the folder of the user's plugins.
+    """
+
+    def __init__(self, own: Path) -> None:
+        self._own = own
+        self._lock = threading.Lock()
+        self._known: dict[tuple[str, str], tuple[Sequence[LoadedPlugin], str]] = {}
+
+    def load(self) -> LoadedPlugins:
+        """Return the plugins that are enabled now. Runs their code: call it in a thread."""
+        try:
+            records = read_installed(self._own)
+        except ConfigError:  # it is reported where other plugins are looked for
+            return LoadedPlugins()
+        plugins: dict[str, LoadedPlugin] = {}
+        problems = []
+        with self._lock:
+            for name, record in records.items():
+                if record.kind != "package" or not record.enabled:
+                    continue
+                key = name, record.digest
+                if key not in self._known:
+                    self._known[key] = self._import(name, record)
+                found, problem = self._known[key]
+                for one in found:
+                    if plugins.setdefault(one.plugin.name, one) is not one:
+                        problem = f"{name}: another plugin is called {one.plugin.name}, too"
+                problems += [problem] if problem else []
+        return LoadedPlugins(tuple(plugins.values()), tuple(problems))
+
+    def _import(self, name: str, record: Installed) -> tuple[Sequence[LoadedPlugin], str]:
+        found = []
+        try:
+            for point, value in load_objects(name, record, self._own / PACKAGES / name):
+                plugin = checked(point, value)
+                data = self._own / DATA / plugin.name
+                make_private_folder(data)
+                found.append(LoadedPlugin(plugin, data, record.digest))
+        except ConfigError as error:
+            return (), str(error)
+        except Exception as error:  # noqa: BLE001 - whatever its code raises must not end a session
+            _log.exception("the plugin %s cannot be imported", name)
+            why = printable_line(f"{type(error).__name__}: {error}", 300)
+            return (), f"{name}: its code fails ({why}); tell its authors, or remove it"
+        return found, ""
+
+    def driver(self, provider: Provider) -> Driver:
+        """Return the driver of a provider whose api is "plugin". Runs code: call it in a thread.
+
+        Raises:
+            ConfigError: no plugin has it.
+        """
+        loaded = self.load()
+        for one in loaded.plugins:
+            for offered in one.plugin.models:
+                if offered.name == provider.id:
+                    return offered.driver(provider.key)
+        why = f" ({'; '.join(loaded.problems)})" if loaded.problems else ""
+        raise ConfigError(
+            f"providers.{provider.id}.api: no plugin has a provider of this name{why}; add one "
+            "with acp-agent plugin add"
+        )
+
+
+def checked(point: str, value: object) -> Plugin:
+    """Return what an entry point names, if it can be used.
+
+    Raises:
+        ConfigError: it cannot; the message says why.
+    """
+    if not isinstance(value, Plugin):
+        raise ConfigError(f"{point}: expected an object of the type acp_agent.api.Plugin")
+    if value.api_version != API_VERSION:
+        raise ConfigError(
+            f"{value.name}: it is for version {value.api_version} of the interface, and this "
+            f"program has {API_VERSION}; update one of them"
+        )
+    if _NAME.fullmatch(value.name) is None:
+        raise ConfigError(f"{point}: its name is not of lowercase letters, digits and hyphens")
+    for tool in value.tools:
+        if _TOOL.fullmatch(tool.name) is None or len(_full_name(value, tool)) > _LONGEST:
+            raise ConfigError(
+                f"{value.name}: the tool {printable_line(tool.name, 80)!r} has a name that models "
+                f"do not take; use letters, digits, _ and -, at most {_LONGEST} with the plugin's"
+            )
+        try:
+            ToolSchema(dict(tool.parameters))
+        except UnusableSchemaError as error:
+            raise ConfigError(f"{value.name}: the tool {tool.name}: {error}") from None
+    return value
+
+
+def _full_name(plugin: Plugin, tool: Tool) -> str:
+    return f"{plugin.name}__{tool.name}"
+
+
+class PluginTool(SchemaTool):
+    """Calls a tool of a plugin. One class a tool, since a tool's name and kind are its class's."""
+
+    loaded: ClassVar[LoadedPlugin]
+    tool: ClassVar[Tool]
+    schema: ClassVar[ToolSchema]
+
+    def description(self) -> str:
+        """What the plugin says."""
+        return self.tool.description[:_DESCRIPTION]
+
+    def parameters(self) -> JsonObject:
+        """The plugin's schema, cleaned."""
+        return self.schema.for_model
+
+    def mistakes(self, arguments: JsonObject) -> list[str]:
+        """What the plugin's schema says is wrong."""
+        return self.schema.mistakes(arguments)
+
+    def title(self, arguments: JsonObject) -> str:
+        """The plugin's and the tool's name."""
+        del arguments
+        return f"{self.loaded.plugin.name}: {self.tool.name}"
+
+    def touches(self, params: SchemaArguments) -> Touches:
+        """Return everything, unless it only reads and the user has allowed it."""
+        del params
+        return NOTHING_IF_GRANTED if self.tool.reads_only else EVERYTHING
+
+    async def prepare(self, params: SchemaArguments) -> Prepared:
+        """Show the arguments."""
+        shown = msgspec.json.format(msgspec.json.encode(params.values)).decode()
+        plugin, tool = self.loaded.plugin, self.tool
+        said = msgspec.json.encode([tool.description, tool.parameters, self.loaded.digest])
+        return Prepared(
+            title=self.title(params.values),
+            run=functools.partial(self._run, params.values),
+            access=McpAccess(
+                server=plugin.name,
+                tool=tool.name,
+                identity=hashlib.sha256(f"plugin {plugin.name}".encode()).hexdigest(),
+                definition=hashlib.sha256(said).hexdigest(),
+                read_only=tool.reads_only,
+            ),
+            content=(text_part(code_block(shorten(shown, _SHOWN), "json")),)
+            if params.values
+            else (),
+        )
+
+    async def _run(self, arguments: JsonObject, progress: Progress) -> Outcome:
+        context = _Context(self.workspace.cwd, self.loaded.data, progress)
+        try:
+            async with asyncio.timeout(self.tool.timeout):
+                result = await self.tool.run(arguments, context)
+        except TimeoutError:
+            return Outcome(text=f"It took longer than {self.tool.timeout:g} s.", failed=True)
+        except ToolError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever its code raises is the call's failure
+            _log.exception("the tool %s failed", self.name)
+            return Outcome(text=f"It failed: {type(error).__name__}: {error}", failed=True)
+        if isinstance(result, ToolResult):
+            return Outcome(text=result.text, failed=result.failed)
+        return Outcome(text=result)
+
+
+class _Context:
+    """A `ToolContext`."""
+
+    def __init__(self, cwd: Path, data: Path, progress: Progress) -> None:
+        self.cwd = cwd
+        self.data = data
+        self._progress = progress
+
+    async def output(self, text: str) -> None:
+        await self._progress.output(text)
+
+    async def ask(self, question: str) -> str | None:
+        answer = await self._progress.ask(Question(text=question))
+        return None if answer is None or answer.declined else answer.text
+
+
+def _tool_class(loaded: LoadedPlugin, tool: Tool) -> type[PluginTool]:
+    namespace: dict[str, Any] = {
+        "name": _full_name(loaded.plugin, tool),
+        "kind": "read" if tool.reads_only else "other",
+        "effect": "reads" if tool.reads_only else "writes",
+        "loaded": loaded,
+        "tool": tool,
+        "schema": ToolSchema(dict(tool.parameters)),
+    }
+    return type("PluginTool", (PluginTool,), namespace)
