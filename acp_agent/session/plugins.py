@@ -133,7 +133,7 @@ class PythonPlugins:
         except ConfigError as error:
             return (), str(error)
         except Exception as error:  # noqa: BLE001 - whatever its code raises must not end a session
-            _log.exception("the plugin %s cannot be imported", name)
+            _log.info("the plugin %s cannot be imported", name, exc_info=True)
             why = printable_line(f"{type(error).__name__}: {error}", 300)
             return (), f"{name}: its code fails ({why}); tell its authors, or remove it"
         return found, ""
@@ -247,7 +247,7 @@ class PluginTool(SchemaTool):
         except ToolError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever its code raises is the call's failure
-            _log.exception("the tool %s failed", self.name)
+            _log.info("the tool %s failed", self.name, exc_info=True)
             return Outcome(text=f"It failed: {type(error).__name__}: {error}", failed=True)
         if isinstance(result, ToolResult):
             return Outcome(text=result.text, failed=result.failed)

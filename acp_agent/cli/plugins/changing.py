@@ -77,7 +77,8 @@ def _add_package(own: Path, options: argparse.Namespace) -> int:
         for tool in one.plugin.tools:
             say(f"  {one.plugin.name}__{tool.name}: {printable_line(tool.description, 100)}")
         for provider in one.plugin.models:
-            say(f'  [providers.{provider.name}] api = "plugin"')
+            table = f'[providers.{provider.name}] api = "plugin"'
+            say(translate("For its models add to the configuration: {table}", table=table))
     return 0
 
 
@@ -116,8 +117,10 @@ def update(options: argparse.Namespace) -> int:
             complain(f"{name}: {translate_rendered(str(error))}")
             failed = True
         else:
-            said = "Updated {name}." if changed else "{name} is as it was."
-            say(translate(said, name=name))
+            if changed:
+                say(translate("Updated {name}.", name=name))
+            else:
+                say(translate("{name} is as it was.", name=name))
     return FAILED if failed else 0
 
 
@@ -141,8 +144,10 @@ def enable(options: argparse.Namespace, *, on: bool) -> int:
     """
     own = folder_of_plugins(load_user_config())
     adding.enable(own, options.name, on=on)
-    said = "{name} is used from now on." if on else "{name} is not used any more."
-    say(translate(said, name=options.name))
+    if on:
+        say(translate("{name} is used from now on.", name=options.name))
+    else:
+        say(translate("{name} is not used any more.", name=options.name))
     return 0
 
 

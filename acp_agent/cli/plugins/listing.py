@@ -54,7 +54,12 @@ def show(options: argparse.Namespace) -> int:
     ]
     rows += [(name, one.revision, one.source, one.digest[:12]) for name, one in packages.items()]
     rows += [
-        (name, "-", one.source, translate("off") if not one.enabled else translate("not usable"))
+        (
+            name,
+            "-",
+            one.source,
+            translate("turned off") if not one.enabled else translate("not usable"),
+        )
         for name, one in off.items()
     ]
     if rows:

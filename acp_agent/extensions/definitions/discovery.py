@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from acp_agent.config.types import Config, DefinitionConfig
 from acp_agent.content import printable_line
@@ -140,7 +141,7 @@ def _find_agents(
             else:
                 files.append(file)
     for plugin in plugins:
-        files += _of_plugin(plugin, plugin.agents, "agents", AgentFields, problems)
+        files += _agents_of_plugin(plugin, problems)
     if any(file.fields.extends for file in files):  # it may be a bundled one
         from acp_agent.extensions.definitions.bundled import bundled_agent_files  # noqa: PLC0415 - where one may be extended
 
@@ -188,6 +189,20 @@ def _project(
         top=folder_name(places.top),
         trusts=trusts,
     )
+
+
+def _agents_of_plugin(
+    plugin: Plugin, problems: list[Problem]
+) -> Iterator[DefinitionFile[AgentFields]]:
+    """Read the agents of a plugin; one that extends another may mean one of the same plugin."""
+    files = _of_plugin(plugin, plugin.agents, "agents", AgentFields, problems)
+    names = {file.fields.name for file in files}
+    for file in files:
+        extended = plugin.full_name(file.fields.extends or "")
+        if extended in names:
+            yield replace(file, fields=replace(file.fields, extends=extended))
+        else:
+            yield file
 
 
 def _of_plugin(
