@@ -51,6 +51,7 @@ async def traced_paths(home: Path, project: Path) -> dict[str, list[str]]:
             await until_idle(agent.process.pid)  # what is left of the work before is another path's
             os.kill(agent.process.pid, signal.SIGUSR1)
             await agent.request(method, params)
+            await until_idle(agent.process.pid)  # what follows the answer at once is of this path
             os.kill(agent.process.pid, signal.SIGUSR2)
             async with asyncio.timeout(20):
                 while not found.exists():
