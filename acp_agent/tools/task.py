@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, ClassVar, Literal, Protocol
 
@@ -60,12 +60,17 @@ class SessionAgents(Protocol):
 Delegate = Callable[[GivenTask, Progress], Awaitable[Outcome]]
 
 
-class ShortTaskParams(ToolParams):
-    """The task tool's parameters in few bytes, for requests that nobody configured agents for."""
+class InnerTaskParams(ToolParams):
+    """The task tool's parameters for an agent, which makes no agents."""
 
     agent: str
     task: Annotated[str, Field(min_length=1)]
     title: str = ""
+
+
+class ShortTaskParams(InnerTaskParams):
+    """The task tool's parameters in few bytes, for requests that nobody configured agents for."""
+
     role: str = ""
 
 
@@ -77,14 +82,14 @@ class TaskParams(ShortTaskParams):
     title: Annotated[str, Field(description="The task in three to six words.")] = ""
 
 
-class TaskTool(Tool[ShortTaskParams]):
+class TaskTool(Tool[InnerTaskParams]):
     """Lets an agent do something, and gives what it answers.
 
     Args:
         workspace: what the tools may touch.
         agents: the names and descriptions of the agents.
         delegate: has an agent do it.
-        made: those that worked in the session.
+        made: those that worked in the session; None: they are not for who calls this.
         programs: the agents that are other programs, which the user is asked about before they
             start; each with a digest of how it is started.
     """
@@ -92,7 +97,7 @@ class TaskTool(Tool[ShortTaskParams]):
     name: ClassVar[str] = "task"
     kind: ClassVar[ToolKind] = "other"
     effect: ClassVar[Literal["reads", "writes"]] = "writes"
-    params: ClassVar[type[ShortTaskParams]] = TaskParams
+    params: ClassVar[type[InnerTaskParams]] = TaskParams
     # What the agent calls is judged call by call, so agents work side by side.
     touched: ClassVar[Touches | None] = NOTHING
 
@@ -101,7 +106,7 @@ class TaskTool(Tool[ShortTaskParams]):
         workspace: Workspace,
         agents: Sequence[tuple[str, str]],
         delegate: Delegate,
-        made: SessionAgents,
+        made: SessionAgents | None,
         programs: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         super().__init__(workspace)
@@ -121,7 +126,7 @@ class TaskTool(Tool[ShortTaskParams]):
             first_line(": ".join(one for one in said if isinstance(one, str)), _TITLE) or self.name
         )
 
-    async def prepare(self, params: ShortTaskParams) -> Prepared:
+    async def prepare(self, params: InnerTaskParams) -> Prepared:
         """Find the agent, or see that the new one can be made.
 
         Raises:
@@ -131,13 +136,16 @@ class TaskTool(Tool[ShortTaskParams]):
             agent=params.agent,
             title=params.title or first_line(params.task, _TITLE),
             task=params.task,
-            role=params.role.strip(),
+            role=params.role.strip() if isinstance(params, ShortTaskParams) else "",
         )
-        if _NUMBER.fullmatch(given.agent):
+        if self._made is None:
+            if given.agent not in self._agents:
+                raise _unknown(given.agent, self._agents)
+        elif _NUMBER.fullmatch(given.agent):
             number = given.agent.removeprefix("#")
             given = replace(given, agent=await self._made.agent_of(number), continues=number)
         elif given.agent not in self._agents or given.role:
-            await self._check_made(given.agent, given.role)
+            self._check_made(given.agent, given.role, await self._made.roles())
         title = self.title({**params.model_dump(), "agent": given.agent})
         run = functools.partial(self._delegate, given)
         digest = self._programs.get(params.agent)
@@ -148,15 +156,12 @@ class TaskTool(Tool[ShortTaskParams]):
         # Its calls take slots themselves.
         return Prepared(title=title, run=run, access=access, content=shown, takes_slot=False)
 
-    async def _check_made(self, name: str, role: str) -> None:
-        made, shown = await self._made.roles(), first_line(name, _TITLE)
+    def _check_made(self, name: str, role: str, made: Mapping[str, str]) -> None:
+        shown = first_line(name, _TITLE)
         if not role:
             if name not in made:
-                raise ToolError(
-                    f"there is no agent {shown!r}",
-                    advice=f"the agents are {joined_names([*self._agents, *made])}; a new one "
-                    "needs a `role`: who it is and how it works",
-                )
+                more = "; a new one needs a `role`: who it is and how it works"
+                raise _unknown(name, [*self._agents, *made], more)
         elif name in self._agents or made.get(name, role) != role:
             raise ToolError(
                 f"there is an agent {shown} already",
@@ -168,10 +173,28 @@ class TaskTool(Tool[ShortTaskParams]):
             raise ToolError(f"a role has at most {_LONGEST_ROLE:,} characters")
 
 
+def _unknown(name: str, known: Collection[str], more: str = "") -> ToolError:
+    return ToolError(
+        f"there is no agent {first_line(name, _TITLE)!r}",
+        advice=f"the agents are {joined_names(known)}{more}",
+    )
+
+
+class InnerTaskTool(TaskTool):
+    """The tool of an agent, for which others of the session may work."""
+
+    params: ClassVar[type[InnerTaskParams]] = InnerTaskParams
+
+    def description(self) -> str:
+        """What the tool is for, and the agents that there are."""
+        told = "An agent does `task`, seeing only that, and answers."
+        return "\n".join([told, *described_list(self._agents)])
+
+
 class BundledTaskTool(TaskTool):
     """The tool where there are bundled agents alone: every first request has it, so it is short."""
 
-    params: ClassVar[type[ShortTaskParams]] = ShortTaskParams
+    params: ClassVar[type[InnerTaskParams]] = ShortTaskParams
 
     def description(self) -> str:
         """What the tool is for, and the names of the agents."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from acp_agent import events
 from acp_agent.config.localization import ENGLISH, Translator
-from acp_agent.ids import is_rewind_id
+from acp_agent.ids import CallId, is_rewind_id
 from acp_agent.session.localize import localize
 from acp_agent.session.store.records import SessionRecord, StoredEvent, UnknownEvent
 from acp_agent.view.blocks import TextCleaner, blocks
@@ -110,6 +110,10 @@ class _Reader:
             handle(item.event)
         elif (note := note_of(item.event, self._clean)) is not None:
             self._note(note)
+
+    def step(self, call: CallId) -> Call | None:
+        """The step of a call, of a child's too; None where there is none."""
+        return self._calls.step(call) or self._children.step(call)
 
     def page(self, record: SessionRecord) -> Page:
         """Return the page of all events read."""
@@ -280,7 +284,7 @@ class _Reader:
         return _Reader(self._clean, self._anchors, self._sections)
 
     def _child_worked(self, event: events.ChildWorked) -> None:
-        reader = self._children.reader(event, self._calls.step(event.call))
+        reader = self._children.reader(event, self.step(event.call))
         reader.read(StoredEvent(self._sections.seq, self._sections.at, event.did))
 
     def _child_changed(self, event: events.SubagentChanged) -> None:
@@ -318,6 +322,11 @@ class _Children:
             if call is not None:
                 call.children.append(child)
         return self._known[key][1]
+
+    def step(self, call: CallId) -> Call | None:
+        """The step of a call that a child made, for which another child may work."""
+        found = (reader.step(call) for _, reader in self._known.values())
+        return next((step for step in found if step is not None), None)
 
     def changed(self, event: events.SubagentChanged, note: Note) -> None:
         """A child began or is no longer as it was, which `note` tells."""

@@ -138,3 +138,24 @@ def test_a_child_that_did_nothing_here_is_told_of_in_a_line() -> None:
     assert f"Subagent {CHILD}: Child, running" in words_of(one(dom, "section.turn .note"))
     assert dom.select(".child") == []
     assert str(PARENT) not in dom.get_text()
+
+
+def test_what_works_for_a_child_stands_below_the_childs_call() -> None:
+    inner, call = SessionId("sess_inner"), CallId("call_give")
+    dom = page_of(
+        *begun(),
+        *announced(),
+        *did(called(call, "task", title="scout: look")),
+        *announced(inner, call, "scout: look"),
+        *did(called(CallId("call_deep"), "read", title="Read a.py"), child=inner, call=call),
+        *did(ToolEnded(call=CallId("call_deep"), result="x"), child=inner, call=call),
+        *done(inner, call)[:-1],
+        *did(ToolEnded(call=call, result="There.")),
+        *done(),
+        *ended(),
+    )
+    outer = one(one(dom, "#call-task"), "#call-give")
+    child = one(outer, "details.child")
+    assert "scout: look" in words_of(child.select("summary")[0])
+    assert one(child, "#call-deep")
+    assert [note for note in dom.select(".note") if str(inner) in note.get_text()] == []

@@ -24,6 +24,7 @@ from acp_agent.extensions.definitions.fields import (
 from acp_agent.extensions.definitions.locations import Source
 from acp_agent.extensions.definitions.types import (
     SMALL,
+    TASK,
     AgentSpec,
     Argument,
     RunSettings,
@@ -95,7 +96,16 @@ def build_agent(file: DefinitionFile[AgentFields], config: DefinitionConfig) -> 
         source=file.source,
         uses=_uses(file.fields, config),
         takes_tasks=file.fields.mode != "primary",
+        subagents=_subagents(file.fields),
     )
+
+
+def _subagents(fields: AgentFields) -> tuple[str, ...]:
+    if fields.subagents is not None:
+        named = fields.subagents
+        several = named.split(",") if isinstance(named, str) else named
+        return tuple(name.strip() for name in several if name.strip())
+    return ("*",) if TASK in normalize_tools(fields.tools or ()) else ()
 
 
 def _hint(fields: SkillFields) -> str:

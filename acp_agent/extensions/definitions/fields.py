@@ -199,6 +199,14 @@ class AgentFields(RunFields, frozen=True, kw_only=True, rename="kebab"):
         Name | None,
         Meta(description="The agent that has what this one does not say.", extra=_NAME),
     ] = None
+    subagents: Annotated[
+        Names | None,
+        Meta(
+            description="Agents that it may give tasks to, `*` standing for any letters. Without, "
+            "all if its tools name `task`, else none.",
+            extra=_NAMES,
+        ),
+    ] = None
     mode: Annotated[
         AgentMode | None,
         Meta(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 DEFAULT_PROMPT = "${DEFAULT}"  # stands for the prompt of the program's own agent
 AgentMode = Literal["subagent", "primary", "all"]
+TASK = "task"  # the tool that gives tasks to agents
 SMALL = "small"  # means the session's small model
 _VARIABLE = re.compile(r"\$\{(\w{1,64})\}")
 COMPOSED = "skill_"  # what the name of a skill begins with among the tools of another
@@ -46,6 +47,16 @@ class RunSettings(Struct, frozen=True, kw_only=True):
     without: tuple[str, ...] = ()
     max_requests: int | None = None
     within: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def bounds(self) -> RunSettings:
+        """What of these settings bounds those who work for whoever is run with them."""
+        return RunSettings(
+            tools=self.tools,
+            without=self.without,
+            within=self.within,
+            max_requests=self.max_requests,
+        )
 
     def over(self, other: RunSettings) -> RunSettings:
         """Return these settings, completed by `other`; a tool that either refuses is refused."""
@@ -137,6 +148,7 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
         source: whose it is.
         uses: what it wants to be run with.
         takes_tasks: whether tasks are given to it; sessions can run as it in any case.
+        subagents: the agents that it may give tasks to, as patterns.
     """
 
     name: str
@@ -146,6 +158,7 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     source: Source
     uses: RunSettings = RunSettings()
     takes_tasks: bool = True
+    subagents: tuple[str, ...] = ()
 
     def prompt_in(self, cwd: Path, default: Callable[[], str]) -> str:
         """Return the prompt with `${CWD}`, `${DATE}`, `${AGENT}` and `${DEFAULT}` filled in.

@@ -69,8 +69,8 @@ class ChildSession:
 
     Args:
         core: the session.
-        parent: what the turn works with that the child works for.
-        parent_tools: the tools of that.
+        parent: what the session's turn works with.
+        parent_tools: the tools of whoever the child works for.
         budget: the session's budgets.
         child: the child's id.
         call: the call that it works for.
@@ -78,16 +78,20 @@ class ChildSession:
         progress: shows at the call what it does.
         agent: the name of the agent that works there.
         added: tools that the parent does not have.
+        above: the child that it works for; None: the session's turn.
 
     Attributes:
         resources: what the child works with.
+        parent: as given.
+        tools: what it may call.
+        budget: what it may spend, and did.
     """
 
     def __init__(
         self,
         core: SessionCore,
         parent: TurnResources,
-        parent_tools: TurnTools,
+        parent_tools: TurnTools | ChildTools,
         *,
         budget: SessionBudget,
         child: SessionId,
@@ -96,11 +100,12 @@ class ChildSession:
         progress: Progress,
         agent: str = "",
         added: Sequence[AnyTool] = (),
+        above: ChildSession | None = None,
     ) -> None:
         self.id = child
         self.call = call
+        self.parent = parent
         self._core = core
-        self._parent = parent
         self._context = Context()
         self._loop_detector = LoopDetector()
         self._events: list[AnyEvent] = []
@@ -109,14 +114,16 @@ class ChildSession:
         without = (*options.uses.without, *NOT_FOR_CHILDREN)
         options = replace(options, uses=replace(options.uses, without=without))
         models = SessionModels(core, options, parent.models.driver)
-        tools = ChildTools(core, parent_tools, child, options, added)
+        tools = self.tools = ChildTools(core, parent_tools, child, options, added)
         self.open_calls = tools.open_calls
-        self._budget = ChildBudget(core, budget, self, models, tools)
+        self.budget = ChildBudget(core, budget, self, models, tools)
+        if above is not None:
+            self.budget.above = above.budget
         self.resources = TurnResources(
             journal=self,
             models=models,
             user=ChildUser(core, child),
-            budget=self._budget,
+            budget=self.budget,
             tools=tools,
             limits=limits_of(core.services, options),
             agent=agent,
@@ -151,7 +158,7 @@ class ChildSession:
         for event in work:
             self.apply(event)
             if isinstance(event, UsageReported):
-                self._budget.cost_so_far = event.cost
+                self.budget.cost_so_far = event.cost
 
     async def history(self) -> Sequence[AnyEvent]:
         """Return every event of the child so far."""
@@ -185,7 +192,7 @@ class ChildSession:
 
     def _parents_usage(self) -> UsageReported:
         """Return what the session costs now."""
-        parent, model = self._parent, self._parent.models.current
+        parent, model = self.parent, self.parent.models.current
         return UsageReported(
             used=next_request_tokens(parent.journal, parent.tools, model),
             size=model.window,
@@ -226,14 +233,15 @@ class ChildTools:
     def __init__(
         self,
         core: SessionCore,
-        parent: TurnTools,
+        parent: TurnTools | ChildTools,
         child: SessionId,
         options: RunOptions,
         added: Sequence[AnyTool] = (),
     ) -> None:
         self.open_calls = OpenCalls()
+        self.added = list(added)  # complete before the child begins
         self._parent = parent
-        self._allowed = CachedChange(lambda tools: options.filter(tools.with_tools(added)))
+        self._allowed = CachedChange(lambda tools: options.filter(tools.with_tools(self.added)))
         self._own = CachedChange(lambda tools: tools.for_workspace(self.workspace))
         files = parent.workspace.files.copy_unseen()
         terminals = parent.workspace.terminals
@@ -242,9 +250,14 @@ class ChildTools:
         self.workspace: Workspace = replace(parent.workspace, files=files, terminals=terminals)
 
     @property
+    def unfiltered(self) -> Toolset:
+        """The session's own tools, and those of MCP servers as they are at the moment."""
+        return self._parent.unfiltered
+
+    @property
     def toolset(self) -> Toolset:
         """What the child's model may call."""
-        return self._own.apply(self._allowed.apply(self._parent.unfiltered))
+        return self._own.apply(self._allowed.apply(self.unfiltered))
 
     @property
     def gate(self) -> Gate:
@@ -273,6 +286,7 @@ class ChildBudget(TurnBudget):
     """What a child may spend, which is what its parent may; the cost is the child's own."""
 
     cost_so_far: float | None = None
+    above: ChildBudget | None = None  # of the child that it works for
 
     @property
     def cost(self) -> float | None:
@@ -284,8 +298,14 @@ class ChildBudget(TurnBudget):
         super().charge(model, usage)
         price = model.cost(usage)
         if price is not None:
-            self.cost_so_far = (self.cost_so_far or 0.0) + price
+            self.add_cost(price)
         return self.cost_so_far
+
+    def add_cost(self, price: float) -> None:
+        """Add to what the child cost, and to what those above it did."""
+        self.cost_so_far = (self.cost_so_far or 0.0) + price
+        if self.above is not None:
+            self.above.add_cost(price)
 
 
 class ChildUser(SessionUser):

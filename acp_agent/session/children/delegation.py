@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from fnmatch import fnmatchcase
 from hashlib import sha256
 
 from msgspec import json
@@ -12,17 +13,17 @@ from acp_agent.agent.system_prompt import own_prompt
 from acp_agent.config.types import AgentConfig
 from acp_agent.errors import ToolError
 from acp_agent.extensions.definitions.inputs import Given
-from acp_agent.extensions.definitions.types import AgentSpec, RunSettings, Skill
+from acp_agent.extensions.definitions.types import TASK, AgentSpec, RunSettings, Skill
 from acp_agent.ids import CallId
 from acp_agent.session.children.child import ChildSession
-from acp_agent.session.children.task_run import NextTurn, ParentTurn, TaskRun
+from acp_agent.session.children.task_run import InnerTools, NextTurn, ParentTurn, TaskRun
 from acp_agent.session.commands.prompting import skill_text
 from acp_agent.tools.base import AnyTool, Outcome, Progress
 from acp_agent.tools.skill import SkillTool
 from acp_agent.tools.skills.composed import ComposedSkill, composed_tool
-from acp_agent.tools.task import BundledTaskTool, GivenTask, TaskTool
+from acp_agent.tools.task import BundledTaskTool, GivenTask, InnerTaskTool, TaskTool
 
-LEVELS = 3  # of agents that follow skills, each for the one before
+LEVELS = 3  # of agents, each of which works for the one before
 
 
 class Delegation:
@@ -112,26 +113,41 @@ class Delegation:
             progress,
             given.agent,
             role=self._core.clean(role),
-            can_go_on=True,
+            can_go_on=self._parent.above is None,
             earlier=earlier,
         )
         if spec is None or role:
             return await run.work(self._core.clean(role), given.task, self._limits())
-        return await run.work(self._prompt(spec), given.task, spec.uses)
+        inner = self._inner(spec)
+        return await run.work(self._prompt(spec), given.task, spec.uses, inner=inner)
+
+    def _inner(self, spec: AgentSpec) -> InnerTools | None:
+        """Return what makes the tool by which an agent delegates; None: it has none to work for it.
+
+        Those at work already are left out, so that none waits for itself.
+        """
+        busy = (*self._parent.agents, spec.name)
+        others = self._definitions.other_agents
+        agents = [
+            (name, description)
+            for name, description in self._definitions.task_agents
+            if name not in busy
+            and name not in others
+            and any(fnmatchcase(name, one) for one in spec.subagents)
+        ]
+        if not agents or len(busy) >= LEVELS or TASK in spec.uses.without:
+            return None
+
+        def tools(turn: ParentTurn) -> Sequence[AnyTool]:
+            return [InnerTaskTool(turn.tools.workspace, agents, Delegation(turn).give, None)]
+
+        return tools
 
     def _limits(self) -> RunSettings:
         """Return what an agent may do that the model makes: what the turn may that makes it."""
         if self._parent.options is None:
             return RunSettings()
-        uses = self._parent.options.uses
-        return RunSettings().over(
-            RunSettings(
-                tools=uses.tools,
-                without=uses.without,
-                within=uses.within,
-                max_requests=uses.max_requests,
-            )
-        )
+        return RunSettings().over(self._parent.options.uses.bounds)
 
     async def _give_other(
         self, given: GivenTask, config: AgentConfig, progress: Progress

@@ -23,9 +23,9 @@ from acp_agent.events import (
     TurnStarted,
     UserMessage,
 )
-from acp_agent.extensions.definitions.types import RunSettings
+from acp_agent.extensions.definitions.types import TASK, RunSettings
 from acp_agent.ids import CallId, TurnId, new_message_id, new_session_id, new_turn_id
-from acp_agent.session.children.child import ChildSession
+from acp_agent.session.children.child import ChildSession, ChildTools
 from acp_agent.session.children.running import RunningChildren, TaskRecord
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extensions import Definitions
@@ -59,16 +59,37 @@ Worker = Callable[[ChildSession], AbstractAsyncContextManager[NextTurn]]
 
 
 class ParentTurn(Struct, frozen=True, kw_only=True):
-    """The turn that delegates: its session, what it works with, the session's agents."""
+    """The turn that delegates: its session, what it works with, the session's agents.
+
+    `above` is the child that delegates, where the turn is one of a child, and `agents` are those
+    at work there, the first one first.
+    """
 
     core: SessionCore
     turn: TurnResources
-    tools: TurnTools
+    tools: TurnTools | ChildTools
     budget: SessionBudget
     definitions: Definitions
     children: RunningChildren
     environment: EnvironmentGatherer
     options: RunOptions | None = None
+    above: ChildSession | None = None
+    agents: tuple[str, ...] = ()
+
+    def inner(self, child: ChildSession, options: RunOptions, agent: str) -> ParentTurn:
+        """Return the turn of a child of this one, which delegates in its turn."""
+        return replace(
+            self,
+            turn=child.resources,
+            tools=child.tools,
+            options=replace(options, inherited=options.uses.bounds),
+            above=child,
+            agents=(*self.agents, agent),
+        )
+
+
+# Makes the tools by which an agent delegates, of its turn.
+InnerTools = Callable[[ParentTurn], Sequence[AnyTool]]
 
 
 class TaskRun:
@@ -110,7 +131,12 @@ class TaskRun:
         self._child = new_session_id() if earlier is None else earlier.session
 
     async def work(
-        self, prompt: str | None, task: str, uses: RunSettings, added: Sequence[AnyTool] = ()
+        self,
+        prompt: str | None,
+        task: str,
+        uses: RunSettings,
+        added: Sequence[AnyTool] = (),
+        inner: InnerTools | None = None,
     ) -> Outcome:
         """Run an agent of ours until it is done with the task.
 
@@ -119,6 +145,7 @@ class TaskRun:
             task: what it is to do.
             uses: what it wants to be run with.
             added: tools that it has besides those of the session.
+            inner: makes the tools by which it delegates; None: it does not.
 
         Raises:
             ToolError: it cannot be run so.
@@ -130,10 +157,15 @@ class TaskRun:
         def own(child: ChildSession) -> AbstractAsyncContextManager[NextTurn]:
             return _own_turns(self._parent, child, prompt)
 
-        return await self.work_by(own, task, uses, added)
+        return await self.work_by(own, task, uses, added, inner)
 
     async def work_by(
-        self, worker: Worker, task: str, uses: RunSettings, added: Sequence[AnyTool] = ()
+        self,
+        worker: Worker,
+        task: str,
+        uses: RunSettings,
+        added: Sequence[AnyTool] = (),
+        inner: InnerTools | None = None,
     ) -> Outcome:
         """Have a worker do the task in a child session; see `work`."""
         services, models = self._core.services, self._parent.turn.models
@@ -147,9 +179,12 @@ class TaskRun:
             )
         except InvalidInputError as error:
             raise ToolError(f"the agent cannot be run: {error}") from error
+        above = self._parent.above
+        if inner is not None:
+            options = replace(options, always=(*options.always, TASK))
         child = ChildSession(
             self._core,
-            self._parent.turn,
+            self._parent.turn if above is None else above.parent,
             self._parent.tools,
             budget=self._parent.budget,
             child=self._child,
@@ -158,7 +193,10 @@ class TaskRun:
             progress=self._progress,
             agent=self._parent.turn.agent if self._role else self._agent,
             added=added,
+            above=above,
         )
+        if inner is not None:
+            child.tools.added += inner(self._parent.inner(child, options, self._agent))
         children = self._parent.children
         if self._earlier is not None:
             child.resume(await children.records.work_of(self._child))

@@ -53,7 +53,7 @@ def transcript(
         thoughts: whether the model's reasoning is part of it.
         translate: translates texts for the reader.
     """
-    teller = _Teller(thoughts=thoughts, translate=translate)
+    teller = _Teller({}, thoughts=thoughts, translate=translate)
     for item in stored:
         event = item.event
         yield from teller.take(
@@ -73,15 +73,15 @@ class _Calls:
 
 
 class _Teller:
-    """Tells one session, or what one child did."""
+    """Tells one session, or what one child did; `titles` are those of all children."""
 
-    def __init__(self, *, thoughts: bool, translate: Translator) -> None:
+    def __init__(self, titles: dict[str, str], *, thoughts: bool, translate: Translator) -> None:
         self._thoughts = thoughts
         self._translate = translate
         self._calls = _Calls()
         self._saying: list[str] = []
         self._voice: tuple[Kind, str] = ("agent", "")  # who speaks in which message
-        self._titles: dict[str, str] = {}  # of the children
+        self._titles = titles
         self._children: dict[tuple[str, str], _Child] = {}  # by the call and the child
 
     def take(self, event: object) -> Iterator[Passage]:
@@ -99,7 +99,11 @@ class _Teller:
             case events.SubagentChanged(title=title) if title:
                 self._titles[event.session] = title
             case events.ChildWorked():
-                self._child(event).take(event.did)
+                above = self._above(event)
+                if above is None:
+                    self._child(event).take(event.did)
+                else:
+                    above.take(event)
             case events.ToolEnded(call=call):
                 passages = list(_passages(event, self._calls, self._translate))
                 work = list(self._work_for(call))
@@ -124,12 +128,22 @@ class _Teller:
         if text and (self._thoughts or kind != "thought"):
             yield Passage(kind, text)
 
+    def made(self, call: str) -> bool:
+        """Whether a call is open that was made here, or by who works for one that is."""
+        return call in self._calls.title or any(one.made(call) for one in self._children.values())
+
+    def _above(self, event: events.ChildWorked) -> _Child | None:
+        """The child for whose call another one works; None where that is a call made here."""
+        if event.call in self._calls.title:
+            return None
+        return next((one for one in self._children.values() if one.made(event.call)), None)
+
     def _child(self, event: events.ChildWorked) -> _Child:
         key = event.call, event.session
         if key not in self._children:
             title = self._titles.get(event.session) or event.session
             head = Passage("child", self._translate("Subagent: {title}", title=title))
-            teller = _Teller(thoughts=self._thoughts, translate=self._translate)
+            teller = _Teller(self._titles, thoughts=self._thoughts, translate=self._translate)
             self._children[key] = _Child(event.session, head, teller)
         return self._children[key]
 
@@ -153,6 +167,10 @@ class _Child:
         self._head = head
         self._teller = teller
         self._told: list[Passage] = []
+
+    def made(self, call: str) -> bool:
+        """Whether the child, or who works for it, made a call that is open."""
+        return self._teller.made(call)
 
     def take(self, event: object) -> None:
         """The child did something."""

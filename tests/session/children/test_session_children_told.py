@@ -184,3 +184,31 @@ def test_a_call_of_a_child_is_no_call_of_the_parents() -> None:
         ("outer", ""),
         ("inner", CHILD),
     ]
+
+
+def test_what_works_for_a_child_is_told_below_the_childs_call() -> None:
+    inner, call = SessionId("sess_inner"), CallId("call_give")
+    events = [
+        *child_work.begun(),
+        *child_work.announced(),
+        *did(child_work.called(call, "task", title="scout: look")),
+        *child_work.announced(inner, call, "scout: look"),
+        *did(AgentText(message=SAID, text="Deep."), child=inner, call=call),
+        *child_work.done(inner, call)[:-1],
+        *did(ToolEnded(call=call, result="There.")),
+        *did(AgentText(message=SAID, text="After it.")),
+        *child_work.done(),
+        *child_work.ended(),
+    ]
+    told = [(one.kind, one.text) for one in passages(events)]
+    assert told == [
+        ("user", "Where is it?"),
+        ("tool", TITLE),
+        ("child", f"Subagent: {TITLE}"),
+        ("user", "Find it"),
+        ("tool", "scout: look"),
+        ("child", "Subagent: scout: look"),
+        ("user", "Find it"),
+        ("agent", "Deep."),
+        ("agent", "After it."),
+    ]
