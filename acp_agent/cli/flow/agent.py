@@ -16,6 +16,7 @@ from protocol.jsonrpc.errors import INVALID_REQUEST, RpcError
 from protocol.jsonrpc.handlers import Call
 from protocol.v1 import methods, types as acp
 
+_NO_AGENT = "default"  # the program's own
 _EARLY = 100  # updates of a session that came before its id
 _BUSY_SECONDS = 10.0  # that an agent takes at most to end when its client is gone
 _BUSY_STEP = 0.1
@@ -71,9 +72,16 @@ class StepSession:
             methods.SESSION_CANCEL, acp.CancelNotification(session_id=self.id)
         )
 
+    @property
+    def has_agent(self) -> bool:
+        """Whether it runs as an agent, which may have a model of its own."""
+        return self.settings.get("agent", _NO_AGENT) != _NO_AGENT
+
     async def set_option(self, option: str, value: str) -> None:
         """Give an option a value, unless it has it. Raises RpcError."""
-        if self.current.get(option) == value:
+        # An agent's own model counts only from its first turn on.
+        known = not (self.has_agent and option == "model")
+        if known and self.current.get(option) == value:
             return
         answer = await self._child.connection.request(
             methods.SESSION_SET_CONFIG_OPTION,

@@ -6,9 +6,9 @@ import argparse
 import os
 from datetime import datetime
 
-from acp_agent.cli.flow.checks import skill_mistakes
 from acp_agent.cli.flow.journal import RunRecord, is_running, read_runs
 from acp_agent.cli.flow.locate import listed, locate, mistake_lines, trust_store
+from acp_agent.cli.flow.skills import step_mistakes
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import FAILED, complain, say, say_json, say_table
 from acp_agent.config.paths import find_paths
@@ -102,7 +102,7 @@ def unfinished(cwd: str) -> list[RunRecord]:
 def check(options: argparse.Namespace) -> int:
     """Report the mistakes in files; an exit status."""
     files = [locate(name, options.cwd) for name in options.file]
-    lines = {one.path: [*mistake_lines(one), *skill_mistakes(one, options.cwd)] for one in files}
+    lines = {one.path: [*mistake_lines(one), *step_mistakes(one, options.cwd)] for one in files}
     if options.json:
         say_json(
             [

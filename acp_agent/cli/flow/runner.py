@@ -20,6 +20,7 @@ from acp_agent.cli.flow.journal import (
 )
 from acp_agent.cli.flow.prompts import RunValues, prompt_text, skill_arguments
 from acp_agent.cli.flow.recovery import read_prompts
+from acp_agent.cli.flow.skills import SkillInputs, check_arguments, skill_inputs
 from acp_agent.cli.flow.view import FlowView, Outcome
 from acp_agent.cli.output import FAILED, INTERRUPTED
 from acp_agent.cli.permission_answers import Allowed, Answers, Given
@@ -87,6 +88,7 @@ class FlowRunner:
         self._asking_step = ""
         self._sessions: dict[str, StepSession] = {}  # by step; "" is the shared one
         self._active: set[StepSession] = set()
+        self._skills: SkillInputs | None = None  # read with the first step that has one
         self._stopping = asyncio.Event()
         self._failure: int | None = None
         self._statuses: dict[str, int] = {}  # exit statuses of steps that failed
@@ -287,7 +289,16 @@ class FlowRunner:
                 f"there is no skill {step.skill} here; see acp-agent skills, and acp-agent trust "
                 "for those of the project"
             )
-        return f"/{command} {skill_arguments(step, values)}".rstrip()
+        arguments = skill_arguments(step, values)
+        await asyncio.to_thread(self._check_skill, step.skill, arguments)
+        return f"/{command} {arguments}".rstrip()
+
+    def _check_skill(self, skill: str, arguments: str) -> None:
+        if self._skills is None:
+            self._skills = skill_inputs(self._options.cwd)
+        inputs = self._skills.get(skill)  # a plugin's is not known here
+        if inputs:
+            check_arguments(skill, inputs, arguments, self._options.cwd)
 
     async def _session_for(self, step: Step) -> StepSession:
         """Return the session that a step works in, with the step's settings."""
@@ -304,10 +315,11 @@ class FlowRunner:
                 f"the file wants the mode {mode}, which only you can choose; add --mode {mode}"
             )
         await session.set_option("mode", mode)
-        model = step.model or self._options.model or self._workflow.model
-        model = model or session.settings.get("model")
-        if model is not None:
-            await session.set_option("model", model)
+        named = step.model or self._options.model or self._workflow.model
+        if named is not None:
+            await session.set_option("model", named)
+        elif not session.has_agent and "model" in session.settings:
+            await session.set_option("model", session.settings["model"])
         return session
 
     async def _open(self, key: str, step: Step) -> StepSession:
@@ -322,7 +334,7 @@ class FlowRunner:
         named = step.agent or self._options.agent or self._workflow.agent
         if named is not None:
             await session.set_option("agent", named)
-            session.settings = dict(session.current)  # with the agent's own model
+            session.settings["agent"] = named
         self._journal.write(
             SessionOpened(at=_now(), session=session.id, step=key, settings=session.settings)
         )

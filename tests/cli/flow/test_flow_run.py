@@ -121,19 +121,19 @@ async def test_a_failure_skips_what_does_not_ask_for_it_and_retries_first(
 ) -> None:
     (workspace_repo / "f.yaml").write_text("""\
 steps:
-  - {id: slow, prompt: Slow., timeout: 1s, retry: 1}
+  - {id: slow, prompt: Slow., timeout: 1s, retry: 9}
   - {id: tolerated, prompt: Bad., continue-on-error: true}
   - {id: bad, prompt: Bad again., retry: 1, if: steps.tolerated.status == 'failed'}
   - {id: after, prompt: After.}
   - {id: later, prompt: Later., if: steps.slow.output}
   - {id: cleanup, prompt: "Clean up: ${steps.bad.status}", if: failure()}
 """)
-    slow = iter([answer("begun", Stall()), answer("in time")])
+    slow = iter([answer("begun", Stall())])
 
     def reply(request: Request) -> Answer | Status:
         said = prompts(request)[-1]
         if said == "Slow.":
-            return next(slow)
+            return next(slow, answer("in time"))
         return Status(code=400, message="no") if said.startswith("Bad") else answer("cleaned")
 
     model_server.otherwise = reply
@@ -146,7 +146,9 @@ steps:
         "slow": "completed", "tolerated": "failed", "bad": "failed", "cleanup": "completed",
     }  # fmt: skip
     assert lines[-1]["text"] == "cleaned"
-    assert [one["step"] for one in lines if one.get("status") == "retrying"] == ["slow", "bad"]
+    again = [one["step"] for one in lines if one.get("status") == "retrying"]
+    assert list(dict.fromkeys(again)) == ["slow", "bad"]  # a busy machine may need more attempts
+    assert again.count("bad") == 1
     assert prompts(model_server.requests[-1])[-1] == "Clean up: failed"
 
 
@@ -231,7 +233,14 @@ async def test_check_reports_every_mistake_with_its_line(
 ) -> None:
     bad, skills = workspace_repo / "bad.yaml", workspace_repo / "skills.yaml"
     bad.write_text("steps:\n  - {id: a, promt: x}\n  - x\n")
-    skills.write_text("steps:\n  - {id: b, skill: no-such-skill}\n  - {id: c, prompt: /trust}\n")
+    skills.write_text("""\
+steps:
+  - {id: b, skill: no-such-skill}
+  - {id: c, prompt: /trust}
+  - {id: d, skill: compare, with: {files: a.md}}
+  - {id: e, skill: compare, with: {file: a.md}}
+  - {id: f, skill: compare, with: "a.md b.md"}
+""")
     status, _, err = await flow(
         home, workspace_repo, model_server, "check", "bad.yaml", "skills.yaml", "none.yaml"
     )
@@ -239,5 +248,8 @@ async def test_check_reports_every_mistake_with_its_line(
     assert f"acp-agent: {bad}:2: promt: there is no such field; did you mean prompt?\n" in err
     assert f"acp-agent: {bad}:3: expected names with values here" in err
     assert f"{skills}:2: skill: there is no skill no-such-skill here that you trust" in err
+    assert f"{skills}:4: with: the skill compare has no input files; did you mean file?" in err
+    assert f"{skills}:5: with: the skill compare needs file2; add it" in err
+    assert f"{skills}:6:" not in err
     assert f"{skills}:3: a step cannot use the command /trust" in err
     assert "none.yaml: there is no such file; check the name" in err

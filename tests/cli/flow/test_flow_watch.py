@@ -7,9 +7,16 @@ import signal
 from asyncio.subprocess import Process
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import NoReturn
 
+import pytest
+
+from acp_agent.cli.flow import file_changes
+from acp_agent.cli.flow.file_changes import FileChanges
+from acp_agent.cli.flow.own_changes import MOST_FOLLOWING, OwnChanges
 from acp_agent.cli.flow.schedule import Schedule
 from acp_agent.extensions.workflows.cron import parse_cron
+from acp_agent.extensions.workflows.patterns import FilePatterns
 from acp_agent.extensions.workflows.types import Triggers
 from tests.cli.flow.flow_process import finish, prompts, start
 from tests.support.model_server import Call, ModelServer, Stall, answer
@@ -83,6 +90,47 @@ async def test_an_interval_starts_runs_and_a_broken_file_only_stops_them(
     status, _, err = await finish(process)
     assert status == 0, err
     assert [prompts(one) for one in model_server.requests[:2]] == [["At manual"], ["At schedule"]]
+
+
+@pytest.mark.parametrize("noted", [True, False])
+async def test_folders_that_are_made_later_are_watched_with_and_without_inotify(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    noted: bool,
+) -> None:
+    if not noted:
+        monkeypatch.setattr(file_changes, "Inotify", _no_inotify)
+        monkeypatch.setattr(file_changes, "_POLL", 0.02)
+    changes = FileChanges(tmp_path, FilePatterns(["a/b/**/*.py", "!**/c/**"]))
+    await changes.start()
+    waiting = asyncio.create_task(changes.changed())
+    try:
+        for folder in ("a", "a/b", "a/b/c", "a/b/d"):
+            (tmp_path / folder).mkdir()
+        for name in ("a/x.py", "a/b/x.txt", "a/b/c/x.py", "a/b/d/x.py"):
+            (tmp_path / name).write_text("x")
+        async with asyncio.timeout(10):
+            assert await waiting == ["a/b/d/x.py"]
+    finally:
+        waiting.cancel()
+        changes.close()
+
+
+def _no_inotify() -> NoReturn:
+    raise OSError("only Linux has inotify")
+
+
+def test_runs_that_only_follow_each_other_come_to_an_end(tmp_path: Path) -> None:
+    own = OwnChanges(tmp_path)
+    runs = 0
+    following = False
+    while own.of_others(["made-by-nobody-knows.py"]):
+        own.begin(following=following)
+        following = True
+        runs += 1
+    assert runs == MOST_FOLLOWING + 1
+    own.begin(following=False)  # the next change that comes after a run
+    assert own.of_others(["a.py"]) == ["a.py"]
 
 
 async def test_what_falls_due_during_a_run_is_made_up_for_once() -> None:

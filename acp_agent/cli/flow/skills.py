@@ -1,0 +1,87 @@
+"""The skills that steps can name, and what these are to be given."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+from acp_agent.cli.definitions import only, places_of
+from acp_agent.cli.flow.locate import trust_store
+from acp_agent.cli.flow.prompts import refuse_command
+from acp_agent.cli.localization import translate_rendered
+from acp_agent.config.load import load_config
+from acp_agent.config.paths import find_paths
+from acp_agent.config.types import DefinitionConfig
+from acp_agent.errors import InvalidInputError
+from acp_agent.extensions.definitions.bundled import read_bundled
+from acp_agent.extensions.definitions.discovery import find_definitions
+from acp_agent.extensions.definitions.inputs import read_inputs
+from acp_agent.extensions.definitions.locations import bundled_skills
+from acp_agent.extensions.definitions.types import Argument
+from acp_agent.extensions.workflows.find import WorkflowFile
+from acp_agent.extensions.workflows.types import Step
+
+SkillInputs = Mapping[str, Sequence[Argument]]
+
+
+def skill_inputs(cwd: Path) -> SkillInputs:
+    """Return the inputs of each skill of a session in a folder. Blocks: reads files of skills."""
+    config = load_config(find_paths(os.environ).config_file, os.environ)
+    bundled = (
+        read_bundled(one.name, config.skills.get(one.name, DefinitionConfig()))
+        for one in bundled_skills(config)
+    )
+    found = find_definitions(only("skills", places_of(cwd)), config, trust_store().trusts)
+    return {one.name: one.inputs for one in (*bundled, *found.skills)}
+
+
+def step_mistakes(file: WorkflowFile, cwd: Path) -> list[str]:
+    """Return a line for each step that cannot work here. Blocks: reads files of skills."""
+    return [f"{file.path}:{line}: {translate_rendered(why)}" for line, why in _found(file, cwd)]
+
+
+def _found(file: WorkflowFile, cwd: Path) -> Iterator[tuple[int, str]]:
+    known: SkillInputs | None = None
+    for step in () if file.workflow is None else file.workflow.every_step():
+        try:
+            if step.prompt is not None and step.prompt.lstrip().startswith("/"):
+                refuse_command(step.prompt.lstrip())
+            if step.skill is not None:
+                known = skill_inputs(cwd) if known is None else known
+                _check_skill(step, step.skill, known)
+        except InvalidInputError as error:
+            yield step.line, str(error)
+
+
+def _check_skill(step: Step, skill: str, known: SkillInputs) -> None:
+    """Raise InvalidInputError if there is no such skill, or it has other inputs."""
+    if skill not in known:
+        raise InvalidInputError(
+            f"skill: there is no skill {skill} here that you trust; see acp-agent skills"
+        )
+    inputs = {one.name: one for one in known[skill]}
+    if not inputs or not isinstance(step.arguments, Mapping):
+        return
+    for name in step.arguments.keys() - inputs.keys():
+        near = get_close_matches(name, inputs, n=1) or sorted(inputs)
+        raise InvalidInputError(
+            f"with: the skill {skill} has no input {name}; did you mean {near[0]}?"
+        )
+    for one in inputs.values():
+        if one.required and one.default is None and one.name not in step.arguments:
+            raise InvalidInputError(f"with: the skill {skill} needs {one.name}; add it")
+
+
+def check_arguments(skill: str, inputs: Sequence[Argument], arguments: str, cwd: Path) -> None:
+    """Check what a skill is given, as its session would. Blocks for a look at files.
+
+    A session asks the user for what is missing, and answers the rest; a step fails instead.
+
+    Raises:
+        InvalidInputError: something is missing, or of another type.
+    """
+    given = read_inputs(inputs, arguments, cwd)
+    if given.missing:
+        raise InvalidInputError(f"with: the skill {skill} needs {given.missing[0].name}; add it")
