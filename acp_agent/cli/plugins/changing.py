@@ -13,6 +13,7 @@ from acp_agent.cli.user_config import load_user_config
 from acp_agent.content import printable_line
 from acp_agent.errors import ConfigError
 from acp_agent.extensions.plugins import adding
+from acp_agent.extensions.plugins.elsewhere import find_elsewhere
 from acp_agent.extensions.plugins.installed import read_installed
 from acp_agent.extensions.plugins.package import describe_parts
 from acp_agent.extensions.plugins.packages import package_name, resolve
@@ -149,6 +150,46 @@ def enable(options: argparse.Namespace, *, on: bool) -> int:
     else:
         say(translate("{name} is not used any more.", name=options.name))
     return 0
+
+
+def import_plugins(options: argparse.Namespace) -> int:
+    """Add the plugins that other programs' settings enable, each once confirmed; the exit status.
+
+    Raises:
+        ConfigError: the list of plugins cannot be read.
+    """
+    own = folder_of_plugins(load_user_config())
+    found = find_elsewhere(options.cwd, Path.home())
+    failed = bool(found.problems)
+    for path, why in found.problems:
+        complain(f"{path}: {translate_rendered(why)}")
+    new = 0
+    for wanted in found.plugins:
+        if not wanted.source:
+            complain(
+                translate(
+                    "{name}: nothing says where the marketplace {marketplace} is",
+                    name=wanted.name,
+                    marketplace=wanted.marketplace,
+                )
+            )
+            failed = True
+            continue
+        try:
+            with adding.candidate(own, wanted.source, ref=wanted.ref, chosen=wanted.name) as one:
+                if one.plugin.name in read_installed(own):
+                    continue
+                new += 1
+                _show(one)
+                if _confirmed(options, translate("Add it? [y/N] ")):
+                    adding.put(own, one, replacing=False)
+                    say(translate("Added {name}.", name=one.plugin.name))
+        except ConfigError as error:
+            complain(translate_rendered(str(error)))
+            failed = True
+    if not new:
+        say(translate("There are no new plugins."))
+    return FAILED if failed else 0
 
 
 def _confirmed(options: argparse.Namespace, question: str) -> bool:

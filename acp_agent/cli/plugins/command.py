@@ -23,11 +23,12 @@ def run(argv: list[str]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    if options.action in {"list", "check"}:
+    if options.action in {"list", "check", "import"}:
         options.cwd = Path(os.path.realpath(options.cwd.expanduser()))
         if not options.cwd.is_dir():
             complain(translate("{folder} is not a directory", folder=options.cwd))
             return USAGE
+    if options.action in {"list", "check"}:
         from acp_agent.cli.plugins import listing  # noqa: PLC0415 - only for these actions
 
         return listing.show(options) if options.action == "list" else listing.check(options)
@@ -36,6 +37,8 @@ def _run(options: argparse.Namespace) -> int:
     match options.action:
         case "add":
             return changing.add(options)
+        case "import":
+            return changing.import_plugins(options)
         case "update":
             return changing.update(options)
         case "remove":
@@ -67,10 +70,12 @@ def _parser() -> Parser:
     check.add_argument("path", type=Path, nargs="?", default=Path(), metavar="DIR")
     update = actions.add_parser("update", help="fetch plugins again, and show what changed")
     update.add_argument("name", nargs="*", help="the plugins (default: all that were fetched)")
+    importing = actions.add_parser("import", help="add the plugins that .claude/settings enables")
     for action in (add, update):
         action.add_argument(
             "--ref", default="", metavar="REF", help="a branch, tag or commit of the repository"
         )
+    for action in (add, update, importing):
         action.add_argument("--yes", action="store_true", help="do not ask")
     removing = actions.add_parser("remove", help="remove a plugin")
     removing.add_argument(
@@ -82,6 +87,7 @@ def _parser() -> Parser:
         action.add_argument("name", help="the plugin")
     for action in (listing, check):
         action.add_argument("--json", action="store_true", help="print JSON")
+    for action in (listing, check, importing):
         action.add_argument(
             "--cwd",
             type=Path,

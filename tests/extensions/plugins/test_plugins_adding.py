@@ -245,3 +245,34 @@ def test_a_broken_list_of_plugins_is_reported_and_stops_no_session(
     ran = acp_agent(home, "run", "--model", "demo/demo", "--cwd", str(home / "project"), "hello")
     assert ran.returncode == 0
     assert "greet" not in command("skills")[1]  # it may have been turned off
+
+
+def test_the_plugins_that_a_team_enabled_in_another_program_are_added(
+    home: Path, tmp_path: Path
+) -> None:
+    entries = [{"name": name, "source": f"./{name}"} for name in ("one", "two", "three")]
+    market = write_plugin(
+        tmp_path / "market",
+        {
+            ".claude-plugin/marketplace.json": json.dumps({"name": "team", "plugins": entries}),
+            **{f"{one['name']}/commands/go.md": "Go on." for one in entries},
+        },
+    )
+    repository(market)
+    source = {"source": "url", "url": f"file://{market}"}
+    settings = {
+        "extraKnownMarketplaces": {"team": {"source": source}},
+        "enabledPlugins": {"one@team": True, "two@team": True, "three@team": False},
+    }
+    project = home / "project"
+    write_plugin(project, {".claude/settings.json": json.dumps(settings)})
+    local = {"enabledPlugins": {"two@team": False, "lost@nowhere": True}}
+    write_plugin(project, {".claude/settings.local.json": json.dumps(local)})
+    said = plugin("import", "--cwd", str(project), "--yes", status=1)
+    assert "nothing says where the marketplace nowhere is" in said
+    assert names() == ["one"]
+    (project / ".claude" / "settings.local.json").write_text("{")
+    assert "it is no JSON" in plugin("import", "--cwd", str(project), "--yes", status=1)
+    assert names() == ["one", "two"]
+    (project / ".claude" / "settings.local.json").unlink()
+    assert "no new plugins" in plugin("import", "--cwd", str(project), "--yes")
