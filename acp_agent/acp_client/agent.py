@@ -215,7 +215,7 @@ class OtherAgent:
         if not self._tasks:  # it was not started
             return
         self._room.set()
-        await self._child.aclose(timeout=_EXIT_SECONDS)
+        await self._child.aclose(timeout=0.0 if self._output.fault else _EXIT_SECONDS)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -39,8 +39,8 @@ def configure(home: Path, folder: Path, command: Sequence[str]) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "command"),
-    [("v1", OWN), ("v1 with subagents", OWN), ("v2", OWN), ("v1", PROXY_CHAIN)],
-    ids=["v1", "v1 with subagents", "v2", "a chain of proxies"],
+    [("v1", OWN), ("v1 with subagents", PROXY_CHAIN)],
+    ids=["a client without subagents", "one with subagents, and a chain of proxies"],
 )
 async def test_a_second_agent_changes_a_file_by_the_first_ones_client(
     client_of: ClientOf,

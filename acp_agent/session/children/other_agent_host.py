@@ -36,6 +36,7 @@ from acp_agent.permissions.access import Allow, Ask, Choice, Decision, ReadAcces
 from acp_agent.permissions.mode_refusals import READ_ONLY
 from acp_agent.session.children.child import ChildSession, ChildUser
 from acp_agent.session.core import SessionCore
+from acp_agent.workspace.file_io import display_path
 from acp_agent.workspace.scrub import incomplete_tail, scrub
 
 _LABEL = 100  # characters of an option of the agent's
@@ -238,7 +239,7 @@ class OtherAgentHost:
             case Refuse():
                 raise ToolError(verdict.why)
             case Ask():
-                await self._call("read", "read", f"Read {path}", {"path": path})
+                await self._call("read", "read", f"Read {self._shown(path)}", {"path": path})
             case Allow():
                 pass
         file = await files.read_text(found)
@@ -255,10 +256,15 @@ class OtherAgentHost:
         if await self._has(path, text):
             return
         try:
-            await self._call("write", "edit", f"Write {path}", {"path": path, "content": text})
+            title = f"Write {self._shown(path)}"
+            await self._call("write", "edit", title, {"path": path, "content": text})
         except ToolError:
             if not await self._has(path, text):
                 raise
+
+    def _shown(self, path: str) -> str:
+        files = self._child.resources.tools.workspace.files
+        return display_path(files.resolve(path, to_read=True), files.roots[0])
 
     async def _has(self, path: str, text: str) -> bool:
         """Return whether a file has this text already, and note that it was read."""

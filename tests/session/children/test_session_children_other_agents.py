@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.agent.resources import PermissionRequest
+from acp_agent.errors import StoreError
 from acp_agent.events import (
     AgentText,
     ChildWorked,
@@ -396,7 +397,7 @@ def turn(say):
 
 @pytest.mark.parametrize(
     ("mode", "result"),
-    [("careful", "Done."), ("auto", "Done."), ("bold", "its modes are: auto, careful")],
+    [("careful", "Done."), ("bold", "its modes are: auto, careful")],
 )
 async def test_another_agent_works_in_its_own_mode_that_the_user_chose(
     tmp_path: Path, model_server: ModelServer, mode: str, result: str
@@ -427,4 +428,46 @@ async def test_calls_of_one_id_are_told_apart_and_a_file_that_is_written_already
     assert [one.title for one in did(desk, ToolCalled)] == ["First", "Second"]
     assert desk.results() == ["{}"]
     assert len(desk.editor.asked) == 1  # whether it may start
+    await desk.aclose()
+
+
+async def test_the_user_gives_another_agent_a_task_which_reads_lines_of_a_file(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    script = """
+    def turn(say):
+        path = os.path.join(os.getcwd(), "a.txt")
+        say.speak(str(say.ask("fs/read_text_file", {"path": path, "line": 2, "limit": 1})))
+        return "end_turn"
+    """
+    config = configured(scripted_agent(tmp_path, script), 'description = "Reads."')
+    async with open_desk(tmp_path, model_server, config=config) as desk:
+        (desk.folder / "a.txt").write_text("one\ntwo\nthree\n")
+        await desk.say("/agents")
+        assert "`other`: Reads." in desk.editor.of(AgentText)[-1].text
+        model_server.add(answer("It is two."))
+        await desk.say("/agents start other Read the second line")
+        assert "{'content': 'two\\n'}" in str(desk.editor.of(ToolEnded)[-1].result)
+        assert len(desk.editor.asked) == 1
+
+
+async def test_what_cannot_be_written_to_the_journal_ends_another_agent_with_the_turn(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    desk = await given(
+        tmp_path,
+        model_server,
+        """
+        def turn(say):
+            say.speak("Hello.")
+            time.sleep(60)
+        """,
+    )
+    desk.store.full = lambda events: any(
+        isinstance(one, ChildWorked) and isinstance(one.did, AgentText) for one in events
+    )
+    with pytest.raises(StoreError):
+        await desk.say("Go")
+    assert not leaves_running(tmp_path)
+    desk.store.full = False
     await desk.aclose()
