@@ -148,10 +148,10 @@ class TaskTool(Tool[InnerTaskParams]):
             self._check_made(given.agent, given.role, await self._made.roles())
         title = self.title({**params.model_dump(), "agent": given.agent})
         run = functools.partial(self._delegate, given)
-        digest = self._programs.get(params.agent)
+        digest = self._programs.get(given.agent)
         if digest is None:
             return Prepared(title=title, run=run)
-        access = McpAccess(server=params.agent, tool=self.name, identity=digest, definition=digest)
+        access = McpAccess(server=given.agent, tool=self.name, identity=digest, definition=digest)
         shown = (text_part(code_block(params.task, "")),)
         # Its calls take slots themselves.
         return Prepared(title=title, run=run, access=access, content=shown, takes_slot=False)

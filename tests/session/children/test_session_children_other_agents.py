@@ -24,7 +24,7 @@ from acp_agent.events import (
 )
 from acp_agent.permissions.access import Ask
 from tests.support.model_server import Call, ModelServer, answer
-from tests.support.open_session import SECRET, Decide, Desk, EventT, open_desk
+from tests.support.open_session import SECRET, Decide, Desk, EventT, open_desk, presses
 from tests.support.orphans import child_processes
 from tests.support.scripted_agent import scripted_agent
 
@@ -470,4 +470,25 @@ async def test_what_cannot_be_written_to_the_journal_ends_another_agent_with_the
         await desk.say("Go")
     assert not leaves_running(tmp_path)
     desk.store.full = False
+    await desk.aclose()
+
+
+@pytest.mark.parametrize("mode", ["ask", "plan"])
+async def test_a_task_that_is_named_by_its_number_starts_no_program_without_a_question(
+    tmp_path: Path, model_server: ModelServer, mode: str
+) -> None:
+    script = """
+    def turn(say):
+        open("started", "a").write("x")
+        say.speak("Done.")
+        return "end_turn"
+    """
+    desk = await given(tmp_path, model_server, script)
+    await desk.say("Go")
+    await desk.session.set_option("mode", mode)
+    again = Call("task", {"agent": "#1", "title": "Again", "task": "Once more."})
+    model_server.add(answer(again), answer("Done."))
+    desk.editor.decide = presses("reject_once")
+    await desk.say("Again")
+    assert (desk.folder / "started").read_text() == "x"
     await desk.aclose()
