@@ -137,6 +137,21 @@ async def test_a_hook_cannot_allow_what_the_policy_asks_about_or_refuses(
         assert len(desk.editor.asked) == (0 if command == "touch denied" else 1)
 
 
+async def test_a_request_that_may_change_something_is_a_fetch_that_no_hook_can_allow(
+    hooked: Hooked, model_server: ModelServer, tmp_path: Path
+) -> None:
+    allow = {"PreToolUse WebFetch": f"cat > {tmp_path}/told; {says(permissionDecision='allow')}"}
+    post = Call("http_request", {"url": "https://example.com/", "method": "POST", "body": "x"})
+    async with hooked(allow, config="http_requests = true\n") as desk:
+        desk.editor.decide = presses("reject_once")
+        model_server.add(answer(post), answer("Pity."))
+        await desk.say("Do it")
+        assert len(desk.editor.asked) == 1
+        event = told(tmp_path / "told")
+        assert event["tool_name"] == "WebFetch"
+        assert event["tool_input"]["method"] == "POST"
+
+
 async def test_a_call_that_a_hook_changed_is_judged_and_shown_as_changed(
     hooked: Hooked, model_server: ModelServer
 ) -> None:
