@@ -103,7 +103,7 @@ class Confinement(Struct, frozen=True, kw_only=True):
             backend,
             argv,
             environ,
-            policy=self._for_service(cwd, *options.folders),
+            policy=self._for_service(cwd, *filter(None, [options.data])),
             cwd=cwd,
             hosts=options.hosts,
             resolve=system_resolve,

@@ -58,7 +58,8 @@ class ServerOptions(Struct, frozen=True, kw_only=True):
         secrets: values that came from the environment and must not be shown.
         sandbox: whether a program runs confined; None: as the configuration says of all.
         hosts: what it reaches then.
-        folders: what it may change then, beside the folder that it works in.
+        plugin: the folder of the plugin that it is from.
+        data: the folder for what that keeps, which it may change when it is confined.
     """
 
     source: Literal["editor", "user", "project"] = "editor"
@@ -70,7 +71,8 @@ class ServerOptions(Struct, frozen=True, kw_only=True):
     secrets: tuple[str, ...] = ()
     sandbox: bool | None = None
     hosts: tuple[str, ...] = ()
-    folders: tuple[str, ...] = ()
+    plugin: str = ""
+    data: str = ""
 
     def offers(self, tool: str) -> bool:
         """Whether a tool of this name is offered to the model."""
@@ -172,7 +174,9 @@ def all_values(server: ServerConfig) -> tuple[str, ...]:
     """Return everything that may be a secret: messages about the server must not contain it."""
     match server:
         case ProgramServer():
-            return (*(value for _, value in server.env), *server.options.secrets)
+            known = {server.options.plugin, server.options.data}  # no secret, and in messages
+            values = (value for _, value in server.env if value not in known)
+            return (*values, *server.options.secrets)
         case HttpServer():
             headers = [value for _, value in server.headers]
             address = _in_address(server.url)

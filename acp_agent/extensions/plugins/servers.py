@@ -163,7 +163,7 @@ def _finished(plugin: Plugin, server: ProgramServer | HttpServer) -> ProgramServ
     return replace(
         server,
         env=(*server.env, *plugin.variables.items()),  # the last one of a name wins
-        options=replace(server.options, folders=(str(plugin.data),)),
+        options=replace(server.options, data=str(plugin.data), plugin=str(plugin.root)),
     )
 
 

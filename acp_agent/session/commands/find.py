@@ -176,6 +176,7 @@ async def _unprefixed(
 ) -> FoundCommand | None:
     """Return the skill that a command names without `skill:`, as other programs have it."""
     definitions = context.extensions.definitions
+    await definitions.load()  # a prompt may come before they were read
     if not any(command.name == PREFIX + name for command in definitions.commands):
         return None
     from acp_agent.session.commands.prompting import skill_command  # noqa: PLC0415 - where one is named

@@ -104,12 +104,11 @@ def test_a_folder_is_copied_once_the_user_agrees_and_works_in_a_session(
             answer(
                 Call("shell", {"command": "echo stop"}),
                 Call("mcp__hello_one__echo", {"text": "4712"}),
-                Call("skill", {"name": "hello:greet"}),
             ),
             answer("Done."),
         )
         ran = acp_agent(
-            home, "run", "--allow", "all", "--cwd", str(home / "project"), "go",
+            home, "run", "--allow", "all", "--cwd", str(home / "project"), "/hello:greet go",
             environ=server.environ(),
         )  # fmt: skip
         assert ran.returncode == 0, ran.stderr
@@ -119,10 +118,10 @@ def test_a_folder_is_copied_once_the_user_agrees_and_works_in_a_session(
             for one in server.requests[1].json["messages"]
             if one["role"] == "tool"
         }
-        shell, echo, skill = results.values()
+        shell, echo = results.values()
         assert "refused by the plugin" in shell
         assert "4712" in echo
-        assert "Say the word 4711." in skill
+        assert "Say the word 4711." in str(server.requests[0].json["messages"][1])
 
 
 def test_what_others_changed_in_a_plugin_is_not_used_until_it_is_updated(
