@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 
@@ -12,6 +13,7 @@ from acp_agent.extensions.workflows.placeholders import fill_placeholders
 from acp_agent.extensions.workflows.types import Step
 from acp_agent.session.commands.command import COMMANDS
 
+_LIST_MARK = re.compile(r"^\s*(?:[-*+]|\d{1,4}[.)])\s+")
 _LONGEST_VALUE = 100_000  # characters of an output that is filled in
 # Commands that do what a prompt does. The others change settings, which only the user may.
 _PROMPTS = frozenset({"compact", "init"})
@@ -24,10 +26,12 @@ class RunValues:
     Args:
         record: of the run.
         failed: whether a step failed, which conditions ask for.
+        item: what the step runs for, where that is a list.
     """
 
-    def __init__(self, record: RunRecord, *, failed: bool) -> None:
+    def __init__(self, record: RunRecord, *, failed: bool, item: str = "") -> None:
         self.failed = failed
+        self._item = item
         self._record = record
 
     def value(self, reference: Reference) -> str:
@@ -40,6 +44,8 @@ class RunValues:
                 return record.steps[step].output
             case ("steps", step, "status") if step in record.steps:
                 return record.steps[step].status
+            case ("item",):
+                return self._item
             case ("trigger", "kind"):
                 return record.started.trigger
             case ("trigger", "files"):
@@ -83,6 +89,12 @@ def skill_arguments(step: Step, values: RunValues) -> str:
             f"{name}={shlex.quote(filled(text))}" for name, text in step.arguments.items()
         )
     return filled(step.arguments)
+
+
+def list_items(text: str) -> list[str]:
+    """Return the lines of a text that say something, without the marks of a Markdown list."""
+    lines = (_LIST_MARK.sub("", line).strip() for line in text.splitlines())
+    return [line for line in lines if line]
 
 
 def _short(value: str) -> str:

@@ -4,48 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from acp_agent.cli.agent_client import Asked, OnUpdate
-from acp_agent.cli.flow.agent import FlowAgent, StepSession
+from acp_agent.cli.agent_client import OnUpdate
+from acp_agent.cli.flow.agent import StepSession
 from acp_agent.cli.flow.journal import (
     RunEnded,
     RunJournal,
-    SessionOpened,
     StepEnded,
     StepStarted,
 )
-from acp_agent.cli.flow.prompts import RunValues, prompt_text, skill_arguments
+from acp_agent.cli.flow.prompts import RunValues, list_items, prompt_text, skill_arguments
 from acp_agent.cli.flow.recovery import read_prompts
 from acp_agent.cli.flow.skills import SkillInputs, check_arguments, skill_inputs
+from acp_agent.cli.flow.step_sessions import RunOptions, StepSessions
 from acp_agent.cli.flow.view import FlowView, Outcome
 from acp_agent.cli.output import FAILED, INTERRUPTED
-from acp_agent.cli.permission_answers import Allowed, Answers, Given
 from acp_agent.cli.run import Tally
 from acp_agent.errors import InvalidInputError
 from acp_agent.extensions.workflows.expressions import checks_status, is_true
-from acp_agent.extensions.workflows.types import Step, StepMode, Workflow
+from acp_agent.extensions.workflows.placeholders import fill_placeholders
+from acp_agent.extensions.workflows.types import Step, Workflow
 from protocol.jsonrpc.errors import RpcError
 from protocol.v1 import types as acp
 
 _UNFINISHED = 3  # the model refused, or a limit was reached
 _REFUSED = 4  # a permission, as nobody could be asked
+_MOST_ITEMS = 50  # that one step runs for
+_ITEMS_AT_ONCE = 4
 _CANCEL_SECONDS = 10.0  # for a turn to end that was cancelled
-# From the strictest to the most permissive: a file may only go down from what the user chose.
-_MODES: Mapping[StepMode, int] = {"plan": 0, "draft": 1, "ask": 2, "accept-edits": 3, "full": 4}
-
-
-class RunOptions(Struct, frozen=True, kw_only=True):
-    """What the user chose for a run; it takes precedence over the file's top, not its steps."""
-
-    cwd: Path
-    model: str | None = None
-    agent: str | None = None
-    mode: str | None = None
-    allow: Allowed = "ask"
 
 
 class _Result(Struct, frozen=True, kw_only=True):
@@ -82,27 +71,17 @@ class FlowRunner:
         self._options = options
         self._view = view
         self._observe = observe
-        self._agent: FlowAgent | None = None
-        self._start = asyncio.Lock()
-        self._asking = asyncio.Lock()
-        self._asking_step = ""
-        self._sessions: dict[str, StepSession] = {}  # by step; "" is the shared one
+        self._sessions = StepSessions(workflow, journal, options, view)
         self._active: set[StepSession] = set()
         self._skills: SkillInputs | None = None  # read with the first step that has one
         self._stopping = asyncio.Event()
         self._failure: int | None = None
         self._statuses: dict[str, int] = {}  # exit statuses of steps that failed
-        ask = view.ask
-        self._answers = Answers(
-            options.allow,
-            show=self._show_answer,
-            ask=None if ask is None else lambda asked: ask(self._asking_step, asked),
-        )
 
     @property
     def started(self) -> bool:
         """Whether an agent was started."""
-        return self._agent is not None
+        return self._sessions.started
 
     async def run(self) -> Outcome:
         """Run all steps that are not done.
@@ -123,15 +102,15 @@ class FlowRunner:
         status = 0 if self._failure is None else self._failure
         if self._stopping.is_set():
             status = INTERRUPTED
-        elif status == 0 and self._answers.unasked:
+        elif status == 0 and self._sessions.unasked:
             status = _REFUSED
         self._journal.write(RunEnded(at=_now(), status=status))
         return Outcome(
             run=self._record.started.run,
             status=status,
-            output=self._last_output(),
+            output="" if self._stopping.is_set() else self._last_output(),
             steps=dict(self._record.steps),
-            refused=tuple(self._answers.unasked),
+            refused=self._sessions.unasked,
         )
 
     def stop(self) -> None:
@@ -142,12 +121,17 @@ class FlowRunner:
 
     async def aclose(self, *, timeout: float) -> None:
         """End the agent."""
-        if self._agent is not None:
-            await self._agent.aclose(timeout=timeout)
+        await self._sessions.aclose(timeout=timeout)
 
     def _last_output(self) -> str:
-        steps = (self._record.steps.get(step.id) for step in reversed(self._workflow.steps))
-        return next((one.output for one in steps if one and one.status == "completed"), "")
+        """Return the output of the last step, unless that failed."""
+        for step in reversed(self._workflow.steps):
+            ended = self._record.steps.get(step.id)
+            if ended is not None and ended.status == "completed":
+                return ended.output
+            if ended is not None and ended.status == "failed" and not ended.done:
+                break
+        return ""
 
     async def _step(self, step: Step, *, beside: bool) -> StepEnded | None:
         """Run a step unless it is done; None if it did not run to an end."""
@@ -160,7 +144,12 @@ class FlowRunner:
                 self._journal.write(skipped)
             self._view.step_ended(skipped)
             return skipped
-        ended = await (self._group(step) if step.parallel else self._single(step, beside=beside))
+        if step.parallel:
+            ended = await self._group(step, step.parallel, at_once=len(step.parallel))
+        elif step.for_each is not None:
+            ended = await self._for_each(step)
+        else:
+            ended = await self._single(step, beside=beside)
         if ended is not None:
             self._journal.write(ended)
             self._view.step_ended(ended)
@@ -174,8 +163,44 @@ class FlowRunner:
             return False
         return is_true(step.condition, RunValues(self._record, failed=failed))
 
-    async def _group(self, group: Step) -> StepEnded | None:
-        tasks = [asyncio.create_task(self._step(step, beside=True)) for step in group.parallel]
+    async def _for_each(self, step: Step) -> StepEnded | None:
+        """Run a step for each item, a few at the same time, each in a session of its own."""
+        if isinstance(step.for_each, str):
+            values = RunValues(self._record, failed=self._failure is not None)
+            items = list_items(fill_placeholders(step.for_each, values.value))
+        else:
+            items = list(step.for_each or ())
+        if len(items) > _MOST_ITEMS:
+            self._statuses[step.id] = FAILED
+            return StepEnded(
+                at=_now(),
+                step=step.id,
+                status="failed",
+                done=step.continue_on_error,
+                error=f"for-each: there are {len(items)} items; at most {_MOST_ITEMS} are run",
+            )
+        copies = [
+            structs.replace(
+                step,
+                id=f"{step.id}[{number}]",
+                item=item,
+                for_each=None,
+                condition=None,
+                own_session=True,
+                continue_on_error=False,
+            )
+            for number, item in enumerate(items, 1)
+        ]
+        return await self._group(step, copies, at_once=_ITEMS_AT_ONCE)
+
+    async def _group(self, group: Step, steps: Sequence[Step], *, at_once: int) -> StepEnded | None:
+        room = asyncio.Semaphore(max(at_once, 1))
+
+        async def run(step: Step) -> None:
+            async with room:
+                await self._step(step, beside=True)
+
+        tasks = [asyncio.create_task(run(step)) for step in steps]
         try:
             await asyncio.gather(*tasks)
         except BaseException:
@@ -183,17 +208,17 @@ class FlowRunner:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             raise
-        ended = [self._record.steps.get(step.id) for step in group.parallel]
+        ended = [self._record.steps.get(step.id) for step in steps]
         if self._stopping.is_set() and not all(ended):
             return None
         failed = [
             step.id
-            for step, one in zip(group.parallel, ended, strict=True)
+            for step, one in zip(steps, ended, strict=True)
             if one is not None and one.status == "failed" and not step.continue_on_error
         ]
         output = "\n\n".join(
-            f"## {one.step}\n\n{one.output.strip()}"
-            for one in ended
+            f"## {step.item or step.id}\n\n{one.output.strip()}"
+            for step, one in zip(steps, ended, strict=True)
             if one is not None and one.status == "completed"
         )
         for name in failed:
@@ -234,7 +259,7 @@ class FlowRunner:
             return _Result(error="the turn was cancelled", status=INTERRUPTED)
         known = self._record.open_steps.get(step.id) if attempt == 1 else None
         try:
-            session = await self._session_for(step)
+            session = await self._sessions.for_step(step)
             text = await self._text(step, session)
         except RpcError as error:
             return _Result(error=error.message, status=FAILED)
@@ -280,7 +305,7 @@ class FlowRunner:
             task.exception()  # nobody else asks for it
 
     async def _text(self, step: Step, session: StepSession) -> str:
-        values = RunValues(self._record, failed=self._failure is not None)
+        values = RunValues(self._record, failed=self._failure is not None, item=step.item)
         if step.skill is None:
             return prompt_text(step.prompt or "", values)
         command = await session.has_command(f"flow:{step.skill}", f"skill:{step.skill}")
@@ -300,69 +325,9 @@ class FlowRunner:
         if inputs:
             check_arguments(skill, inputs, arguments, self._options.cwd)
 
-    async def _session_for(self, step: Step) -> StepSession:
-        """Return the session that a step works in, with the step's settings."""
-        key = step.id if step.own_session else ""
-        session = self._sessions.get(key)
-        if session is None:
-            session = await self._open(key, step)
-            self._sessions[key] = session
-        base = session.settings.get("mode", "ask")
-        mode = step.mode or self._options.mode or self._workflow.mode or base
-        ceiling = self._options.mode or base
-        if _MODES.get(_mode(mode), 0) > _MODES.get(_mode(ceiling), 4):
-            raise InvalidInputError(
-                f"the file wants the mode {mode}, which only you can choose; add --mode {mode}"
-            )
-        await session.set_option("mode", mode)
-        named = step.model or self._options.model or self._workflow.model
-        if named is not None:
-            await session.set_option("model", named)
-        elif not session.has_agent and "model" in session.settings:
-            await session.set_option("model", session.settings["model"])
-        return session
-
-    async def _open(self, key: str, step: Step) -> StepSession:
-        agent = await self._started_agent()
-        known = self._record.sessions.get(key)
-        if known is not None:
-            session = await agent.resume(known.session, self._options.cwd, known.settings)
-            history = await read_prompts(known.session, 0)
-            session.prompts = 0 if history is None else history.prompts
-            return session
-        session = await agent.new_session(self._options.cwd)
-        named = step.agent or self._options.agent or self._workflow.agent
-        if named is not None:
-            await session.set_option("agent", named)
-            session.settings["agent"] = named
-        self._journal.write(
-            SessionOpened(at=_now(), session=session.id, step=key, settings=session.settings)
-        )
-        return session
-
     def _update(self, step: str, update: acp.SessionUpdate) -> None:
         self._observe(update)
         self._view.update(step, update)
-
-    async def _started_agent(self) -> FlowAgent:
-        async with self._start:
-            if self._agent is None:
-                self._agent = await FlowAgent.start(
-                    cwd=self._options.cwd, model=self._options.model, on_asked=self._asked
-                )
-            return self._agent
-
-    async def _asked(self, session: StepSession, asked: Asked) -> acp.RequestPermissionResponse:
-        async with self._asking:
-            self._asking_step = session.step
-            return await self._answers(asked)
-
-    def _show_answer(self, asked: Asked, given: Given) -> None:
-        self._view.answered(self._asking_step, asked, given)
-
-
-def _mode(name: str) -> StepMode:
-    return next((mode for mode in _MODES if mode == name), "plan")
 
 
 def _now() -> int:

@@ -24,7 +24,8 @@ from acp_agent.cli.flow.journal import (
     read_runs,
 )
 from acp_agent.cli.flow.locate import by_name, is_file_name, locate, mistake_lines, require_trust
-from acp_agent.cli.flow.runner import FlowRunner, RunOptions
+from acp_agent.cli.flow.runner import FlowRunner
+from acp_agent.cli.flow.step_sessions import RunOptions
 from acp_agent.cli.flow.view import FlowView, JsonView, TextView
 from acp_agent.cli.localization import translate
 from acp_agent.cli.output import FAILED, INTERRUPTED, USAGE, complain

@@ -36,7 +36,7 @@ _MODES: tuple[StepMode, ...] = get_args(StepMode)
 _SETTINGS = ("agent", "model", "mode")
 _FIELDS = ("name", "description", "on", "inputs", "steps", *_SETTINGS)
 _STEP_FIELDS = (
-    "id", "prompt", "skill", "with", "parallel", "if", "session", "retry", "timeout",
+    "id", "prompt", "skill", "with", "parallel", "for-each", "if", "session", "retry", "timeout",
     "continue-on-error", *_SETTINGS,
 )  # fmt: skip
 _STEP_KINDS = ("prompt", "skill", "parallel")
@@ -75,6 +75,7 @@ class _Reader:
         self._inputs: set[str] = set()
         self._ids: dict[str, int] = {}  # the line of each step
         self._done: set[str] = set()  # steps before the one that is being read
+        self._has_item = False  # the step that is being read has `for-each`
 
     def workflow(self, tree: Entry, name: str) -> Workflow:
         table = Table(tree, self._mistakes, _FIELDS)
@@ -177,6 +178,9 @@ class _Reader:
         parallel: tuple[Step, ...] = ()
         if "parallel" in table:
             parallel = self._group(table, inside=inside)
+        self._has_item = False
+        for_each = self._items(table, inside=inside)
+        self._has_item = for_each is not None
         prompt = table.text("prompt")
         if prompt is not None:
             self._check_text(table.line_of("prompt"), "prompt", prompt)
@@ -197,6 +201,7 @@ class _Reader:
             skill=self._skill(table),
             arguments=self._arguments(table),
             parallel=parallel,
+            for_each=for_each,
             condition=self._condition(table),
             agent=agent,
             model=self._model(table),
@@ -215,7 +220,7 @@ class _Reader:
                 ConfigError("parallel: it is inside another one; put its steps beside the others"),
             )
             return ()
-        for name in (*_SETTINGS, "retry", "timeout", "session"):
+        for name in (*_SETTINGS, "for-each", "retry", "timeout", "session"):
             if name in table:
                 self._mistakes.add(
                     table.line_of(name),
@@ -228,6 +233,21 @@ class _Reader:
             )
             return ()
         return tuple(self._steps(entries, inside=True))
+
+    def _items(self, table: Table, *, inside: bool) -> tuple[str, ...] | str | None:
+        """Return what a step runs for: a list, or a text that has one item a line."""
+        entry = table.entry("for-each")
+        if entry is None or "parallel" in table:
+            return None
+        if inside:
+            self._mistakes.add(
+                entry.line, ConfigError("for-each: a step of a group has none; put it outside")
+            )
+        if isinstance(entry.value, str):
+            self._check_text(entry.line, "for-each", entry.value)
+            return entry.value
+        items = (table.scalar_of("for-each", one) for one in table.items("for-each"))
+        return tuple(item for item in items if item is not None)
 
     def _id(self, table: Table) -> str:
         id_ = table.text("id")
@@ -322,6 +342,9 @@ class _Reader:
                     )
             case ("trigger", ("kind" | "files")):
                 pass
+            case ("item",):
+                if not self._has_item:
+                    raise ConfigError("only a step with for-each has an item; add for-each")
             case _:
                 raise ConfigError(
                     f"{str(reference)[:60]} is not known; use inputs.NAME, steps.ID.output, "

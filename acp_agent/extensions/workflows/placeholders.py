@@ -1,4 +1,4 @@
-"""`${inputs.x}` and `${steps.id.output}` in the texts of a workflow.
+"""`${inputs.x}`, `${steps.id.output}` and `${item}` in the texts of a workflow.
 
 `${{ inputs.x }}` means the same. What is filled in is not looked at again, and what is no
 reference, such as `${HOME}`, stays as it is.
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from acp_agent.extensions.workflows.expressions import Reference
 
 _PLACEHOLDER = re.compile(
-    r"\$\{\{\s*([\w.-]+)\s*\}\}|\$\{\s*((?:inputs?|steps?|trigger)\.[\w.-]+)\s*\}"
+    r"\$\{\{\s*([\w.-]+)\s*\}\}|\$\{\s*((?:inputs?|steps?|trigger)\.[\w.-]+|item)\s*\}"
 )
 
 

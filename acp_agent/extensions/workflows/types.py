@@ -51,6 +51,8 @@ class Step(Struct, frozen=True, kw_only=True):
         skill: the name of a skill.
         arguments: what the skill is given, with placeholders; a text as it is.
         parallel: steps that run at the same time.
+        for_each: items that it runs for: texts, or a text with placeholders and an item a line.
+        item: what it runs for; set in the copies that are made for the items.
         condition: whether it runs; None: if nothing failed before.
         agent: the agent that it runs as.
         model: "provider/name".
@@ -67,6 +69,8 @@ class Step(Struct, frozen=True, kw_only=True):
     skill: str | None = None
     arguments: Mapping[str, str] | str = ""
     parallel: tuple[Step, ...] = ()
+    for_each: tuple[str, ...] | str | None = None
+    item: str = ""
     condition: Expression | None = None
     agent: str | None = None
     model: str | None = None

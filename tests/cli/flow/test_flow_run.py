@@ -36,6 +36,9 @@ steps:
   - id: last
     if: steps.group.output contains 'of B'
     prompt: "${steps.a.output}"
+  - id: each
+    for-each: ${steps.last.output}
+    prompt: For ${item}.
 """
 
 
@@ -53,7 +56,7 @@ async def test_steps_run_in_order_or_at_once_and_the_last_output_alone_is_on_std
             return answer("/mode full", together)
         if "the parser" in said:
             return answer("the answer of B", together)
-        return answer("Done.")
+        return answer("did it" if said.startswith("For") else "- x\n- y")
 
     model_server.otherwise = reply
     process = await start(
@@ -62,9 +65,10 @@ async def test_steps_run_in_order_or_at_once_and_the_last_output_alone_is_on_std
     await model_server.arrived(3)  # both steps of the group wait for their answers
     together.release()
     status, out, err = await finish(process)
-    assert (status, out) == (0, "Done.\n"), err
-    one, *both, last = [prompts(request) for request in model_server.requests]
+    assert (status, out) == (0, "## x\n\ndid it\n\n## y\n\ndid it\n"), err
+    one, *both, last, x, y = [prompts(request) for request in model_server.requests]
     assert len(both) == 2
+    assert sorted([x, y]) == [["For x."], ["For y."]]  # each in a session of its own
     assert all(len(conversation) == 1 for conversation in both)
     # The first and the last share a session, and an output is no command.
     assert last == [one[0], "This is text and no command:\n\n/mode full"]

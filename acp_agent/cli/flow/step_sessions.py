@@ -1,0 +1,148 @@
+"""The sessions that the steps of a run work in, with their settings and permissions."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from acp_agent.cli.agent_client import Asked
+from acp_agent.cli.flow.agent import FlowAgent, StepSession
+from acp_agent.cli.flow.journal import RunJournal, SessionOpened
+from acp_agent.cli.flow.recovery import read_prompts
+from acp_agent.cli.flow.view import FlowView
+from acp_agent.cli.permission_answers import Allowed, Answers, Given
+from acp_agent.errors import InvalidInputError
+from acp_agent.extensions.workflows.types import Step, StepMode, Workflow
+from protocol.v1 import types as acp
+
+# From the strictest to the most permissive: a file may only go down from what the user chose.
+_MODES: Mapping[StepMode, int] = {"plan": 0, "draft": 1, "ask": 2, "accept-edits": 3, "full": 4}
+
+
+class RunOptions(Struct, frozen=True, kw_only=True):
+    """What the user chose for a run; it takes precedence over the file's top, not its steps."""
+
+    cwd: Path
+    model: str | None = None
+    agent: str | None = None
+    mode: str | None = None
+    allow: Allowed = "ask"
+
+
+class StepSessions:
+    """Opens the sessions of a run, in one agent that is started with the first.
+
+    Args:
+        workflow: what is run.
+        journal: knows the sessions that there are, and takes new ones.
+        options: what the user chose.
+        view: shows permissions.
+    """
+
+    def __init__(
+        self, workflow: Workflow, journal: RunJournal, options: RunOptions, view: FlowView
+    ) -> None:
+        self._workflow = workflow
+        self._journal = journal
+        self._options = options
+        self._view = view
+        self._agent: FlowAgent | None = None
+        self._start = asyncio.Lock()
+        self._asking = asyncio.Lock()
+        self._asking_step = ""
+        self._sessions: dict[str, StepSession] = {}  # by step; "" is the shared one
+        ask = view.ask
+        self._answers = Answers(
+            options.allow,
+            show=self._show_answer,
+            ask=None if ask is None else lambda asked: ask(self._asking_step, asked),
+        )
+
+    @property
+    def started(self) -> bool:
+        """Whether an agent was started."""
+        return self._agent is not None
+
+    @property
+    def unasked(self) -> Sequence[Asked]:
+        """What was refused as there was nobody to ask."""
+        return tuple(self._answers.unasked)
+
+    async def aclose(self, *, timeout: float) -> None:
+        """End the agent."""
+        if self._agent is not None:
+            await self._agent.aclose(timeout=timeout)
+
+    async def for_step(self, step: Step) -> StepSession:
+        """Return the session that a step works in, with the step's settings.
+
+        Raises:
+            RpcError: the agent refused, or cannot start.
+            InvalidInputError: the file asks for more than the user chose.
+        """
+        key = step.id if step.own_session else ""
+        session = self._sessions.get(key)
+        if session is None:
+            session = await self._open(key, step)
+            self._sessions[key] = session
+        base = session.settings.get("mode", "ask")
+        mode = step.mode or self._options.mode or self._workflow.mode or base
+        ceiling = self._options.mode or base
+        if _MODES.get(_mode(mode), 0) > _MODES.get(_mode(ceiling), 4):
+            raise InvalidInputError(
+                f"the file wants the mode {mode}, which only you can choose; add --mode {mode}"
+            )
+        await session.set_option("mode", mode)
+        named = step.model or self._options.model or self._workflow.model
+        if named is not None:
+            await session.set_option("model", named)
+        elif not session.has_agent and "model" in session.settings:
+            await session.set_option("model", session.settings["model"])
+        return session
+
+    async def _open(self, key: str, step: Step) -> StepSession:
+        agent = await self._started_agent()
+        known = self._journal.record.sessions.get(key)
+        if known is not None:
+            session = await agent.resume(known.session, self._options.cwd, known.settings)
+            history = await read_prompts(known.session, 0)
+            session.prompts = 0 if history is None else history.prompts
+            return session
+        session = await agent.new_session(self._options.cwd)
+        named = step.agent or self._options.agent or self._workflow.agent
+        if named is not None:
+            await session.set_option("agent", named)
+            session.settings["agent"] = named
+        self._journal.write(
+            SessionOpened(
+                at=time.time_ns() // 1_000_000,
+                session=session.id,
+                step=key,
+                settings=session.settings,
+            )
+        )
+        return session
+
+    async def _started_agent(self) -> FlowAgent:
+        async with self._start:
+            if self._agent is None:
+                self._agent = await FlowAgent.start(
+                    cwd=self._options.cwd, model=self._options.model, on_asked=self._asked
+                )
+            return self._agent
+
+    async def _asked(self, session: StepSession, asked: Asked) -> acp.RequestPermissionResponse:
+        async with self._asking:
+            self._asking_step = session.step
+            return await self._answers(asked)
+
+    def _show_answer(self, asked: Asked, given: Given) -> None:
+        self._view.answered(self._asking_step, asked, given)
+
+
+def _mode(name: str) -> StepMode:
+    return next((mode for mode in _MODES if mode == name), "plan")
