@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import os
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -94,6 +95,10 @@ class CallPermissions:
     async def judge(self, prepared: Prepared) -> Verdict:
         """What the rules, the mode and the grants say."""
         turn, access = self._turn, prepared.access
+        if isinstance(access, WriteAccess) and turn.user.mode == "full":
+            access = replace(
+                access, named=await turn.tools.workspace.is_named(_files(turn, access))
+            )
         stopped = threading.Event()
         judge = functools.partial(
             turn.tools.gate.judge,
@@ -269,6 +274,15 @@ class CallPermissions:
         except StoreError as error:
             title = f"“{choice.label}” was not remembered: {error}"
             await self._turn.journal.emit(NoticeShown(severity="warning", title=title))
+
+
+def _files(turn: TurnResources, access: WriteAccess) -> list[tuple[str, ...]]:
+    """Return the absolute paths that each file is known by, resolved and as asked for."""
+    folder = turn.tools.workspace.cwd
+    asked = [os.path.normpath(folder / name) for name in access.asked]
+    if len(asked) == len(access.paths):
+        return list(zip(access.paths, asked, strict=True))
+    return [(path,) for path in (*access.paths, *asked)]
 
 
 def _refused_by(name: str) -> Refusal:

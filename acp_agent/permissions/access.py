@@ -22,11 +22,13 @@ class ReadAccess(Struct, frozen=True):
 class WriteAccess(Struct, frozen=True):
     """Creates or changes files; absolute, resolved paths inside the session's folders.
 
-    `asked` are the names that they were asked for by, which may be links to them.
+    `asked` are the names that they were asked for by, which may be links to them. `named` where the
+    user named each of them that steers agents.
     """
 
     paths: tuple[str, ...]
     asked: tuple[str, ...] = ()
+    named: bool = False
 
 
 class CommandAccess(Struct, frozen=True):

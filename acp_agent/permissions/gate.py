@@ -47,7 +47,13 @@ from acp_agent.permissions.command_grants import (
 )
 from acp_agent.permissions.command_scope import Scope
 from acp_agent.permissions.grants import GrantStore
-from acp_agent.permissions.guarded_files import auto_run_reason, is_guarded, is_own_file, own_paths
+from acp_agent.permissions.guarded_files import (
+    auto_run_reason,
+    is_guarded,
+    is_own_file,
+    own_paths,
+    steers_agents,
+)
 from acp_agent.permissions.hosts import is_documentation
 from acp_agent.permissions.mode_refusals import READ_ONLY, edit_refusal, judge_note
 from acp_agent.permissions.paths import CommandContext, is_below
@@ -55,6 +61,7 @@ from acp_agent.permissions.policy.commands import LineMatch
 from acp_agent.permissions.policy.loading import Policies
 from acp_agent.permissions.policy.path_patterns import Folders
 from acp_agent.permissions.policy.policy import Situation
+from acp_agent.permissions.policy.rules import PolicyRule
 from acp_agent.permissions.policy.verdicts import RulesHere, never
 from acp_agent.permissions.web_requests import judge_request
 from acp_agent.workspace.git_repositories import GitRepositories
@@ -173,7 +180,7 @@ class PolicyGate(Gate):
         if strict is not None:
             return strict
         asked = [os.path.join(project, name) for name in access.asked]  # noqa: PTH118 - as it is called
-        if mode == "full" and not any(is_guarded(p, project) for p in (*access.paths, *asked)):
+        if mode == "full" and not self._asked_in_full_mode(access, asked, project, rule):
             return Allow(by="mode")
         warning = self._runs_by_itself([*access.paths, *asked], project)
         if warning:
@@ -190,6 +197,20 @@ class PolicyGate(Gate):
             first = next(g for g in allowed if is_below(access.paths[0], [g.pattern]))
             return Allow(by="grant", why=why, rule=first.label)
         return Ask(choices=edit_choices(self._texts, project, access.paths))
+
+    def _asked_in_full_mode(
+        self, access: WriteAccess, asked: Sequence[str], project: str, rule: PolicyRule | None
+    ) -> bool:
+        """Whether full mode asks about an edit; `asked` are the absolute names in `access.asked`.
+
+        What steers agents is changed unasked where the user named it, in the session or in a rule
+        that allows: a file or a page may have told the model what to write for later sessions.
+        """
+        files = (*access.paths, *asked)
+        if any(is_guarded(path, project) for path in files):
+            return True
+        named = access.named or (rule is not None and steers_agents(f"/{rule.pattern}", ""))
+        return not named and any(steers_agents(path, project) for path in files)
 
     def _runs_by_itself(self, paths: Sequence[str], project: str) -> str:
         """Return a warning about the first of the files that runs automatically."""

@@ -20,6 +20,7 @@ from acp_agent.sandbox.policy import protected_names
 
 class _Kind(Struct, frozen=True, forbid_unknown_fields=True):
     why: str
+    steers: bool = False
     names: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
@@ -39,6 +40,7 @@ class _Table(Struct, frozen=True, forbid_unknown_fields=True):
 class _Patterns(Struct, frozen=True):
     work_tree: re.Pattern[str]
     kinds: tuple[tuple[re.Pattern[str], str], ...]
+    steering: re.Pattern[str]
 
 
 def auto_run_reason(path: str) -> str:
@@ -57,6 +59,18 @@ def is_guarded(path: str, project: str) -> bool:
     """
     inside = plain(path).removeprefix(plain(project))
     return _protected().search(inside) is not None
+
+
+def steers_agents(path: str, project: str) -> bool:
+    """Whether agents that work in the folder obey a file; see run_by_themselves.toml.
+
+    Args:
+        path: absolute.
+        project: as in `is_guarded`.
+    """
+    patterns = _patterns()
+    inside = plain(path).removeprefix(plain(project))
+    return patterns.steering.search(patterns.work_tree.sub("", inside)) is not None
 
 
 def is_own_file(path: str, own: Sequence[str], project: str) -> bool:
@@ -98,10 +112,9 @@ def _patterns() -> _Patterns:
     with first_use:
         table = convert(tomllib.loads(text), _Table)
     trees = "|".join(map(_expression, table.work_trees))
-    return _Patterns(
-        re.compile(f"^.*/(?:{trees})(?=/)"),
-        tuple((re.compile(kind.pattern()), kind.why) for kind in table.kinds),
-    )
+    kinds = tuple((re.compile(kind.pattern()), kind.why) for kind in table.kinds)
+    steering = "|".join(kind.pattern() for kind in table.kinds if kind.steers)
+    return _Patterns(re.compile(f"^.*/(?:{trees})(?=/)"), kinds, re.compile(steering))
 
 
 @cache

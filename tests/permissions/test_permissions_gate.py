@@ -23,7 +23,7 @@ from acp_agent.permissions.access import (
 )
 from acp_agent.permissions.classify import classify
 from acp_agent.permissions.gate import PolicyGate
-from acp_agent.permissions.guarded_files import is_guarded
+from acp_agent.permissions.guarded_files import is_guarded, steers_agents
 from acp_agent.permissions.paths import CommandContext
 from tests.permissions.gate_room import ALL_FOUR, MODES, ONCE, Room, kinds
 
@@ -109,14 +109,31 @@ def test_a_file_that_runs_by_itself_is_asked_about_with_the_reason(path: str, ro
             assert kinds(verdict) == ONCE, location
             assert isinstance(verdict, Ask)
             assert verdict.warning.startswith(f"`{location}` ")
-    assert isinstance(room.write(path, mode="full"), Ask if is_guarded(f"/{path}", "") else Allow)
+    asks = is_guarded(f"/{path}", "") or steers_agents(f"/{path}", "")
+    assert isinstance(room.write(path, mode="full"), Ask if asks else Allow)
 
 
 def test_full_mode_asks_about_what_commands_in_the_sandbox_cannot_change(room: Room) -> None:
     for path in (".git/hooks/pre-commit", "sub/.vscode/tasks.json", ".envrc", ".MCP.json"):
         assert kinds(room.write(path, mode="full")) == ONCE, path
-    for path in ("pylintrc", "AGENTS.md", "src/.gitignore", "Makefile", ".vscode-notes"):
+    for path in ("pylintrc", "src/.gitignore", "Makefile", ".vscode-notes"):
         assert isinstance(room.write(path, mode="full"), Allow), path
+
+
+def test_full_mode_asks_about_what_steers_agents_unless_it_was_named(room: Room) -> None:
+    def judge(path: str, *, named: bool = False) -> Verdict:
+        access = WriteAccess((str(room.project / path),), named=named)
+        return room.gate.judge(access, mode="full", project=str(room.project))
+
+    for path in ("AGENTS.md", "src/claude.MD", ".github/copilot-instructions.md", "x/.cursorrules"):
+        verdict = judge(path)
+        assert kinds(verdict) == ONCE, path
+        assert isinstance(verdict, Ask)
+        assert "steers agents" in verdict.warning
+        assert isinstance(judge(path, named=True), Allow), path
+    assert kinds(judge(".claude/settings.json", named=True)) == ONCE
+    linked = WriteAccess((str(room.project / "x.md"),), asked=("AGENTS.md",))
+    assert kinds(room.gate.judge(linked, mode="full", project=str(room.project))) == ONCE
 
 
 def test_full_mode_reads_pages_that_were_named_and_documentation_and_asks_about_others(

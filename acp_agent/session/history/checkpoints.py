@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
@@ -27,6 +28,7 @@ from acp_agent.session.history.checkpoint_files import (
     sweep,
 )
 from acp_agent.session.history.command_changes import CommandChanges
+from acp_agent.session.history.steering_changes import SteeringChanges
 from acp_agent.workspace.checkpoints.base import Deadline, Rules, Snapshot, Span
 from acp_agent.workspace.checkpoints.folders import NO_GIT, FolderCheckpoints, RestorePlan
 
@@ -74,6 +76,8 @@ class Checkpoints:
         self._restoring: set[asyncio.Task[RestoredFiles]] = set()
         self._working: set[Deadline] = set()
         self._commands = CommandChanges()
+        self._steering = SteeringChanges(core)
+        self._trees: dict[Path, str] = {}  # of the turn that runs, before it changed anything
 
     # -- around the turns --------------------------------------------------------------------
 
@@ -98,7 +102,9 @@ class Checkpoints:
         if not (self._due and isinstance(access, CommandAccess) and may_write(access)):
             return ()
         checkpoints, translate = self._folder_checkpoints(), self._core.translate
-        return await asyncio.to_thread(self._commands.after, checkpoints, self._home, translate)
+        changed = await asyncio.to_thread(self._commands.after, checkpoints, self._home, translate)
+        await self._steering.tell(self._commands.changed)
+        return changed
 
     async def _save_before(self, turn: int) -> None:
         async with self._lock:
@@ -110,7 +116,7 @@ class Checkpoints:
             limit = self._limit_before = Deadline(self._core.services.config.checkpoints.timeout)
             try:
                 made, found = await self._save("turn", limit)
-                trees = {root: snapshot.tree for root, snapshot in found.items()}
+                trees = self._trees = {root: one.tree for root, one in found.items()}
                 checkpoints = self._folder_checkpoints()
                 await self._in_thread(
                     limit, lambda limit: self._commands.saved(checkpoints, trees, limit)
@@ -180,8 +186,14 @@ class Checkpoints:
     async def _save_end(self, seconds: float) -> None:
         try:
             async with asyncio.timeout(seconds), self._lock:
-                made, _ = await self._save("turn_end", Deadline(seconds))
+                limit = Deadline(seconds)
+                made, found = await self._save("turn_end", limit)
                 await self._core.emit(made)
+                if not self._only_tools:
+                    changed = await self._in_thread(
+                        limit, lambda limit: self._changed(found, limit)
+                    )
+                    await self._steering.tell(changed)
         except (AcpAgentError, TimeoutError) as error:  # a restore then leaves more files unchanged
             _log.warning("the files were not saved at a turn's end: %s", str(error) or "too slow")
         else:
@@ -189,6 +201,16 @@ class Checkpoints:
             self._working.add(limit)
             sweeping = self._run(sweep(self._core.services, limit))
             sweeping.add_done_callback(lambda _: self._working.discard(limit))
+
+    def _changed(self, found: Mapping[Path, Snapshot], deadline: Deadline) -> list[str]:
+        """Return the files that are not as they were before the turn."""
+        checkpoints = self._folder_checkpoints()
+        return [
+            os.fsdecode(os.path.join(os.fsencode(root), one.path))  # noqa: PTH118 - bytes
+            for root, old in self._trees.items()
+            if root in found and found[root].tree != old
+            for one in checkpoints.changes(root, old, found[root].tree, deadline)
+        ]
 
     async def settled(self) -> None:
         """Wait until the files are saved as the last turn left them."""

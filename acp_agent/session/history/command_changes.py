@@ -49,13 +49,18 @@ _UNKNOWN = _State((0, 0, 0))
 
 
 class CommandChanges:
-    """Finds out what commands change. Everything blocks on the disk: call it in a thread."""
+    """Finds out what commands change. Everything blocks on the disk: call it in a thread.
+
+    Attributes:
+        changed: the files that the last command made, changed or deleted, absolute.
+    """
 
     def __init__(self) -> None:
         self._watches: dict[Path, FolderWatch] = {}
         self._trees: dict[Path, str] = {}
         self._known: dict[tuple[Path, bytes], _State] = {}  # what changed since the trees
         self._off = False
+        self.changed: tuple[str, ...] = ()
 
     def saved(
         self, checkpoints: FolderCheckpoints, trees: Mapping[Path, str], deadline: Deadline
@@ -104,6 +109,7 @@ class CommandChanges:
         named: list[str] = []
         diffs: list[DiffPart] = []
         room = _ALL_BYTES
+        changed: list[str] = []
         for root, touched in self._drained():
             if not touched.complete:
                 named.append(translate("changed more files than can be listed"))
@@ -112,16 +118,18 @@ class CommandChanges:
             changes += self._compared(checkpoints, root, touched)
             for path, old, new in changes:
                 named.append(_named(_name(home, root, path), old, new, translate))
+                place = os.fsdecode(os.path.join(os.fsencode(root), path))  # noqa: PTH118 - bytes
+                changed.append(place)
                 size = len(old.text or "") + len(new.text or "")
                 both = new.text is not None and (old.text is not None or old.mark is None)
                 if both and size <= room and len(diffs) < _DIFFS:
                     room -= size
-                    place = os.fsdecode(os.path.join(os.fsencode(root), path))  # noqa: PTH118 - bytes
                     if scrub(place) != place:
                         continue  # its name is a key, and hidden where the files are listed
                     # Nobody reviews it before it is there, so that keys are hidden in it.
                     before = None if old.text is None else scrub(old.text)
                     diffs.append(DiffPart(place, scrub(new.text or ""), before))
+        self.changed = tuple(changed)
         if not named:
             return ()
         more = len(named) - _NAMED

@@ -78,6 +78,7 @@ class LazyTools:
 
     def _build(self, trust: FolderTrust) -> WorkspaceTools:
         from acp_agent.extensions.definitions.locations import readable_skill_folders  # noqa: PLC0415 - in a thread
+        from acp_agent.session.history.named_files import NamedFiles  # noqa: PLC0415 - so
         from acp_agent.session.turns.edit_checks import SessionEditChecks  # noqa: PLC0415 - so
         from acp_agent.session.turns.named_addresses import NamedAddresses  # noqa: PLC0415 - so
         from acp_agent.session.turns.toolset import build_tools, session_sandbox  # noqa: PLC0415 - brings pydantic
@@ -111,6 +112,7 @@ class LazyTools:
                 paths, mode=core.settings.mode, project=str(cwd)
             ),
             is_named=NamedAddresses(core),
+            is_named_file=NamedFiles(core),
             confine=services.confine,
         )
         plugins = services.plugins.load(services.places(cwd))

@@ -7,17 +7,17 @@ data goes that the address carries.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from urllib.parse import urldefrag, urlsplit
 
 from acp_agent.config.loopback import is_loopback
-from acp_agent.content import TextBlock
 from acp_agent.errors import AcpAgentError
-from acp_agent.events import AnyEvent, ToolCalled, ToolEnded, UserMessage, of_a_child
+from acp_agent.events import AnyEvent, ToolCalled, ToolEnded, of_a_child
 from acp_agent.ids import CallId
 from acp_agent.sandbox.host_rules import HostRules
 from acp_agent.session.core import SessionCore
+from acp_agent.session.history.named_files import texts_of_user
 
 
 class NamedAddresses:
@@ -44,7 +44,7 @@ class NamedAddresses:
         plain = host.removeprefix("www.")
         mention = re.compile(rf"(?<![\w.-])(?:www\.)?{re.escape(plain)}(?!\.?[\w-])", re.IGNORECASE)
         events = await self._core.history()
-        if any(map(mention.search, _texts_of_user(events))):
+        if any(map(mention.search, texts_of_user(events))):
             return True
         return not by_user and _plain(url) in _found(events)
 
@@ -54,13 +54,6 @@ class NamedAddresses:
             HostRules(network.allowed_domains, network.denied_domains).check_host(host, port)
             return True
         return False
-
-
-def _texts_of_user(events: Sequence[AnyEvent]) -> Iterator[str]:
-    """Yield what the user wrote: not what is attached, and not what a child session was given."""
-    for event in events:
-        if isinstance(event, UserMessage):
-            yield from (block.text for block in event.content if isinstance(block, TextBlock))
 
 
 def _found(events: Sequence[AnyEvent]) -> set[str]:

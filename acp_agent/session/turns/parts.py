@@ -297,9 +297,9 @@ class TurnTools:
 
     async def changed_by(self, access: Access) -> tuple[CallContent, ...]:
         """Return what shows the files that a command changed since its files were saved."""
-        if self.workspace.background.running:  # what those change cannot be told apart
-            return ()
-        return await self._checkpoints().changed_by(access)
+        changed = await self._checkpoints().changed_by(access)
+        # What commands in the background change cannot be told apart.
+        return () if self.workspace.background.running else changed
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:

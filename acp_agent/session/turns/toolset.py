@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -52,6 +52,7 @@ def build_tools(
     edit_checks: Callable[[WorkspaceFiles], SessionEditChecks],
     refused_reads: Callable[[Sequence[str]], Mapping[str, str]],
     is_named: IsNamed,
+    is_named_file: Callable[[Sequence[Sequence[str]]], Awaitable[bool]],
     confine: Confine,
 ) -> WorkspaceTools:
     """Build a session's workspace and the tools over it.
@@ -72,6 +73,7 @@ def build_tools(
         edit_checks: makes what checks the edits of files.
         refused_reads: returns the files that no search may show, with the reasons.
         is_named: whether the user named the host of an address, or a search found the address.
+        is_named_file: see `Workspace`.
         confine: says how programs are started that search files.
     """
     confined = sandbox if isinstance(sandbox, Sandbox) else None
@@ -99,6 +101,7 @@ def build_tools(
         outputs=outputs,
         terminals=terminals,
         background=background,
+        is_named=is_named_file,
     )
     toolset = core_tools(
         workspace,

@@ -142,6 +142,16 @@ class FolderCheckpoints:
         with store.locked(deadline):
             return repository.files_of(tree, paths, deadline, contents=contents)
 
+    def changes(self, root: Path, old: str, new: str, deadline: Deadline) -> Sequence[Change]:
+        """Return what is different between two trees of the folder `root`.
+
+        Raises:
+            WorkspaceError: they cannot be read.
+        """
+        store, repository = self._of(root)
+        with store.locked(deadline):
+            return repository.changes(old, new, deadline)
+
     def has(self, checkpoint: str) -> bool:
         """Whether a checkpoint still exists, for any of the folders."""
         return any(

@@ -1,0 +1,72 @@
+"""Which files that steer agents the user named; full mode changes only those unasked.
+
+What files, pages, commands and servers say names nothing, as with addresses of the web.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+
+from acp_agent.content import TextBlock
+from acp_agent.events import AnyEvent, UserMessage
+from acp_agent.permissions.guarded_files import steers_agents
+from acp_agent.session.core import SessionCore
+
+_INIT = re.compile(r"\s*/init\b")
+_WRITTEN_BY_INIT = "AGENTS.md"
+
+
+def texts_of_user(events: Sequence[AnyEvent]) -> Iterator[str]:
+    """Yield what the user wrote: not what is attached, and not what a child session was given."""
+    for event in events:
+        if isinstance(event, UserMessage):
+            yield from (block.text for block in event.content if isinstance(block, TextBlock))
+
+
+class NamedFiles:
+    """The files that the user named in a session, or that a command of the user's writes."""
+
+    def __init__(self, core: SessionCore) -> None:
+        self._core = core
+        self._project = os.path.realpath(core.cwd)
+
+    async def __call__(self, files: Sequence[Sequence[str]]) -> bool:
+        """Return whether the user named each of the files that steers agents.
+
+        A file is named by its own name, or by that of a folder for agents that it is in.
+
+        Args:
+            files: the absolute paths by which each file is known; one of them is enough.
+        """
+        project = self._project
+        steering = [
+            [path for path in paths if steers_agents(path, project)]
+            for paths in files
+            if any(steers_agents(path, project) for path in paths)
+        ]
+        if not steering:
+            return True
+        texts = list(self._texts(await self._core.history()))
+        return all(
+            any(mention.search(text) for text in texts)
+            for mention in (_mention(paths, project) for paths in steering)
+        )
+
+    @staticmethod
+    def _texts(events: Sequence[AnyEvent]) -> Iterator[str]:
+        for text in texts_of_user(events):
+            yield text
+            if _INIT.match(text):
+                yield _WRITTEN_BY_INIT
+
+
+def _mention(paths: Sequence[str], project: str) -> re.Pattern[str]:
+    """Return what finds a name of a file in a text."""
+    names: set[str] = set()
+    for path in paths:
+        *folders, name = os.path.relpath(path, project).split("/")
+        names |= {name, *(one for one in folders if steers_agents(f"/{one}", ""))}
+    joined = "|".join(map(re.escape, sorted(names)))
+    return re.compile(rf"(?<![\w.-])(?:{joined})(?!\.?[\w-])", re.IGNORECASE)
