@@ -63,6 +63,8 @@ _WORDS = r"""
 _NAMES = re.compile(_PATHS + _FILES + _HASHES + _WORDS)
 _IDENTIFIERS = re.compile(_PATHS + _HASHES)
 _RESULT_WEIGHT = 0.3  # of an identifier in a result: what people and models wrote weighs more
+# What the agent itself tells the model with a prompt (acp_agent.session.turns.notes).
+_NOTES = re.compile(r"^\[(?:Today is|Mode:|The working folder is now) [^\n]*\]$", re.MULTILINE)
 _PLAIN = re.compile(r"[A-Za-z]+(?:-+[A-Za-z]+)+")  # hyphenated words are not names
 
 
@@ -174,7 +176,7 @@ def _names(texts: Iterable[tuple[str, float]], results: Iterable[str]) -> list[s
     last: dict[str, int] = {}
     searched = chain(
         ((_IDENTIFIERS, text, _RESULT_WEIGHT) for text in results),
-        ((_NAMES, text, weight) for text, weight in texts),
+        ((_NAMES, _NOTES.sub("", text), weight) for text, weight in texts),
     )
     for number, (pattern, text, weight) in enumerate(searched):
         for name in {found.rstrip(".,:;") for found in pattern.findall(text)}:

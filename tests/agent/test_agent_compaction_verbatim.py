@@ -79,6 +79,15 @@ def test_a_name_is_seen_in_a_sentence(name: str) -> None:
         assert name in kept(text=sentence).names
 
 
+def test_what_the_agent_says_of_the_day_and_the_mode_is_not_kept() -> None:
+    notes = (
+        "[Today is Tuesday, 2026-11-24.]\n\n[Mode: draft. Only new files in drafts/ are written.]"
+    )
+    assert collect_verbatim([], (), [(f"Since 2026-10-01.\n\n{notes}", 3.0)]).names == [
+        "2026-10-01"
+    ]
+
+
 def test_ordinary_words_are_no_names() -> None:
     text = "Please mend the retry limit, and do not touch the old client. I think it's a bug."
     assert kept(text=text).names == []
