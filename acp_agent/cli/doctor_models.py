@@ -189,7 +189,11 @@ def _named_in_config(config: Config) -> Iterator[tuple[Way, str]]:
     """The models by the keys that name them."""
     for index, ref in enumerate(config.fallback_models):
         yield ("fallback_models", index), ref
-    for key, role in (("small_model", config.small_model), ("vision_model", config.vision_model)):
+    for key, role in (
+        ("small_model", config.small_model),
+        ("vision_model", config.vision_model),
+        ("embedding_model", config.embedding_model),
+    ):
         if role is not None:
             yield (key,), role
     for ref in config.models:

@@ -279,6 +279,10 @@ class Config(Table, frozen=True, kw_only=True):
         ModelRef | None,
         Meta(description="The model that looks at pictures where the session's cannot."),
     ] = None
+    embedding_model: Annotated[
+        ModelRef | None,
+        Meta(description="The model with which notes and sessions are found by meaning, too."),
+    ] = None
     titles: Annotated[
         Literal["model", "prompt"],
         Meta(description="Who makes titles: the small model, or the first words of the user."),

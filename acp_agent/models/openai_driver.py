@@ -40,10 +40,7 @@ class OpenAIDriver:
         self._api = _responses() if provider.api == "openai_responses" else _chat_completions()
         self._exchanges = Exchanges(provider)
         self._written = WrittenMessages()
-        base_url, headers = provider.base_url, _headers(provider)
-        if provider.platform == "azure":
-            base_url, headers = _azure(provider)
-        self._client = make_client(base_url, {**headers, **_lower(provider.headers)})
+        self._client = make_client(*address_and_headers(provider))
 
     def stream(self, request: ModelRequest) -> AsyncIterator[Sequence[StreamEvent]]:
         """Ask the model. Closing the iterator closes the HTTP response at once."""
@@ -79,6 +76,14 @@ def _responses() -> _Api:
     from acp_agent.models.openai_responses_request import body  # noqa: PLC0415
 
     return _Api("/responses", body, OpenAIResponsesDecoder)
+
+
+def address_and_headers(provider: Provider) -> tuple[str, dict[str, str]]:
+    """Return where a provider's API is, and the headers of each request, the key among them."""
+    base_url, headers = provider.base_url, _headers(provider)
+    if provider.platform == "azure":
+        base_url, headers = _azure(provider)
+    return base_url, {**headers, **_lower(provider.headers)}
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:

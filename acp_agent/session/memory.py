@@ -20,6 +20,7 @@ from acp_agent.trust.items import code_item
 from acp_agent.workspace.scrub import scrub
 
 if TYPE_CHECKING:  # where there is a memory
+    from acp_agent.models.embedding.embedder import Embedder
     from acp_agent.tools.memory.notes import Note, NoteFolders
     from acp_agent.tools.memory.recall import PastSession
     from acp_agent.tools.memory.tool import MemoryTool
@@ -75,7 +76,21 @@ def memory_tool(core: SessionCore, workspace: Workspace, folders: NoteFolders) -
         stored = await store.read_all(SessionId(session))
         return [(one.at, one.event) for one in stored if not isinstance(one.event, UnknownEvent)]
 
-    return MemoryTool(workspace, folders, EarlierSessions(every, journal), core.clean)
+    model = core.services.config.embedding_model
+
+    async def open_embedding() -> Embedder:
+        from acp_agent.models.embedding.embedder import open_embedder  # noqa: PLC0415 - if any
+
+        assert model is not None
+        return await open_embedder(core.services.models, model)
+
+    return MemoryTool(
+        workspace,
+        folders,
+        EarlierSessions(every, journal),
+        core.clean,
+        None if model is None else open_embedding,
+    )
 
 
 async def memory_command(core: SessionCore, rest: str) -> str:

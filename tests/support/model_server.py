@@ -22,6 +22,8 @@ Anthropic's messages (`POST …/messages`, and as Bedrock and Vertex have them),
   the stream), Pause, Stall, Cut. See `tests/support/model_script.py` for their fields.
 - `Status(code=500, hold=Stall())` answers nothing, not even a header, until it is released.
 - `answer(..., write_size=1)` splits every character across writes; `ended=False` sends no end.
+- `server.embed` answers `POST …/embeddings`: the texts' vectors, or the whole body as bytes; an
+  exception is a status 500. The requests are in `server.embeddings`.
 - Calls of `GET …/models` are counted in `server.lookups` and list `server.models`.
 
 `model_server_in_thread()` is the same for tests that block. As a program,
@@ -119,6 +121,8 @@ class ModelServer:
         self.models = models
         self.lookups = 0
         self.requests: list[Request] = []
+        self.embeddings: list[Request] = []
+        self.embed: Callable[[list[str]], Awaitable[list[list[float]] | bytes]] | None = None
         self.otherwise: Reply | Callable[[Request], Reply] = _NOTHING_SCRIPTED
         self.port = 0
         self._queue: deque[Reply] = deque()
@@ -207,10 +211,27 @@ class ModelServer:
             ]
             _whole(writer, 200, json.dumps({"object": "list", "data": entries}).encode(), {})
             return True
+        if self.embed is not None and request.path.endswith("/embeddings"):
+            self.embeddings.append(request)
+            return await _unless_closed(writer, request, self._embed(writer, request))
         async with self._arrival:
             self.requests.append(request)
             self._arrival.notify_all()
         return await _unless_closed(writer, request, self._reply(writer, request))
+
+    async def _embed(self, writer: asyncio.StreamWriter, request: Request) -> bool:
+        assert self.embed is not None
+        try:
+            found = await self.embed(request.json["input"])
+        except RuntimeError as error:
+            failed = Status(code=500, message=str(error))
+            _whole(writer, 500, error_body("openai", failed), {})
+            return True
+        if not isinstance(found, bytes):
+            data = [{"index": n, "embedding": vector} for n, vector in enumerate(found)]
+            found = json.dumps({"object": "list", "data": data[::-1]}).encode()
+        _whole(writer, 200, found, {})
+        return True
 
     async def _reply(self, writer: asyncio.StreamWriter, request: Request) -> bool:
         reply = self._next(request)

@@ -85,7 +85,7 @@ class UserValues:
         settings = self._settings()
         for ref in _strings(settings.get("models"), settings.get("fallback_models")):
             known.setdefault(ref, "")
-        for name in ("model", "small_model", "vision_model"):
+        for name in ("model", "small_model", "vision_model", "embedding_model"):
             for ref in _strings([settings.get(name)]):
                 known.setdefault(ref, "")
         yield from known.items()

@@ -1,11 +1,13 @@
 """Finds words in notes and in earlier sessions of the project, with SQLite's full-text search.
 
-The index is a file that is brought up to date when something is looked for, and made anew where it
-is damaged: what counts is the notes and the journal. https://www.sqlite.org/fts5.html
+Where a model of embeddings is configured, what `vectors` finds is ranked with it. The index is a
+file that is brought up to date when something is looked for, and made anew where it is damaged:
+what counts is the notes and the journal. https://www.sqlite.org/fts5.html
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import sqlite3
@@ -19,7 +21,7 @@ from acp_agent.errors import WorkspaceError
 from acp_agent.tools.memory.notes import Note
 from acp_agent.tools.session_search import Dated, Passage, SessionSearchTool, passages
 
-_VERSION = 1  # of the tables; another one is made anew
+_VERSION = 2  # of the tables; another one is made anew
 _LONGEST = 4_000  # characters of a passage that are searched: what matters stands early
 _BUSY_SECONDS = 5.0  # for which another process's index is waited for
 _TABLES = """
@@ -28,13 +30,24 @@ CREATE VIRTUAL TABLE passages USING fts5(
   text, session UNINDEXED, turn UNINDEXED, at UNINDEXED, who UNINDEXED, shown UNINDEXED,
   tokenize = "unicode61 remove_diacritics 2"
 );
+-- What notes and people and models said, with its embedding where there is one already.
+CREATE TABLE vectors(
+  passage INTEGER PRIMARY KEY, session TEXT NOT NULL, hash BLOB NOT NULL,
+  signature BLOB, vector BLOB
+);
+CREATE INDEX vectors_session ON vectors(session);
+CREATE TABLE embedding(model TEXT NOT NULL);
 """
+_EMBEDDED = frozenset({"user", "agent"})  # calls and results are many, and words find them
+_RANKED = 32  # passages of each ranking that are combined
+_RANK_BASE = 60  # https://doi.org/10.1145/1571941.1572114, reciprocal rank fusion
 # Scripts without spaces between words: each character becomes a word.
 _NO_SPACES = re.compile(
     r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])"
 )
 _TERMS = re.compile(r'"([^"]+)"|(\S+)')
 _WORD = re.compile(r"\w")
+_Row = tuple[str, str, int, int, str, str]  # of `passages`
 
 
 class PastSession(Struct, frozen=True, kw_only=True):
@@ -75,11 +88,12 @@ class RecallIndex:
         Raises:
             WorkspaceError: the index cannot be used.
         """
-        with self._opened() as db:
+        with self.opened() as db:
             known = dict(db.execute("SELECT id, updated FROM sessions").fetchall())
             gone = set(known) - {one.id for one in sessions}
             for session in gone:
-                _drop(db, session)
+                _put(db, session, ())
+                db.execute("DELETE FROM sessions WHERE id = ?", (session,))
             return [one for one in sessions if known.get(one.id) != one.updated]
 
     def add(self, session: PastSession, journal: Sequence[Dated]) -> None:
@@ -89,50 +103,47 @@ class RecallIndex:
             WorkspaceError: the index cannot be used.
         """
         found = passages(journal, without=SessionSearchTool.name)
-        with self._opened() as db:
-            _drop(db, session.id)
-            rows = [_row(session.id, passage) for passage in found]
-            db.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?)", rows)
+        with self.opened() as db:
+            _put(db, session.id, [_row(session.id, passage) for passage in found])
             record = (session.id, session.updated, session.title)
-            db.execute("INSERT INTO sessions VALUES (?, ?, ?)", record)
+            db.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?)", record)
 
-    def find(self, words: str, notes: Sequence[Note], most: int) -> Sequence[Recalled]:
+    def renew(self, notes: Sequence[Note]) -> None:
+        """Put the notes in as they are now, in place of what the index has of them.
+
+        Raises:
+            WorkspaceError: the index cannot be used.
+        """
+        with self.opened() as db:
+            rows = [
+                (_spaced(note.text), "", 0, note.changed, f"{note.scope} {note.name}", note.text)
+                for note in notes
+            ]
+            _put(db, "", rows)
+
+    def find(self, words: str, most: int, near: Sequence[int] = ()) -> Sequence[Recalled]:
         """Return the passages and notes that have any of the words, the best first.
 
         Args:
             words: what to look for; a phrase may be in double quotes.
-            notes: the notes as they are now.
             most: how many to return.
+            near: the passages that are near in meaning, the nearest first: ranked with the others.
 
         Raises:
             WorkspaceError: the index cannot be used.
         """
         query = _query(words)
-        if not query:
-            return ()
-        with self._opened() as db:
-            _drop(db, "")
-            rows = [
-                (_spaced(note.text), "", 0, note.changed, f"{note.scope} {note.name}", note.text)
-                for note in notes
-            ]
-            db.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?)", rows)
-            # A note was written to be found. A result is long, and says less than a person does.
-            found = db.execute(
-                "SELECT session, coalesce(title, ''), turn, at, who, shown,"
-                " bm25(passages) * CASE WHEN session = '' THEN 2.0 WHEN who = 'user' THEN 1.4"
-                " WHEN who = 'agent' THEN 1.2 WHEN who = 'result' THEN 0.7 ELSE 1.0 END AS score"
-                " FROM passages LEFT JOIN sessions ON sessions.id = session"
-                " WHERE passages MATCH ? ORDER BY score, at DESC LIMIT ?",
-                (query, most),
-            ).fetchall()
-        return [
-            Recalled(session=session, title=title, turn=turn, at=at, who=who, text=text)
-            for session, title, turn, at, who, text, _ in found
-        ]
+        with self.opened() as db:
+            ranked = [_matches(db, query) if query else [], near[:_RANKED]]
+            scores: dict[int, float] = {}
+            for ranking in ranked:
+                for rank, passage in enumerate(ranking, 1):
+                    scores[passage] = scores.get(passage, 0.0) + 1 / (_RANK_BASE + rank)
+            best = sorted(scores, key=lambda one: -scores[one])[:most]
+            return [found for one in best for found in _recalled(db, one)]
 
     @contextmanager
-    def _opened(self) -> Iterator[sqlite3.Connection]:
+    def opened(self) -> Iterator[sqlite3.Connection]:
         """Open the index for one change or search, which is kept as a whole or not at all."""
         try:
             try:
@@ -177,12 +188,53 @@ def _prepare_tables(db: sqlite3.Connection) -> None:
     db.execute("SELECT count(*) FROM sessions, passages")
 
 
-def _drop(db: sqlite3.Connection, session: str) -> None:
+def _matches(db: sqlite3.Connection, query: str) -> list[int]:
+    # A note was written to be found. A result is long, and says less than a person does.
+    found = db.execute(
+        "SELECT rowid, bm25(passages) * CASE WHEN session = '' THEN 2.0 WHEN who = 'user' THEN 1.4"
+        " WHEN who = 'agent' THEN 1.2 WHEN who = 'result' THEN 0.7 ELSE 1.0 END AS score"
+        " FROM passages WHERE passages MATCH ? ORDER BY score, at DESC LIMIT ?",
+        (query, _RANKED),
+    )
+    return [passage for passage, _ in found]
+
+
+def _recalled(db: sqlite3.Connection, passage: int) -> list[Recalled]:
+    """Return a passage; none where another process has just put another in its place."""
+    found = db.execute(
+        "SELECT session, coalesce(title, ''), turn, at, who, shown"
+        " FROM passages LEFT JOIN sessions ON sessions.id = session WHERE passages.rowid = ?",
+        (passage,),
+    )
+    return [
+        Recalled(session=session, title=title, turn=turn, at=at, who=who, text=text)
+        for session, title, turn, at, who, text in found
+    ]
+
+
+def _put(db: sqlite3.Connection, session: str, rows: Sequence[_Row]) -> None:
+    """Put a session's passages in the place of what there is of it; embeddings are kept."""
+    known: dict[bytes, tuple[bytes, bytes]] = {
+        text: (signature, vector)
+        for text, signature, vector in db.execute(
+            "SELECT hash, signature, vector FROM vectors"
+            " WHERE session = ? AND signature IS NOT NULL",
+            (session,),
+        )
+    }
     db.execute("DELETE FROM passages WHERE session = ?", (session,))
-    db.execute("DELETE FROM sessions WHERE id = ?", (session,))
+    db.execute("DELETE FROM vectors WHERE session = ?", (session,))
+    for row in rows:
+        added = db.execute("INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?)", row)
+        if not session or row[4] in _EMBEDDED:
+            text = hashlib.sha256(row[5].encode("utf-8", "replace")).digest()
+            db.execute(
+                "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?)",
+                (added.lastrowid, session, text, *known.get(text, (None, None))),
+            )
 
 
-def _row(session: str, passage: Passage) -> tuple[str, str, int, int, str, str]:
+def _row(session: str, passage: Passage) -> _Row:
     text = passage.text[:_LONGEST]
     return _spaced(text), session, passage.turn, passage.at, passage.who, text
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from importlib.resources import files as package_files
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from acp_agent.content import DiffPart, JsonObject, text_part
 from acp_agent.errors import ToolError
@@ -19,6 +19,9 @@ from acp_agent.tools.memory.recall import PastSession, Recalled, RecallIndex
 from acp_agent.tools.quoting import code_block, shorten
 from acp_agent.tools.session_search import Dated
 from acp_agent.workspace.workspace import Workspace
+
+if TYPE_CHECKING:  # where a model of embeddings is configured
+    from acp_agent.tools.memory.meaning import Embedding
 
 _MOST = 8  # passages of one answer
 _AROUND = 500  # characters of each
@@ -60,6 +63,7 @@ class MemoryTool(Tool[MemoryParams]):
         folders: where the notes are.
         sessions: the earlier sessions.
         clean: removes secrets from a text.
+        open_embedding: makes the model of embeddings ready; None: there is none.
     """
 
     name: ClassVar[str] = "memory"
@@ -73,11 +77,13 @@ class MemoryTool(Tool[MemoryParams]):
         folders: NoteFolders,
         sessions: EarlierSessions,
         clean: Callable[[str], str],
+        open_embedding: Callable[[], Awaitable[Embedding]] | None = None,
     ) -> None:
         super().__init__(workspace)
         self._folders = folders
         self._sessions = sessions
         self._clean = clean
+        self._open_embedding = open_embedding
 
     def description(self) -> str:
         """Return the description for the model."""
@@ -175,9 +181,19 @@ class MemoryTool(Tool[MemoryParams]):
                 continue
             journal = await self._sessions.journal(session.id)
             await asyncio.to_thread(index.add, session, journal)
-        found = await asyncio.to_thread(index.find, words, notes, _MOST)
+        await asyncio.to_thread(index.renew, notes)
+        near: Sequence[int] = ()
+        remark = ""
+        if self._open_embedding is not None:
+            from acp_agent.tools.memory.meaning import find_nearest  # noqa: PLC0415 - likewise
+
+            nearest = await find_nearest(index, self._open_embedding, words, self._clean)
+            near, remark = nearest.passages, nearest.remark
+        found = await asyncio.to_thread(index.find, words, _MOST, near)
         text = "\n\n".join(_shown(one, words) for one in found)
         text = self._clean(text) or "No note and no earlier session has any of these words."
+        if remark:
+            text += f"\n\n{remark}"
         if late:
             text += f"\n\n[{late} older sessions are not in the index yet: ask again.]"
         return Outcome(text=text, content=(text_part(code_block(shorten(text, _SHOWN), "")),))

@@ -1,0 +1,107 @@
+"""Asks a provider for embeddings, over the API that OpenAI has and most servers copy.
+
+https://platform.openai.com/docs/api-reference/embeddings
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct
+
+from acp_agent.errors import ConfigError, ModelError
+from acp_agent.models import failures
+from acp_agent.models.http.client import Client
+from acp_agent.models.http.factory import make_client
+from acp_agent.models.openai_driver import address_and_headers
+from acp_agent.models.providers import Provider
+from acp_agent.models.registry import Models
+
+_MOST_BYTES = 32_000_000  # of an answer
+
+
+class _Entry(Struct):
+    embedding: list[float]
+    index: int | None = None
+
+
+class _Answer(Struct):
+    data: list[_Entry]
+
+
+class Embedder:
+    """Embeds texts with one model of a provider. A request is not retried: words find as well.
+
+    Attributes:
+        name: the model, and where it is.
+    """
+
+    def __init__(self, provider: Provider, model: str, client: Client) -> None:
+        self.name = f"{provider.id}/{model} at {provider.address}"
+        self._provider = provider
+        self._model = model
+        self._client = client
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        """Return the embeddings of texts, in their order.
+
+        Raises:
+            ModelError: there are none; the message says why.
+        """
+        body = msgspec.json.encode({"model": self._model, "input": list(texts)})
+        try:
+            entries = msgspec.json.decode(await self._ask(body), type=_Answer).data
+        except ModelError:
+            raise
+        except Exception as error:
+            failed = failures.from_exception(self._provider, error, model=self._model, begun=False)
+            raise ModelError(
+                failed.message, provider=self._provider.id, status=failed.status
+            ) from error
+        if all(one.index is not None for one in entries):
+            entries.sort(key=lambda one: one.index or 0)
+        if len(entries) != len(texts):
+            raise self._wrong(f"it gave {len(entries)} embeddings for {len(texts)} texts")
+        return [one.embedding for one in entries]
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def _ask(self, body: bytes) -> bytes:
+        answer = await self._client.post("/embeddings", body)
+        received = bytearray()
+        try:
+            while (piece := await answer.read()) is not None:
+                received += piece
+                if len(received) > _MOST_BYTES:
+                    raise self._wrong("its answer is too long")
+        finally:
+            await answer.close()
+        return bytes(received)
+
+    def _wrong(self, why: str) -> ModelError:
+        failed = failures.malformed(self._provider, why)
+        return ModelError(failed.message, provider=self._provider.id)
+
+
+async def open_embedder(models: Models, ref: str) -> Embedder:
+    """Return what embeds with the model of this name.
+
+    Raises:
+        AuthRequiredError: its provider has no key, or a client disabled it.
+        ConfigError: its provider lacks a setting, or has another API.
+        InvalidInputError: there is no such provider.
+    """
+    info = models.resolve(ref)
+    provider = models.require(info)
+    if provider.api not in {"openai", "openai_responses"}:
+        raise ConfigError(
+            f"embedding_model: {provider.name} is not asked for embeddings; choose a model of a "
+            "provider with OpenAI's API, such as openai/text-embedding-3-small"
+        )
+    # Reading certificates takes time.
+    client = await asyncio.to_thread(make_client, *address_and_headers(provider))
+    return Embedder(provider, info.id, client)
