@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -40,6 +41,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Run, Any]]:
     backend = find_backend(os.environ.get("PATH"))
     if isinstance(backend, Unavailable):
         pytest.skip(f"no sandbox: {backend.reason}")
+    if not shutil.which("bwrap"):
+        pytest.skip("bubblewrap, which keeps the runs from doing harm, is not installed")
     if not IS_ROOT:
         pytest.skip("needs root, to give the network of the run an address")
     folder = tmp_path_factory.mktemp("injections")

@@ -74,6 +74,7 @@ def leaves_running(folder: Path) -> list[str]:
 async def test_another_agent_does_a_task_and_its_last_message_is_the_result(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
+    before = child_processes()
     desk = await given(
         tmp_path,
         model_server,
@@ -103,7 +104,7 @@ async def test_another_agent_does_a_task_and_its_last_message_is_the_result(
     assert desk.editor.of(SubagentChanged)[-1].state == "idle"
     assert "other: " in str(model_server.requests[0].json["tools"])
     await desk.aclose()
-    assert child_processes() == []
+    assert set(child_processes()) <= set(before)
 
 
 WRITES = """
