@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, field
 
@@ -30,7 +30,7 @@ HookEvent = Literal[
 class HookConfig(
     Table, frozen=True, kw_only=True, rename={"condition": "if", "runs_async": "async"}
 ):
-    """A hook: a program that is run, or an address that is asked, at an event."""
+    """A hook: a program that is run, or an address, a model or an MCP server asked, at an event."""
 
     matcher: Annotated[
         str,
@@ -48,6 +48,19 @@ class HookConfig(
     url: Annotated[
         str, Meta(pattern=r"^$|^https?://", description="The address to send the event to.")
     ] = ""
+    prompt: Annotated[
+        str, Meta(description="What a model is asked; $ARGUMENTS stands for the event as JSON.")
+    ] = ""
+    model: Annotated[str, Meta(description="The model that is asked. Empty: the small one.")] = ""
+    continue_on_block: Annotated[
+        bool, Meta(description="Where the model says no after a call, the turn goes on.")
+    ] = False
+    server: Annotated[str, Meta(description="The MCP server of which a tool is called.")] = ""
+    tool: Annotated[str, Meta(description="The tool.")] = ""
+    input: Annotated[
+        dict[str, Any],
+        Meta(description="Its arguments; ${tool_input.path} stands for what the event has there."),
+    ] = field(default_factory=dict)
     headers: Annotated[
         dict[str, str],
         Meta(description="HTTP headers; $NAME is a variable of the environment."),

@@ -1,4 +1,4 @@
-"""Runs a hook: a program that reads the event and prints its answer, or an address that is asked.
+"""Runs a hook: a program that reads the event and prints its answer, or somebody who is asked it.
 
 Exit code 0 ends well; 2 blocks, with what was written to stderr as the reason; any other is a
 failure of the hook, which blocks nothing unless the hook says so.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -42,6 +42,26 @@ class Confine(Protocol):
         ...
 
 
+class Helpers(Protocol):
+    """What a session has for hooks that are no programs of their own."""
+
+    async def ask_model(self, system: str, prompt: str, model: str) -> str:
+        """Return the answer of a model; `model` "" is the small one.
+
+        Raises:
+            AcpAgentError: there is none.
+        """
+        ...
+
+    async def call_tool(self, server: str, tool: str, arguments: JsonObject) -> str:
+        """Return the text of a tool's result.
+
+        Raises:
+            AcpAgentError: there is none.
+        """
+        ...
+
+
 class HookRunner:
     """Runs hooks of one session.
 
@@ -50,6 +70,7 @@ class HookRunner:
         environ: the environment of programs, without secrets.
         variables: the environment that headers of HTTP may name.
         confine: confines programs; None where nothing does.
+        helpers: returns what asks models and MCP servers; None outside a session.
     """
 
     def __init__(
@@ -58,6 +79,7 @@ class HookRunner:
         environ: Mapping[str, str],
         variables: Mapping[str, str],
         confine: Confine | None,
+        helpers: Callable[[], Helpers | None] = lambda: None,
     ) -> None:
         self._cwd = cwd
         self._environ = {
@@ -66,6 +88,7 @@ class HookRunner:
         }
         self._variables = variables
         self._confine = confine
+        self._helpers = helpers
 
     async def run(self, hook: Hook, event: JsonObject) -> HookAnswer:
         """Run a hook to its end, or its time limit; raises nothing but a cancellation."""
@@ -85,7 +108,21 @@ class HookRunner:
         if hook.function is not None:
             given = await hook.function(event)
             return _read(hook, "" if given is None else msgspec.json.encode(given).decode())
+        if hook.prompt or hook.server:
+            return await self._ask_helpers(hook, event, body)
         return await (self._ask(hook, body) if hook.url else self._start(hook, body))
+
+    async def _ask_helpers(self, hook: Hook, event: JsonObject, body: bytes) -> HookAnswer:
+        from acp_agent.hooks.asking import JUDGE, filled, question, read_judgement  # noqa: PLC0415 - for these kinds
+
+        helpers = self._helpers()
+        if helpers is None:
+            return _failed(hook, "it is asked in sessions only")
+        if hook.prompt:
+            prompt = question(hook, body.decode())
+            return read_judgement(hook, await helpers.ask_model(JUDGE, prompt, hook.model))
+        arguments = {name: filled(value, event) for name, value in hook.input.items()}
+        return _read(hook, await helpers.call_tool(hook.server, hook.tool, arguments))
 
     async def _start(self, hook: Hook, event: bytes) -> HookAnswer:
         argv = ["/bin/sh", "-c", hook.command]

@@ -253,7 +253,7 @@ class SessionHooks:
 
 
 def limited(answer: HookAnswer) -> HookAnswer:
-    """Return an answer without what a hook may not say that is not the user's own."""
-    if answer.permission == "allow" and (answer.by is None or not answer.by.by_user):
+    """Return an answer without the permission that not every hook may give."""
+    if answer.permission == "allow" and (answer.by is None or not answer.by.may_allow):
         return replace(answer, permission=None)
     return answer

@@ -134,7 +134,10 @@ class _Collected:
         if isinstance(found, HookProblem):
             self.problems.append(found)
             return
-        same = (found.event, found.matcher, found.condition, found.command, found.args, found.url)
+        same = (
+            *(found.event, found.matcher, found.condition, found.command, found.args, found.url),
+            *(found.prompt, found.model, found.server, found.tool, str(found.input)),
+        )
         if same not in self._seen:
             self._seen.add(same)
             outside = found.by_user and not self._confine_own
@@ -220,12 +223,24 @@ def _settings(raw: bytes) -> dict[str, Any]:
 
 
 class _Handler(
-    Struct, rename={"on_failure": "onFailure", "condition": "if", "runs_async": "async"}
+    Struct,
+    rename={
+        "on_failure": "onFailure",
+        "condition": "if",
+        "runs_async": "async",
+        "continue_on_block": "continueOnBlock",
+    },
 ):
     type: str
     command: str = ""
     args: list[str] | None = None
     url: str = ""
+    prompt: str = ""
+    model: str = ""
+    continue_on_block: bool = False
+    server: str = ""
+    tool: str = ""
+    input: dict[str, Any] = msgspec.field(default_factory=dict)
     headers: dict[str, str] = msgspec.field(default_factory=dict)
     condition: str = ""
     timeout: float = 60.0
@@ -260,7 +275,7 @@ def _hooks_in(value: object, file: str, *, by_user: bool) -> Iterator[Hook | Hoo
 def _handler(
     event: str, matcher: str, one: _Handler, file: str, *, by_user: bool
 ) -> Hook | HookProblem:
-    if one.type not in {"command", "http"}:
+    if one.type not in {"command", "http", "prompt", "mcp_tool"}:
         why = f"hooks.{event}: handlers of the type {one.type!r} are not run here"
         return HookProblem(file, why)
     return _checked(
@@ -270,6 +285,12 @@ def _handler(
             command=one.command if one.type == "command" else "",
             args=None if one.args is None else tuple(one.args),
             url=one.url if one.type == "http" else "",
+            prompt=one.prompt if one.type == "prompt" else "",
+            model=one.model,
+            continue_on_block=one.continue_on_block,
+            server=one.server if one.type == "mcp_tool" else "",
+            tool=one.tool,
+            input=one.input,
             headers=one.headers,
             condition=one.condition,
             timeout=one.timeout,
@@ -290,6 +311,12 @@ def _configured(event: HookEvent, one: HookConfig, file: str) -> Hook | HookProb
             command=one.command,
             args=None if one.args is None else tuple(one.args),
             url=one.url,
+            prompt=one.prompt,
+            model=one.model,
+            continue_on_block=one.continue_on_block,
+            server=one.server,
+            tool=one.tool,
+            input=one.input,
             headers=one.headers,
             condition=one.condition,
             timeout=one.timeout,
@@ -306,8 +333,10 @@ def _configured(event: HookEvent, one: HookConfig, file: str) -> Hook | HookProb
 def _checked(hook: Hook) -> Hook | HookProblem:
     """Return a hook, or what is wrong with it."""
     why = ""
-    if bool(hook.command) == bool(hook.url):
-        why = "give either a command or a url"
+    if sum(map(bool, (hook.command, hook.url, hook.prompt, hook.server))) != 1:
+        why = "give either a command, a url, a prompt, or a server and its tool"
+    elif bool(hook.server) != bool(hook.tool):
+        why = "give a server and its tool"
     elif hook.url and not hook.url.startswith(("http://", "https://")):
         why = f"url: {hook.url!r} is no address of HTTP"
     elif not 0 < hook.timeout <= 3_600:

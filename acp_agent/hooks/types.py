@@ -28,6 +28,12 @@ class Hook(Struct, frozen=True, kw_only=True):
         command: a line for the shell, or with `args` a program. "" where `url` is asked.
         args: arguments of the program; None: the shell runs the line.
         url: the address to send the event to.
+        prompt: what a model is asked, with `$ARGUMENTS` for the event.
+        model: that model; "": the small one.
+        continue_on_block: the turn goes on where the model says no after a call.
+        server: the MCP server of which `tool` is called.
+        tool: the tool.
+        input: its arguments, with `${path}` for what the event has there.
         headers: HTTP headers, with variables of the environment.
         condition: a rule that the call must match; "" where any will do.
         timeout: seconds that it may take.
@@ -46,6 +52,12 @@ class Hook(Struct, frozen=True, kw_only=True):
     command: str = ""
     args: tuple[str, ...] | None = None
     url: str = ""
+    prompt: str = ""
+    model: str = ""
+    continue_on_block: bool = False
+    server: str = ""
+    tool: str = ""
+    input: dict[str, Any] = msgspec.field(default_factory=dict)
     headers: dict[str, str] = msgspec.field(default_factory=dict)
     condition: str = ""
     timeout: float = 60.0
@@ -60,9 +72,15 @@ class Hook(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """What it is called in texts: its program or address, on one line."""
-        line = " ".join((self.url or self.command).split())
+        """What it is called in texts: its program, address, question or tool, on one line."""
+        called = f"{self.server}: {self.tool}" if self.server else ""
+        line = " ".join((self.url or self.command or self.prompt or called).split())
         return line if len(line) <= 80 else f"{line[:79]}…"
+
+    @property
+    def may_allow(self) -> bool:
+        """Whether it may answer a question for the user: no model and no server may."""
+        return self.by_user and not self.prompt and not self.server
 
 
 class HookAnswer(Struct, frozen=True, kw_only=True):

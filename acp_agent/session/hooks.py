@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from acp_agent.agent.resources import TurnResources
-from acp_agent.content import ContentBlock, TextBlock
+from acp_agent.content import ContentBlock, JsonObject, TextBlock
 from acp_agent.events import NoticeShown, StopReason
 from acp_agent.extensions.definitions.locations import (
     any_plugin_folder,
@@ -19,19 +19,22 @@ from acp_agent.extensions.definitions.locations import (
     project_hook_files,
 )
 from acp_agent.ids import new_message_id
+from acp_agent.models.base import AnswerText, ModelSide
 from acp_agent.session.core import SessionCore
 from acp_agent.workspace.child_process import wait_at_most
 from acp_agent.workspace.scrub import scrub
 
 if TYPE_CHECKING:  # where there are hooks
+    from acp_agent.agent.context import Context
     from acp_agent.config.types import Config
-    from acp_agent.hooks.running import HookRunner
+    from acp_agent.hooks.running import Helpers, HookRunner
     from acp_agent.hooks.session_hooks import SessionHooks
     from acp_agent.hooks.sources import FoundHooks
     from acp_agent.hooks.types import HookAnswer
     from acp_agent.permissions.access import Access
     from acp_agent.sandbox.launch import Launch
     from acp_agent.sandbox.sandbox import Sandbox
+    from acp_agent.session.mcp.servers import McpServers
     from acp_agent.session.turns.toolset import WorkspaceTools
 
 MOST_ROUNDS = 5  # in which hooks may have the model go on at the end of its work
@@ -43,15 +46,22 @@ class HookSource:
 
     Args:
         core: the session.
+        servers: returns its MCP servers.
     """
 
-    def __init__(self, core: SessionCore) -> None:
+    def __init__(self, core: SessionCore, servers: Callable[[], McpServers | None]) -> None:
         self._core = core
+        self._servers = servers
+        self._turn: TurnResources | None = None
         self._found: FoundHooks | None = None
         self._hooks: SessionHooks | None = None
         self._reported: set[tuple[str, str]] = set()
         self._started = False
         self._start: HookAnswer | None = None  # what the model is to be told of it
+
+    def use(self, turn: TurnResources) -> None:
+        """Let the hooks ask models and servers in a turn."""
+        self._turn = turn
 
     async def current(self, tools: WorkspaceTools) -> SessionHooks | None:
         """Return the hooks as they are at the moment; None where there are none."""
@@ -113,9 +123,15 @@ class HookSource:
         def spawn(work: Coroutine[Any, Any, None]) -> None:
             core.background.spawn(work)
 
+        def helpers() -> Helpers | None:
+            from acp_agent.session.hook_helpers import SessionHelpers  # noqa: PLC0415 - where one asks
+
+            turn = self._turn
+            return None if turn is None else SessionHelpers(core, turn, self._servers)
+
         return SessionHooks(
             found.hooks,
-            hook_runner(core.cwd, services.config, services.environ, sandbox),
+            hook_runner(core.cwd, services.config, services.environ, sandbox, helpers),
             session=core.id,
             cwd=core.cwd,
             mode=lambda: core.settings.mode,
@@ -187,7 +203,10 @@ class HookSource:
         for rounds in range(MOST_ROUNDS):
             if hooks is None or stop != "end_turn":
                 break
-            answer = await hooks.fire("Stop", {"stop_hook_active": rounds > 0})
+            told: JsonObject = {"stop_hook_active": rounds > 0}
+            if words := last_words(turn.journal.context):
+                told["last_assistant_message"] = self._core.clean(words)
+            answer = await hooks.fire("Stop", told)
             await self._add_context(answer)
             if not answer.blocked or answer.stop:
                 break
@@ -225,7 +244,11 @@ class HookSource:
 
 
 def hook_runner(
-    cwd: Path, config: Config, environ: Mapping[str, str], sandbox: Sandbox | None
+    cwd: Path,
+    config: Config,
+    environ: Mapping[str, str],
+    sandbox: Sandbox | None,
+    helpers: Callable[[], Helpers | None] = lambda: None,
 ) -> HookRunner:
     """Return what runs the hooks of a session in a folder.
 
@@ -234,6 +257,7 @@ def hook_runner(
         config: the user's configuration.
         environ: the user's environment.
         sandbox: what confines the session's programs; None where nothing does.
+        helpers: returns what asks models and MCP servers; None outside a session.
     """
     from acp_agent.hooks.running import HookRunner  # noqa: PLC0415 - where there are any
     from acp_agent.workspace.environment import command_environ  # noqa: PLC0415 - likewise
@@ -252,7 +276,16 @@ def hook_runner(
         command_environ(environ, hide=keys),
         environ,
         None if sandbox is None else confine,
+        helpers,
     )
+
+
+def last_words(context: Context) -> str:
+    """Return the text of the model's last answer; "" where it has none."""
+    for entry in reversed(context.entries):
+        if isinstance(entry.message, ModelSide):
+            return "".join(one.text for one in entry.message.parts if isinstance(one, AnswerText))
+    return ""
 
 
 def _fits(rule: str, access: Access, cwd: Path, home: Path) -> bool:

@@ -513,8 +513,20 @@ class AsksOutOfTheBlue(Server):
         self.record(f"answered {answer['result']['action']}")
 
 
+class Repeats(Server):
+    """Gives back what it is given, as it is."""
+
+    def tools(self) -> list[Json]:
+        return [tool("repeat"), tool("fail")]
+
+    def call(self, name: str, arguments: Json, params: Json) -> Json | None:
+        self.record(arguments["text"])
+        return text(arguments["text"], isError=name == "fail")
+
+
 BEHAVIOURS: dict[str, type[Server]] = {
     "echo": Echo,
+    "repeats": Repeats,
     "dies-at-start": DiesAtStart,
     "hangs-at-initialize": HangsAtInitialize,
     "dies-in-a-call": DiesInACall,

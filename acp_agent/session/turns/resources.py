@@ -124,6 +124,7 @@ class SessionResources:
             agent="" if agent is None else agent.name,
             hooks=await self.hooks.current(own),
         )
+        self.hooks.use(turn)
         self._add_tools(turn, tools, options)
         return turn
 
@@ -350,7 +351,7 @@ class SessionResources:
         if self._hooks is None:
             from acp_agent.session.hooks import HookSource  # noqa: PLC0415 - for prompts only
 
-            self._hooks = HookSource(self._core)
+            self._hooks = HookSource(self._core, lambda: self._extensions.mcp)
         return self._hooks
 
     async def refuses(self, content: tuple[ContentBlock, ...]) -> str:

@@ -1,0 +1,118 @@
+"""Asks models and MCP servers for the hooks of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from acp_agent.agent.resources import TurnResources
+from acp_agent.agent.side_requests import ask_side_request
+from acp_agent.content import JsonObject
+from acp_agent.errors import AuthRequiredError, ConfigError, InvalidInputError, ToolError
+from acp_agent.models.base import ModelInfo, ModelRequest, UserSide, UserText
+from acp_agent.session.core import SessionCore
+
+if TYPE_CHECKING:  # where there are servers
+    from acp_agent.session.mcp.servers import McpServers
+
+_ANSWER = 1_000  # tokens
+
+
+class SessionHelpers:
+    """What hooks ask in a session. What it costs counts for the turn.
+
+    Args:
+        core: the session.
+        turn: the turn.
+        servers: returns the session's MCP servers.
+    """
+
+    def __init__(
+        self, core: SessionCore, turn: TurnResources, servers: Callable[[], McpServers | None]
+    ) -> None:
+        self._core = core
+        self._turn = turn
+        self._servers = servers
+
+    async def ask_model(self, system: str, prompt: str, model: str) -> str:
+        """Return the answer of a model; `model` "" is the small one, as where there is no such.
+
+        Raises:
+            BudgetSpentError: the request would exceed a budget.
+            ModelError: it failed, refused, or said nothing.
+            StoreError: the journal could not be read or written.
+        """
+        chosen = self._model(model)
+        request = ModelRequest(
+            model=replace(chosen, max_output=min(chosen.max_output, _ANSWER)),
+            system=system,
+            messages=(UserSide((UserText(self._core.clean(prompt)),)),),
+            thought_level=next(iter(chosen.thought_levels), None),
+        )
+        return self._core.clean(await ask_side_request(self._turn, request))
+
+    def _model(self, name: str) -> ModelInfo:
+        if name:
+            models = self._core.services.models
+            try:
+                found = models.resolve(name)
+                models.require(found)
+            except (AuthRequiredError, ConfigError, InvalidInputError):
+                pass  # a team's hook names one that this user does not have
+            else:
+                return found
+        return self._turn.models.small
+
+    async def call_tool(self, server: str, tool: str, arguments: JsonObject) -> str:
+        """Return the text of a tool's result.
+
+        Who wrote the hook decided on the call, as on a program; a rule that refuses it holds.
+
+        Raises:
+            ToolError: there is no such server or tool, a rule refuses it, or it failed.
+        """
+        servers = self._servers()
+        if servers is not None:
+            await servers.ready()
+        every = () if servers is None else servers.servers
+        found = next((one for one in every if server in {one.label, one.config.name}), None)
+        if servers is None or found is None or found.offer is None:
+            raise ToolError(f"the MCP server {server!r} is not connected")
+
+        from acp_agent.extensions.mcp.config import identity  # noqa: PLC0415 - where one is called
+        from acp_agent.permissions.access import McpAccess, Refuse  # noqa: PLC0415 - likewise
+        from acp_agent.tools.mcp_tool import (  # noqa: PLC0415 - likewise
+            call_server,
+            definition,
+            tool_outcome,
+        )
+
+        remote = next((one for one in found.offer.tools if one.name == tool), None)
+        if remote is None or not found.config.options.offers(tool):
+            raise ToolError(f"the MCP server {server!r} has no tool {tool!r}")
+        access = McpAccess(
+            server=found.config.name,
+            tool=tool,
+            identity=identity(found.config),
+            definition=definition(remote),
+            read_only=False,
+        )
+        verdict = self._turn.tools.gate.judge(access, mode="full", project=str(self._core.cwd))
+        if isinstance(verdict, Refuse):
+            raise ToolError(f"the tool {tool!r} is refused: {verdict.why}")
+        result = await call_server(
+            found,
+            lambda: found.client.call_tool(tool, arguments, _no_progress),
+            seconds=self._core.services.config.limits.mcp_call_timeout,
+        )
+        outcome = tool_outcome(result)
+        text = servers.clean(outcome.text)
+        if outcome.failed:
+            raise ToolError(f"the tool {tool!r} failed: {text[:500]}")
+        return "" if text == "[nothing]" else text
+
+
+async def _no_progress(progress: float, total: float | None, message: str | None) -> None:
+    """Show nothing: the hook has no call of its own."""
