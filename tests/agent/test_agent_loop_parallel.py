@@ -348,7 +348,7 @@ CALLS = st.one_of(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(st.lists(CALLS, min_size=2, max_size=6))
 async def test_any_calls_leave_the_same_files_and_results_as_one_by_one(
     calls: Sequence[Call],
