@@ -7,6 +7,7 @@ import re
 import stat
 import subprocess
 import tomllib
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
@@ -14,12 +15,15 @@ from importlib.resources import files
 from msgspec import Struct, convert
 
 from acp_agent.platform.first_use import first_use
+from acp_agent.platform.posix import end_group
 from acp_agent.platform.programs import find_git
 from acp_agent.sandbox.git_data import read_small
 
 _LARGEST = 200_000  # bytes of a file of settings
 _SECONDS = 5.0  # for git to read one
 _HEADER = re.compile(r'\s*\[\s*([\w.-]+)\s*(?:"((?:[^"\\]|\\.)*)"\s*)?\]')
+
+StartHelper = Callable[[Sequence[str]], "subprocess.Popen[bytes]"]
 
 
 class _Settings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,7 +44,7 @@ def is_git_data(name: str, value: str) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in settings.harmless)
 
 
-def settings_are_data(path: str, writable: tuple[str, ...]) -> bool:
+def settings_are_data(path: str, writable: tuple[str, ...], start: StartHelper) -> bool:
     """Return whether a file of settings, or none, names no program.
 
     Git is asked what it says, since only git reads it exactly as it does; so call this in a thread.
@@ -48,6 +52,7 @@ def settings_are_data(path: str, writable: tuple[str, ...]) -> bool:
     Args:
         path: the file, in the folder of a repository's data. A link counts as naming programs.
         writable: the folders in which a work tree may lie, resolved.
+        start: starts git, with a pipe for its output.
     """
     try:
         found = os.lstat(path)
@@ -58,21 +63,10 @@ def settings_are_data(path: str, writable: tuple[str, ...]) -> bool:
     git = find_git(*writable)
     if git is None:
         return False
-    try:
-        ran = subprocess.run(
-            [git, "config", "--file", path, "--no-includes", "--list", "-z"],
-            cwd="/",
-            env={"PATH": os.defpath, "LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+    listed = _listed(git, path, start)
+    if listed is None:
         return False
-    if ran.returncode:
-        return False
-    for setting in ran.stdout.decode("utf-8", "surrogateescape").split("\0"):
+    for setting in listed.decode("utf-8", "surrogateescape").split("\0"):
         name, _, value = setting.partition("\n")
         if name == "core.worktree":
             tree = os.path.realpath(os.path.join(os.path.dirname(path), value))  # noqa: PTH118, PTH120 - as above
@@ -81,6 +75,21 @@ def settings_are_data(path: str, writable: tuple[str, ...]) -> bool:
         elif name and not is_git_data(name, value):
             return False
     return True
+
+
+def _listed(git: str, path: str, start: StartHelper) -> bytes | None:
+    """Return what git reads in a file of settings; None where it cannot."""
+    try:
+        process = start((git, "config", "--file", path, "--no-includes", "--list", "-z"))
+    except OSError:
+        return None
+    with process:
+        try:
+            listed, _ = process.communicate(timeout=_SECONDS)
+        except subprocess.TimeoutExpired:
+            end_group(process.pid, at_once=True)
+            return None
+    return None if process.returncode else listed
 
 
 def named_files(config: str, folders: tuple[str, ...]) -> list[str]:

@@ -148,8 +148,17 @@ class Launch(Struct, frozen=True):
 # Returns how a helper is started: its arguments, its environment, and the folder it starts in.
 Confine = Callable[[Sequence[str], Mapping[str, str], str], Launch]
 
+# Returns that of helpers which may change some folders, resolved.
+ConfineWriting = Callable[[Sequence[str]], Confine]
+
 
 def unconfined(argv: Sequence[str], environ: Mapping[str, str], cwd: str) -> Launch:
     """Return how a program is started where nothing confines it."""
     del cwd
     return Launch(tuple(argv), dict(environ))
+
+
+def unconfined_writing(folders: Sequence[str]) -> Confine:
+    """Return `unconfined`."""
+    del folders
+    return unconfined

@@ -14,7 +14,7 @@ from acp_agent.sandbox.git_data import (
     submodules,
 )
 from acp_agent.sandbox.git_folders import GitFolders
-from acp_agent.sandbox.git_settings import settings_are_data
+from acp_agent.sandbox.git_settings import StartHelper, settings_are_data
 
 
 class NewRepositories:
@@ -25,10 +25,12 @@ class NewRepositories:
 
     Args:
         before: the repositories as they were.
+        start: starts git, to read settings.
     """
 
-    def __init__(self, before: GitFolders) -> None:
+    def __init__(self, before: GitFolders, start: StartHelper) -> None:
         self._before = before
+        self._start = start
         self._suspects: set[str] = set()
         self._seen: dict[str, tuple[object, bool]] = {}  # of files of settings
 
@@ -100,5 +102,6 @@ class NewRepositories:
         state = found.st_ino, found.st_size, found.st_ctime_ns
         known = self._seen.get(path)
         if known is None or known[0] != state:
-            known = self._seen[path] = state, settings_are_data(path, self._before.writable)
+            data = settings_are_data(path, self._before.writable, self._start)
+            known = self._seen[path] = state, data
         return known[1]

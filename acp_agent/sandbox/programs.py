@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from acp_agent.sandbox.launch import CommandNetwork, Launch
 
 if TYPE_CHECKING:
+    import subprocess
+
     from acp_agent.config.public_addresses import Resolve
     from acp_agent.config.sandbox_types import SandboxConfig
     from acp_agent.sandbox.backends import Backend
@@ -67,9 +69,20 @@ def launch_reader(
         options += ["--cap-add", "CAP_DAC_READ_SEARCH"]
     for folder in write:
         options += ["--bind", folder, folder]
+    if write:  # for names of temporary files
+        options += ["--dev-bind", "/dev/urandom", "/dev/urandom"]
     descriptor = backend.filter_descriptor(sockets=False)
     command = [backend.program, *options, "--seccomp", str(descriptor), "--", *argv]
     return Launch(tuple(command), dict(environ), (descriptor,))
+
+
+def start_reader(backend: Backend, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+    """Start a helper as `launch_reader` says, with nothing to read and a pipe for its output."""
+    import subprocess  # noqa: PLC0415 - heavy, and seldom needed
+
+    return launch_reader(backend, argv, {"PATH": os.defpath, "LC_ALL": "C"}, "/").start(
+        "/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
 
 
 async def launch_server(

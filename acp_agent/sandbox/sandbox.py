@@ -7,6 +7,7 @@ import os
 import shutil
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -144,12 +145,14 @@ class Sandbox:
     def _surroundings(self, repositories: Sequence[GitFolders]) -> Surroundings:
         from acp_agent.sandbox.new_files import NewFiles  # noqa: PLC0415 - when first needed
         from acp_agent.sandbox.new_repositories import NewRepositories  # noqa: PLC0415 - so
+        from acp_agent.sandbox.programs import start_reader  # noqa: PLC0415 - so
         from acp_agent.sandbox.watch import Surroundings  # noqa: PLC0415 - so
 
         writable = [path for path, kind in self._mounts[False] if kind == "write"]
+        start = partial(start_reader, self._backend)
         return Surroundings(
             NewFiles(self._policy.protected_paths()),
-            [NewRepositories(found) for found in repositories],
+            [NewRepositories(found, start) for found in repositories],
             tuple(writable),
         )
 

@@ -69,10 +69,10 @@ async def exchange(
             try:
                 location = response.headers.get("location")
                 if not response.is_redirect or location is None:
-                    return await _read(response, address, limit)
+                    return await _read(reader, response, address, limit)
                 target = redirected(address, location)
                 if request.method not in READING or not _same_place(address, target):
-                    return await _read(response, address, limit, leads_to=str(target))
+                    return await _read(reader, response, address, limit, leads_to=str(target))
             finally:
                 await response.aclose()
             address = target
@@ -91,7 +91,11 @@ def _same_place(address: httpx2.URL, target: httpx2.URL) -> bool:
 
 
 async def _read(
-    response: httpx2.Response, url: httpx2.URL, limit: int, leads_to: str = ""
+    reader: PageReader,
+    response: httpx2.Response,
+    url: httpx2.URL,
+    limit: int,
+    leads_to: str = "",
 ) -> HttpResponse:
     body = await read_body(response)
     media_type = media_type_of(response)
@@ -99,7 +103,7 @@ async def _read(
     if not body:
         text = ""
     elif is_text(media_type) and (media_type or b"\0" not in body[:1024]):
-        text = await body_text(body[:BODY_LIMIT], response, url, limit + 1)
+        text = await body_text(body[:BODY_LIMIT], response, url, limit + 1, reader.confine)
     return HttpResponse(
         url=str(url),
         status=response.status_code,

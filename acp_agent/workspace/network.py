@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from acp_agent.config.certificates import certificate_problem, empty_tls_context
 from acp_agent.errors import WorkspaceError
+from acp_agent.sandbox.launch import Confine, unconfined
 from acp_agent.workspace.threads import in_daemon_thread
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class GuardedNetwork:
         allow: Collection[tuple[str, int]] = (),
         tls: ssl.SSLContext | None = None,
         is_named: IsNamed | None = None,
+        confine: Confine = unconfined,
     ) -> None:
         """Opens nothing yet.
 
@@ -57,8 +59,10 @@ class GuardedNetwork:
             allow: addresses with their port that may be reached although they are not public.
             tls: how servers are verified; None takes the system's certificates.
             is_named: see the method; None: nothing is.
+            confine: says how the program is started that makes text of pages.
         """
         self._is_named = is_named
+        self._confine = confine
         self._resolve = resolve
         self._allow = frozenset(allow)
         self._tls = tls
@@ -130,4 +134,4 @@ class GuardedNetwork:
         if tls is None:
             self._problem = certificate_problem()
             tls = httpx2.create_ssl_context() if self._problem is None else empty_tls_context()
-        return PageReader(resolve=self._resolve, allow=self._allow, tls=tls)
+        return PageReader(resolve=self._resolve, allow=self._allow, tls=tls, confine=self._confine)

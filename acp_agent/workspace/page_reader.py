@@ -31,6 +31,7 @@ from acp_agent.config.loopback import is_loopback
 from acp_agent.config.public_addresses import Resolve, is_public, literal_address
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform.descriptor_limit import explain_descriptor_limit
+from acp_agent.sandbox.launch import Confine
 from acp_agent.workspace.worker_process import run_in_process
 
 BODY_LIMIT = 2_000_000  # bytes of a body that are read, unpacked
@@ -72,12 +73,22 @@ class Page(Struct, frozen=True, kw_only=True):
 
 
 class PageReader:
-    """Gets pages over HTTP, each with connections of its own: no cookie and no state is kept."""
+    """Gets pages over HTTP, each with connections of its own: no cookie and no state is kept.
+
+    Attributes:
+        confine: says how the program is started that makes text of a body.
+    """
 
     def __init__(
-        self, *, resolve: Resolve, allow: Collection[tuple[str, int]], tls: ssl.SSLContext
+        self,
+        *,
+        resolve: Resolve,
+        allow: Collection[tuple[str, int]],
+        tls: ssl.SSLContext,
+        confine: Confine,
     ) -> None:
         """Take what `GuardedNetwork` was given."""
+        self.confine = confine
         self._resolve = resolve
         self._allow = frozenset(allow)
         self._tls = tls
@@ -107,7 +118,7 @@ class PageReader:
                 try:
                     location = response.headers.get("location")
                     if not response.is_redirect or location is None:
-                        return await _read(response, address, limit)
+                        return await _read(response, address, limit, self.confine)
                 finally:
                     await response.aclose()
                 target = redirected(address, location)
@@ -237,7 +248,7 @@ def redirected(address: httpx2.URL, location: str) -> httpx2.URL:
     return check_url(target)
 
 
-async def _read(response: httpx2.Response, url: httpx2.URL, limit: int) -> Page:
+async def _read(response: httpx2.Response, url: httpx2.URL, limit: int, confine: Confine) -> Page:
     """The response's text; at most `BODY_LIMIT` bytes are unpacked and at most `limit` kept."""
     media_type = media_type_of(response)
     if not is_text(media_type):
@@ -246,7 +257,7 @@ async def _read(response: httpx2.Response, url: httpx2.URL, limit: int) -> Page:
             advice="save it with `curl` in `shell` if you need it",
         )
     body = await read_body(response)
-    text = await body_text(body[:BODY_LIMIT], response, url, limit + 1)
+    text = await body_text(body[:BODY_LIMIT], response, url, limit + 1, confine)
     return Page(
         url=str(url),
         status=response.status_code,
@@ -271,7 +282,9 @@ async def read_body(response: httpx2.Response) -> bytes:
     return bytes(body)
 
 
-async def body_text(body: bytes, response: httpx2.Response, url: httpx2.URL, limit: int) -> str:
+async def body_text(
+    body: bytes, response: httpx2.Response, url: httpx2.URL, limit: int, confine: Confine
+) -> str:
     """Return a body as text: HTML as Markdown, everything else as it is.
 
     Raises:
@@ -287,7 +300,11 @@ async def body_text(body: bytes, response: httpx2.Response, url: httpx2.URL, lim
     shown = _shown(str(url))
     try:
         return await run_in_process(
-            "acp_agent.workspace.pages:page_text", arguments, str, seconds=_PARSE_LIMIT
+            "acp_agent.workspace.pages:page_text",
+            arguments,
+            str,
+            seconds=_PARSE_LIMIT,
+            confine=confine,
         )
     except TimeoutError:
         raise WorkspaceError(

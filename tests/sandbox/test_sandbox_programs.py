@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,15 @@ from acp_agent.config.sandbox_types import SandboxConfig
 from acp_agent.errors import WorkspaceError
 from acp_agent.language_servers import syntax_check
 from acp_agent.language_servers.syntax_check import SyntaxChecks
+from acp_agent.platform.programs import find_git
+from acp_agent.sandbox.git_settings import settings_are_data
 from acp_agent.sandbox.launch import Confine, Launch
+from acp_agent.sandbox.programs import start_reader
 from acp_agent.sandbox.sandbox import Unavailable, find_backend
+from acp_agent.session.confinement import Confinement
 from acp_agent.session.services import SharedSandboxes
+from acp_agent.workspace.checkpoints.base import Deadline, Rules
+from acp_agent.workspace.checkpoints.folders import FolderCheckpoints
 from acp_agent.workspace.git_repositories import GitRepositories
 from acp_agent.workspace.git_status import git_status
 from acp_agent.workspace.search import count_lines, find_files, find_lines, list_files
@@ -137,3 +144,73 @@ def test_every_place_that_starts_a_program_is_known() -> None:
         if starts.search(path.read_text("utf-8"))
     }
     assert found == set(known)
+
+
+# In the place of git: what a git would do that a file of the project got hold of.
+TAKEN_OVER = """#!/bin/sh
+for word; do case $word in ls-files|check-ignore|update-index|config)
+  echo x > {outside}/$word; echo x > {project}/.$word;; esac; done
+exec {git} "$@"
+"""
+
+
+@pytest.mark.parametrize("attributes", [False, True])
+def test_git_of_checkpoints_changes_nothing_but_the_checkpoints_while_it_parses_a_project(
+    tmp_path: Path, attributes: bool
+) -> None:
+    outside, project, program = tmp_path / "outside", tmp_path / "project", tmp_path / "git"
+    for folder in (outside, project / "sub"):
+        folder.mkdir(parents=True)
+    program.write_text(TAKEN_OVER.format(outside=outside, project=project, git=find_git()))
+    program.chmod(0o755)
+    sandboxes = SharedSandboxes()
+    if sandboxes.find(SandboxConfig(backend="bubblewrap"), os.environ.get("PATH"), "/") is None:
+        pytest.skip("no bubblewrap")
+    confinement = Confinement(
+        config=SandboxConfig(), sandboxes=sandboxes, environ=os.environ, home=tmp_path, own=()
+    )
+    checkpoints = FolderCheckpoints(
+        tmp_path / "data" / "checkpoints",
+        "s",
+        (project,),
+        Rules(),
+        str(program),
+        confine=confinement.writing,
+    )
+    (project / "sub" / "a").write_text("1")
+    if attributes:
+        (project / ".gitattributes").write_text("* text\n")
+    before = checkpoints.save("a", Deadline(30))[project]
+    (project / "sub" / "a").write_text("2")
+    assert checkpoints.save("b", Deadline(30))[project].tree != before.tree
+    made = {path.name for path in outside.iterdir()}
+    assert made == (set() if attributes else {"update-index"})  # which then parses nothing
+
+
+def test_settings_of_a_new_repository_are_read_by_a_confined_git(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = find_backend(os.environ.get("PATH"))
+    if isinstance(backend, Unavailable):
+        pytest.skip(f"no sandbox: {backend.reason}")
+    programs, outside = tmp_path / "bin", tmp_path / "outside"
+    programs.mkdir()
+    outside.mkdir()
+    git = find_git()
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    (programs / "git").write_text(TAKEN_OVER.format(outside=outside, project=outside, git=git))
+    (programs / "git").chmod(0o755)
+    start = partial(start_reader, backend)
+    config = tmp_path / "config"
+    config.write_text("[core]\n\tfsmonitor = x\n")
+    assert not settings_are_data(str(config), (), start)
+    assert settings_are_data(str(tmp_path / "none"), (), start)
+    config.write_text("[core]\n\tbare = false\n")
+    assert settings_are_data(str(config), (), start)
+    assert not list(outside.iterdir())
+
+    def unconfined(argv: Sequence[str]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(argv, stdout=subprocess.PIPE)
+
+    assert settings_are_data(str(config), (), unconfined)
+    assert (outside / "config").exists()  # that git was it

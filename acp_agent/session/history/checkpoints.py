@@ -14,6 +14,7 @@ from acp_agent.errors import AcpAgentError, CheckpointTooSlowError, WorkspaceErr
 from acp_agent.events import AnyEvent, CheckpointMade, NoticeShown
 from acp_agent.ids import new_checkpoint_id
 from acp_agent.permissions.access import CommandAccess, WriteAccess, may_write
+from acp_agent.session.confinement import Confinement
 from acp_agent.session.core import SessionCore
 from acp_agent.session.history.checkpoint_files import (
     SWEEP_SECONDS,
@@ -350,6 +351,7 @@ class Checkpoints:
                     max_files=settings.max_files,
                     exclude=tuple(settings.exclude),
                 ),
+                confine=Confinement.of(core.services).writing,
             )
         return self._made
 

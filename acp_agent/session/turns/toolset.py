@@ -74,7 +74,7 @@ def build_tools(
         refused_reads: returns the files that no search may show, with the reasons.
         is_named: whether the user named the host of an address, or a search found the address.
         is_named_file: see `Workspace`.
-        confine: says how programs are started that search files.
+        confine: says how programs are started that search files, or make text of pages.
     """
     confined = sandbox if isinstance(sandbox, Sandbox) else None
     key_variables = [one.api_key_env for one in config.providers.values() if one.api_key_env]
@@ -97,7 +97,7 @@ def build_tools(
             sandbox=confined,
             roots=(cwd, *directories),
         ),
-        network=GuardedNetwork(is_named=is_named),
+        network=GuardedNetwork(is_named=is_named, confine=confine),
         outputs=outputs,
         terminals=terminals,
         background=background,

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from acp_agent.errors import CheckpointTooSlowError, WorkspaceError
 from acp_agent.platform.programs import find_git
+from acp_agent.sandbox.launch import ConfineWriting, unconfined_writing
 from acp_agent.workspace.checkpoints.base import (
     EMPTY_TREE,
     Change,
@@ -74,6 +75,7 @@ class FolderCheckpoints:
         roots: its folders, resolved.
         rules: what is saved.
         program: the git to use; None: the one that is installed.
+        confine: says how a git is started that reads the folders.
     """
 
     def __init__(
@@ -83,8 +85,11 @@ class FolderCheckpoints:
         roots: Sequence[Path],
         rules: Rules,
         program: str | None = None,
+        *,
+        confine: ConfineWriting = unconfined_writing,
     ) -> None:
         self._folder = folder
+        self._confine = confine
         self._session = session
         self._rules = rules
         self._program = program or find_git(*roots)
@@ -98,7 +103,7 @@ class FolderCheckpoints:
             store = CheckpointStore(self._folder, root)
             found = self._open[root] = (
                 store,
-                open_repository(store, self._program, self._rules.exclude),
+                open_repository(store, self._program, self._rules.exclude, self._confine),
             )
         return found
 
@@ -306,7 +311,10 @@ def _snapshot(
 
 
 def open_repository(
-    store: CheckpointStore, program: str | None, exclude: Sequence[str] = ()
+    store: CheckpointStore,
+    program: str | None,
+    exclude: Sequence[str] = (),
+    confine: ConfineWriting = unconfined_writing,
 ) -> Repository:
     """The repository in a store folder, by git or else by dulwich.
 
@@ -316,7 +324,7 @@ def open_repository(
     if program is not None:
         from acp_agent.workspace.checkpoints.git_repository import GitRepository  # noqa: PLC0415 - one of two
 
-        return GitRepository(store, program, exclude)
+        return GitRepository(store, program, exclude, confine)
     if importlib.util.find_spec("dulwich") is None:
         raise WorkspaceError(NO_GIT)
     from acp_agent.workspace.checkpoints.dulwich_repository import (  # noqa: PLC0415 - where it is installed

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from acp_agent.sandbox.launch import ConfineWriting, unconfined_writing
 from acp_agent.workspace.checkpoints.base import Deadline, LeftOut, OuterRules, join
 from acp_agent.workspace.checkpoints.isolated_git import IsolatedGit, split
 from acp_agent.workspace.checkpoints.rules import exclusions, outer_rules, project_top
@@ -30,14 +31,22 @@ class GitFolder:
         store: where its files are kept.
         program: the git that is run.
         exclude: patterns of what is left out.
+        confine: says how a git is started that reads the folder; it writes to the store.
 
     Attributes:
         top: the folder that paths are relative to: the session's, or that of its whole project.
         git: git over that folder.
     """
 
-    def __init__(self, store: CheckpointStore, program: str, exclude: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        store: CheckpointStore,
+        program: str,
+        exclude: Sequence[str] = (),
+        confine: ConfineWriting = unconfined_writing,
+    ) -> None:
         self._store = store
+        self._confine = confine([os.path.realpath(store.path)])
         self._exclude = tuple(exclude)
         self._program = program
         self._seen: OuterRules | None = None  # by which it was seen whether we are left out
@@ -48,7 +57,12 @@ class GitFolder:
     def _over(self, top: Path) -> IsolatedGit:
         store = self._store
         return IsolatedGit(
-            self._program, store.path, os.fsencode(top), store.index, lambda: store.lock
+            self._program,
+            store.path,
+            os.fsencode(top),
+            store.index,
+            lock=lambda: store.lock,
+            confine=self._confine,
         )
 
     @property
@@ -129,6 +143,14 @@ class GitFolder:
         ]
         inner, too_many = self._in_repositories(nested, deadline)
         return list(dict.fromkeys(paths + inner)), left_out + too_many, same
+
+    def has_attributes(self, paths: Sequence[bytes]) -> bool:
+        """Whether git parses a .gitattributes when it reads one of these files below the top."""
+        top, folders = os.fsencode(self.top), {b""}
+        for path in paths:
+            while (path := path.rpartition(b"/")[0]) not in folders:
+                folders.add(path)
+        return any(os.path.lexists(join(join(top, one), b".gitattributes")) for one in folders)
 
     def _in_repositories(
         self, nested: list[bytes], deadline: Deadline

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from acp_agent.errors import CheckpointTooSlowError, WorkspaceError
 from acp_agent.platform.first_use import first_use
+from acp_agent.sandbox.launch import ConfineWriting, unconfined_writing
 from acp_agent.workspace.checkpoints.base import (
     EMPTY_TREE,
     Blob,
@@ -51,11 +52,18 @@ class GitRepository:
         store: where they are kept.
         program: the git that is run.
         exclude: patterns of what is left out.
+        confine: as in `GitFolder`.
     """
 
-    def __init__(self, store: CheckpointStore, program: str, exclude: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        store: CheckpointStore,
+        program: str,
+        exclude: Sequence[str] = (),
+        confine: ConfineWriting = unconfined_writing,
+    ) -> None:
         self._store = store
-        self._folder = GitFolder(store, program, exclude)
+        self._folder = GitFolder(store, program, exclude, confine)
 
     @property
     def _git(self) -> IsolatedGit:
@@ -106,6 +114,7 @@ class GitRepository:
         self._state_file.unlink(missing_ok=True)  # from here on until the end it is not so
         if gone:
             self._remove(gone, deadline)
+        parses = bool(changed) and self._folder.has_attributes(changed)
         for start in range(0, len(changed), _CHUNK):
             self._git.run(
                 "update-index",
@@ -116,6 +125,7 @@ class GitRepository:
                 "--stdin",
                 given=b"".join(path + b"\0" for path in changed[start : start + _CHUNK]),
                 deadline=deadline,
+                parses=parses,
             )
         if any(path.endswith(b".gitignore") for path in (*changed, *gone)):
             ignored = self._git.run(

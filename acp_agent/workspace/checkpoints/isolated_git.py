@@ -17,6 +17,7 @@ from acp_agent.errors import WorkspaceError
 from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.posix import end_group
 from acp_agent.platform.programs import absolute_folders
+from acp_agent.sandbox.launch import Confine, unconfined
 from acp_agent.workspace.checkpoints.base import Deadline
 from acp_agent.workspace.environment import INERT, NO_FETCH, with_settings
 from acp_agent.workspace.ignore_files import OF_GIT, EndlessFileWatch
@@ -31,6 +32,7 @@ _SETTINGS = {
     "maintenance.auto": "false",
 }
 _READS_FOLDER = frozenset({"ls-files", "check-ignore", "update-index"})
+_PARSES_FOLDER = frozenset({"ls-files", "check-ignore"})  # its ignore files
 _END_SECONDS = 5.0
 _PIECE = 1 << 16  # bytes that are read at once
 
@@ -45,6 +47,8 @@ class IsolatedGit:
         index: the repository's list of files.
         lock: the descriptors of the repository's lock. A git that outlives this process, when that
             is killed, goes on holding the lock until it has ended as well.
+        confine: says how a git is started that parses files of the folder. The others take
+            contents as they are, and parse what git itself wrote.
     """
 
     def __init__(
@@ -53,13 +57,16 @@ class IsolatedGit:
         git_dir: Path,
         work_tree: bytes,
         index: Path,
+        *,
         lock: Callable[[], Sequence[int]] = tuple,
+        confine: Confine = unconfined,
     ) -> None:
         self._program = program
         self._git_dir = git_dir
         self._work_tree = work_tree
         self._index = index
         self._lock = lock
+        self._confine = confine
 
     def environ(
         self, command: str | bytes, work_tree: bytes | None = None, index: Path | None = None
@@ -94,6 +101,7 @@ class IsolatedGit:
         index: Path | None = None,
         codes: Sequence[int] = (0,),
         warnings: list[bytes] | None = None,
+        parses: bool = False,
     ) -> bytes:
         """Run it to its end; what it printed.
 
@@ -105,12 +113,13 @@ class IsolatedGit:
             index: another list of files.
             codes: the exit statuses that are no failure.
             warnings: is given the lines in which it complained and went on all the same.
+            parses: whether it parses files of the folder, although such a subcommand does not.
 
         Raises:
             CheckpointTooSlowError: it took too long, and was ended.
             WorkspaceError: it failed.
         """
-        process = self._fed(arguments, given, work_tree, index)
+        process = self._fed(arguments, given, work_tree, index, parses=parses)
         watch = self._watch(process, arguments, work_tree)
         try:
             with watch or nullcontext():
@@ -145,6 +154,8 @@ class IsolatedGit:
         given: bytes,
         work_tree: bytes | None,
         index: Path | None,
+        *,
+        parses: bool,
     ) -> subprocess.Popen[bytes]:
         """Start it with something to read.
 
@@ -153,13 +164,19 @@ class IsolatedGit:
         """
         if not given:
             return self.start(
-                *arguments, work_tree=work_tree, index=index, stdin=subprocess.DEVNULL
+                *arguments,
+                work_tree=work_tree,
+                index=index,
+                stdin=subprocess.DEVNULL,
+                parses=parses,
             )
         try:
             with tempfile.TemporaryFile(dir=self._git_dir) as file:
                 file.write(given)
                 file.seek(0)
-                return self.start(*arguments, work_tree=work_tree, index=index, stdin=file)
+                return self.start(
+                    *arguments, work_tree=work_tree, index=index, stdin=file, parses=parses
+                )
         except OSError as error:
             raise WorkspaceError(f"git can be given nothing: {describe_os_error(error)}") from None
 
@@ -169,6 +186,7 @@ class IsolatedGit:
         work_tree: bytes | None = None,
         index: Path | None = None,
         stdin: int | IO[bytes] = subprocess.PIPE,
+        parses: bool = False,
     ) -> subprocess.Popen[bytes]:
         """Start it, in a group of its own, with pipes to all its ends, unless it reads a file.
 
@@ -178,15 +196,18 @@ class IsolatedGit:
         folder: bytes | Path = work_tree or self._work_tree
         if not os.path.isdir(folder):  # noqa: PTH112 - bytes
             folder = self._git_dir  # it was deleted; what was kept can still be looked at
+        parses = parses or arguments[0] in _PARSES_FOLDER
+        confine = self._confine if parses else unconfined
         try:
-            return subprocess.Popen(
-                [self._program, *arguments],
-                cwd=folder,
-                env=self.environ(arguments[0], work_tree, index),
+            return confine(
+                [self._program, *map(os.fsdecode, arguments)],
+                self.environ(arguments[0], work_tree, index),
+                os.fsdecode(folder),
+            ).start(
+                os.fsdecode(folder),
                 stdin=stdin,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                start_new_session=True,
                 pass_fds=self._lock(),
             )
         except OSError as error:
