@@ -16,6 +16,7 @@ from acp_agent.cli.doctor_models import (
     check_roles,
     usable_config,
 )
+from acp_agent.cli.extending import checks as extending
 from acp_agent.cli.localization import translate
 from acp_agent.cli.output import FAILED, escape_controls, guarded, on_terminal, say, say_json
 from acp_agent.cli.parser import Parser
@@ -23,6 +24,7 @@ from acp_agent.config.paths import find_paths
 
 PARTS = (
     "Program", "Configuration", "Files", "Sessions", "Providers", "Model", "Skills and agents",
+    "MCP servers", "Hooks", "Workflows",
 )  # fmt: skip
 _MARKS = {"ok": "ok", "info": "--", "missing": "??", "broken": "!!"}
 _STYLES = {"ok": "green", "info": "dim", "missing": "yellow", "broken": "bold red"}
@@ -53,6 +55,9 @@ def _examine(*, offline: bool, as_json: bool) -> int:
             *asyncio.run(check_roles(paths, os.environ)),
         ],
         lambda: asyncio.run(check_definitions(paths, os.environ, Path.cwd())),
+        lambda: extending.check_servers(paths, os.environ, Path.cwd()),
+        lambda: extending.check_hooks(paths, os.environ, Path.cwd()),
+        lambda: extending.check_workflows(paths, os.environ, Path.cwd()),
     )
     found: list[tuple[str, Finding]] = []
     for title, check in zip(PARTS, examine, strict=True):

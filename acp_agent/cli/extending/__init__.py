@@ -1,0 +1,1 @@
+"""What `acp-agent doctor` says of the files that extend a session."""

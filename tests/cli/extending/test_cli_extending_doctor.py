@@ -1,0 +1,91 @@
+"""`acp-agent doctor` tells of MCP servers, hooks and workflows what a session would."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.cli_process import acp_agent
+
+Findings = dict[str, list[tuple[str, str]]]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home that is a trusted project, too."""
+    (tmp_path / "agent").mkdir()
+    (tmp_path / "agent" / "config.toml").write_text(f'trusted_folders = ["{tmp_path}"]\n')
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / ".acp-agent" / "flows").mkdir(parents=True)
+    return tmp_path
+
+
+def doctor(home: Path) -> tuple[int, Findings]:
+    """Its exit status, and states and texts by part."""
+    ran = acp_agent(home, "doctor", "--offline", "--json")
+    found: Findings = {}
+    for one in json.loads(ran.stdout)["findings"]:
+        found.setdefault(one["part"], []).append((one["state"], one["what"]))
+    return ran.returncode, found
+
+
+def test_without_any_there_is_nothing_to_say(tmp_path: Path) -> None:
+    status, found = doctor(tmp_path)
+
+    assert status == 0
+    assert not {"MCP servers", "Hooks", "Workflows"} & found.keys()
+
+
+def test_what_is_there_is_counted(home: Path) -> None:
+    (home / ".mcp.json").write_text('{"mcpServers": {"one": {"command": "true"}}}')
+    hooks = {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}
+    (home / ".claude" / "settings.json").write_text(json.dumps({"hooks": hooks}))
+    (home / ".acp-agent" / "flows" / "f.yaml").write_text("steps: [{id: a, prompt: Go.}]\n")
+
+    status, found = doctor(home)
+
+    assert status == 0
+    assert found["MCP servers"] == [("ok", "MCP servers: one")]
+    assert found["Hooks"] == [("ok", "hooks: 1")]
+    assert found["Workflows"] == [("ok", "workflows: f")]
+
+
+def test_broken_files_are_problems_with_their_names(home: Path) -> None:
+    for file in (".mcp.json", ".claude/settings.json", ".acp-agent/flows/f.yaml"):
+        (home / file).write_text('{"hooks": [')
+
+    status, found = doctor(home)
+
+    assert status == 1
+    for part, file in (
+        ("MCP servers", ".mcp.json"),
+        ("Hooks", ".claude/settings.json"),
+        ("Workflows", ".acp-agent/flows/f.yaml"),
+    ):
+        [(state, what)] = found[part]
+        assert state == "broken"
+        assert what.startswith(str(home / file))
+
+
+def test_what_is_not_trusted_is_told_as_such(home: Path) -> None:
+    (home / "agent" / "config.toml").unlink()
+    (home / ".mcp.json").write_text('{"mcpServers": {"one": {"command": "true"}}}')
+
+    status, found = doctor(home)
+
+    assert status == 0
+    why = ".mcp.json is not used until you trust it: acp-agent trust"
+    assert found["MCP servers"] == [("missing", why)]
+
+
+def test_a_broken_configuration_does_not_end_the_check(home: Path) -> None:
+    (home / "agent" / "config.toml").write_text("x = [")
+    (home / ".mcp.json").write_text('{"mcpServers": {"one": {"command": "true"}}}')
+
+    status, found = doctor(home)
+
+    assert status == 1
+    assert found["MCP servers"]
