@@ -22,6 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_agent.config.hook_types import HookConfig, HookEvent
+from acp_agent.errors import ConfigError
 from acp_agent.extensions.definitions.locations import (
     DefinitionFolders,
     any_plugin_folder,
@@ -32,6 +33,7 @@ from acp_agent.extensions.definitions.locations import (
 from acp_agent.hooks.tool_names import matches
 from acp_agent.hooks.types import Hook
 from acp_agent.permissions.policy.rules import RuleError, read_rule
+from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.trust.items import Item, file_digest, folder_name, text_item
 
 if TYPE_CHECKING:
@@ -156,13 +158,22 @@ class _Collected:
         try:
             raw = _bytes_of(file)
             settings = {} if raw is None else _settings(raw)
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            self.problems.append(HookProblem(str(file), f"it cannot be read: {reason}"))
+        except IsADirectoryError:
+            self.problems.append(HookProblem(str(file), "it is a folder; put a file there"))
+            return
+        except OSError as error:
+            why = f"cannot be read ({describe_os_error(error)}); check who may read it"
+            self.problems.append(HookProblem(str(file), why))
+            return
+        except ConfigError as error:
+            self.problems.append(HookProblem(str(file), str(error)))
             return
         if raw is None or not settings.get("hooks") or settings.get("disableAllHooks") is True:
             return
-        found = [*_hooks_in(settings["hooks"], str(file), by_user=project is None)]
+        found = [
+            _with_line(one, raw)
+            for one in _hooks_in(settings["hooks"], str(file), by_user=not project)
+        ]
         if project is not None:
             hooks = [one for one in found if isinstance(one, Hook)]
             what = "; ".join(f"{one.event}: {one.name}" for one in hooks)
@@ -199,7 +210,7 @@ def _bytes_of(file: Path) -> bytes | None:
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it is no file, or too large.
+        ConfigError: it is no file, or too large.
     """
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -208,18 +219,30 @@ def _bytes_of(file: Path) -> bytes | None:
     with open(descriptor, "rb") as opened:  # noqa: PTH123 - by descriptor
         status = os.fstat(opened.fileno())
         if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:
-            raise ValueError(f"it is no file of at most {_MOST_BYTES:,} bytes")
+            raise ConfigError(f"it is no file of at most {_MOST_BYTES:,} bytes; shorten it")
         return opened.read(_MOST_BYTES + 1)
 
 
 def _settings(raw: bytes) -> dict[str, Any]:
     try:
         settings = msgspec.json.decode(raw)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise ValueError(f"it is no JSON: {error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        from acp_agent.config.json_lines import explain_json  # noqa: PLC0415 - rarely
+
+        raise explain_json(raw) from None
     if not isinstance(settings, dict):
-        raise ValueError("it is no JSON object")  # noqa: TRY004 - of a file's content
+        raise ConfigError("line 1: expected an object; write { first")
     return settings
+
+
+def _with_line(found: Hook | HookProblem, raw: bytes) -> Hook | HookProblem:
+    """Add to a problem the line of the event that it is about."""
+    if isinstance(found, Hook):
+        return found
+    from acp_agent.config.json_lines import member_line  # noqa: PLC0415 - rarely
+
+    keys = tuple(found.why.partition(":")[0].split("."))
+    return replace(found, path=f"{found.path}:{member_line(raw.decode(), keys)}")
 
 
 class _Handler(

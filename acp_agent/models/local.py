@@ -84,7 +84,7 @@ async def served_models(
         return None
     try:
         listing = msgspec.json.decode(body, type=_Listing)
-    except msgspec.DecodeError:
+    except ValueError:
         return None
     return [entry.id for entry in listing.data or ()]
 

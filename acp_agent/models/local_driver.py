@@ -194,7 +194,7 @@ class LocalProcess:
             raise _failed(f"ended at once, with status {code}")
         try:
             told = msgspec.json.decode(line, type=_Told)
-        except msgspec.DecodeError:
+        except ValueError:
             raise _failed("said something that is no address") from None
         if told.error or not told.address.startswith("http://127.0.0.1:"):
             raise _failed(f"cannot load its model: {told.error or told.address}")

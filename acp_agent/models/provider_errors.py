@@ -79,7 +79,7 @@ def read_problem(body: bytes) -> Problem:
     """The error in the body of an answer; without a message where it is a page for people."""
     try:
         read = msgspec.json.decode(body, type=_Body | list[_Body])
-    except (msgspec.DecodeError, RecursionError):  # the latter where it nests without end
+    except (ValueError, RecursionError):  # the latter where it nests without end
         text = body[:2000].decode("utf-8", "replace").strip()
         return Problem(message="" if text.startswith("<") else text)
     if isinstance(read, list):  # Gemini's where it speaks OpenAI's API

@@ -177,7 +177,7 @@ class TrustStore:
         try:
             with first_use:
                 self._take(msgspec.json.decode(content, type=_TrustFile).folders, stamp)
-        except (msgspec.DecodeError, RecursionError):
+        except (ValueError, RecursionError):  # not UTF-8, or no JSON
             self._take({}, stamp, "it is damaged or of a newer version; fix or remove it")
 
     def _take(self, folders: _Folders, stamp: tuple[int, int, int] | None, why: str = "") -> None:

@@ -57,7 +57,9 @@ def test_several_may_trust_something_at_once(tmp_path: Path) -> None:
     assert all(store.trusts(item(name)) for name in names)
 
 
-@pytest.mark.parametrize("content", [b"{", b'{"version": 2}', b"[" * 100_000])
+@pytest.mark.parametrize(
+    "content", [b"{", b'{"version": 2}', b'{"folders": {"\xff": {}}}', b"[" * 100_000]
+)
 def test_a_damaged_file_trusts_nothing_and_is_not_overwritten(
     tmp_path: Path, content: bytes
 ) -> None:

@@ -79,7 +79,10 @@ def _codex(text: str) -> tuple[Mapping[str, object], str]:
     try:
         given = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"it is not TOML ({error})") from None
+        from acp_agent.config.toml_errors import explain_syntax_error  # noqa: PLC0415 - rarely
+
+        line, why = explain_syntax_error(text, error)
+        raise ConfigError(f"line {line or 1} is not TOML ({why}); fix the line") from None
     prompt = given.pop("developer_instructions", None)
     if not isinstance(prompt, str):
         raise ConfigError("developer_instructions: expected text")

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
+from acp_agent.config.json_lines import member_line
 from acp_agent.config.load import SIZE_LIMIT, decode, list_problems, read_text
 from acp_agent.config.toml_errors import find_lines
 from acp_agent.config.types import Config
@@ -87,7 +87,7 @@ def find_servers(
                         name, table, environ, field=PROJECT_KEY, source="project"
                     )
             except (ConfigError, InvalidInputError) as error:
-                line = json_line(text, (PROJECT_KEY, name, *_key_of(error, PROJECT_KEY, name)))
+                line = member_line(text, (PROJECT_KEY, name, *_key_of(error, PROJECT_KEY, name)))
                 problems.append(f"{file}:{line}: {printable_line(str(error))}")
     plugins: dict[str, ProgramServer | HttpServer] = {}
     if any_plugin_folder(places):
@@ -198,18 +198,6 @@ def _key_of(error: ConfigError | InvalidInputError, field: str, name: str) -> tu
     said, begins = str(error), f"{field}.{name}."
     key = said[len(begins) :].partition(":")[0] if said.startswith(begins) else ""
     return (key,) if key else ()
-
-
-def json_line(text: str, path: tuple[str, ...]) -> int:
-    """Return the line, from 1, of a member of a JSON document, or of the last one found."""
-    at = 0
-    for key in path:
-        member = re.compile(re.escape(json.dumps(key, ensure_ascii=False)) + r"\s*:")
-        found = member.search(text, at)
-        if found is None:
-            break
-        at = found.start()
-    return text.count("\n", 0, at) + 1
 
 
 def first_of_each_name(servers: tuple[ServerConfig, ...]) -> tuple[ServerConfig, ...]:

@@ -63,7 +63,7 @@ def read_installed(place: Path) -> dict[str, Installed]:
         return msgspec.json.decode(file.read_bytes(), type=_File).plugins
     except FileNotFoundError:
         return {}
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, ValueError) as error:
         raise PluginError(file, f"cannot be read ({error}); correct it, or delete it") from None
 
 

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from acp_agent.config.json_lines import explain_json
 from acp_agent.content import printable_line
 from acp_agent.errors import ConfigError
 from acp_agent.platform.descriptor_limit import describe_os_error
@@ -205,16 +206,17 @@ def read_json(file: Path, root: Path) -> dict[str, Any]:
     """
     try:
         raw = read_trusted(file, root, trusted_owners(root), limit=LARGEST + 1)
-        if len(raw) > LARGEST:
-            raise PluginError(file, f"it is larger than {LARGEST:,} bytes; shorten it")
-        found = msgspec.json.decode(raw)
     except RefusedFileError as error:
         raise PluginError(file, f"{error.why}") from None
     except OSError as error:
         why = describe_os_error(error)
         raise PluginError(file, f"cannot be read ({why}); check who may read it") from None
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise PluginError(file, f"it is no JSON ({error}); fix it") from None
+    if len(raw) > LARGEST:
+        raise PluginError(file, f"it is larger than {LARGEST:,} bytes; shorten it")
+    try:
+        found = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise PluginError(file, str(explain_json(raw))) from None
     if not isinstance(found, dict):
-        raise PluginError(file, "expected an object")
+        raise PluginError(file, "line 1: expected an object; write { first")
     return found

@@ -121,7 +121,7 @@ class DulwichRepository:
         try:
             text = (self._store.path / "seen.json").read_bytes()
             return msgspec.json.decode(text, type=dict[str, _Seen])
-        except (OSError, msgspec.DecodeError):
+        except (OSError, ValueError):
             return {}
 
     def _save(self, path: bytes, found: os.stat_result) -> _Seen | None:

@@ -190,7 +190,7 @@ class GitRepository:
         try:
             with first_use:
                 state = msgspec.json.decode(self._state_file.read_bytes(), type=_State)
-        except (OSError, msgspec.DecodeError):
+        except (OSError, ValueError):
             return None
         return state if state.index == self._marks() else None
 

@@ -89,3 +89,50 @@ def test_a_broken_configuration_does_not_end_the_check(home: Path) -> None:
 
     assert status == 1
     assert found["MCP servers"]
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ('{\n "hooks": [', ": line 2 is not JSON (Expecting value); fix the line"),
+        ("[]", ": line 1: expected an object; write { first"),
+        ('{\n"hooks": {\n"Nope": []}}', ":3: hooks.Nope: there is no such event here"),
+        ('{\n"hooks": {\n"Stop": 5}}', ":3: hooks.Stop: Expected `array`, got `int`"),
+        ('{"hooks":\n[1]}', ":1: hooks: expected an object with a list for each event"),
+    ],
+)
+def test_what_is_wrong_with_hooks_is_told_with_its_line(home: Path, content: str, why: str) -> None:
+    file = home / ".claude" / "settings.json"
+    file.write_text(content)
+
+    _, found = doctor(home)
+
+    [(state, what)] = found["Hooks"]
+    assert state == "broken"
+    assert what.startswith(f"{file}{why}")
+
+
+def test_a_folder_in_the_place_of_the_hooks_is_told(home: Path) -> None:
+    (home / ".claude" / "settings.json").mkdir()
+
+    _, found = doctor(home)
+
+    file = home / ".claude" / "settings.json"
+    assert found["Hooks"] == [("broken", f"{file}: it is a folder; put a file there")]
+
+
+def test_a_byte_that_is_no_text_is_told_with_its_line(home: Path) -> None:
+    plugin = home / ".agents" / "plugins" / "one"
+    plugin.mkdir(parents=True)
+    files = (plugin / "plugin.json", home / ".claude" / "settings.json", home / ".mcp.json")
+    for file in files:
+        file.write_bytes(b'{\n"name": "\xff"}')
+
+    _, found = doctor(home)
+
+    [(_, of_plugin)] = [one for one in found["Skills and agents"] if one[0] == "broken"]
+    [(_, of_hooks)] = found["Hooks"]
+    [(_, of_servers)] = found["MCP servers"]
+    assert of_plugin == f"{files[0]}: line 2 is not UTF-8 text; save the file as UTF-8"
+    assert of_hooks == f"{files[1]}: line 2 is not UTF-8 text; save the file as UTF-8"
+    assert of_servers.startswith(str(files[2]))

@@ -103,6 +103,6 @@ def test_what_is_wrong_with_one_is_said(files: Files) -> None:
     found = files.find()
     assert [one.name for one in found.agents] == ["scout"]
     first, second, third = (problem.why for problem in found.problems)
-    assert first.startswith("it is not TOML")
+    assert first.startswith("line 1 is not TOML")
     assert second == "developer_instructions: expected text"
     assert "mcp_servers" in third

@@ -223,7 +223,7 @@ def test_a_link_follows_the_folder_and_its_author_can_check_it(home: Path, tmp_p
     assert "hello:greet" in command("skills")[1]
     assert "Nothing is wrong" in plugin("check", str(source))
     (source / "mcp.json").write_text("{")
-    assert "it is no JSON" in plugin("check", str(source), status=1)
+    assert "is not JSON" in plugin("check", str(source), status=1)
     plugin("remove", "hello")
     assert source.is_dir()
     assert "no such folder" in plugin("add", "./none", "--yes", status=1)
@@ -271,7 +271,7 @@ def test_the_plugins_that_a_team_enabled_in_another_program_are_added(
     assert "nothing says where the marketplace nowhere is" in said
     assert names() == ["one"]
     (project / ".claude" / "settings.local.json").write_text("{")
-    assert "it is no JSON" in plugin("import", "--cwd", str(project), "--yes", status=1)
+    assert "is not JSON" in plugin("import", "--cwd", str(project), "--yes", status=1)
     assert names() == ["one", "two"]
     (project / ".claude" / "settings.local.json").unlink()
     assert "no new plugins" in plugin("import", "--cwd", str(project), "--yes")

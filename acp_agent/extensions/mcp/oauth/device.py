@@ -131,7 +131,7 @@ def _document(response: httpx2.Response) -> Document:
         raise ConfigError("the authorization server's answer is too long")
     try:
         return msgspec.json.decode(response.content, type=dict[str, Any])
-    except (msgspec.DecodeError, RecursionError):
+    except (ValueError, RecursionError):  # not UTF-8, or no JSON
         raise ConfigError(
             f"the authorization server answered with HTTP {response.status_code} and no JSON"
         ) from None

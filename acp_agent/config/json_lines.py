@@ -1,0 +1,42 @@
+"""Where in a JSON file a mistake is."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from acp_agent.errors import ConfigError
+
+
+def explain_json(raw: bytes) -> ConfigError:
+    """Return what is wrong with a text that could not be decoded as JSON, and what to do.
+
+    Args:
+        raw: the text as it is in the file.
+    """
+    try:
+        json.loads(raw.decode())
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        return ConfigError(f"line {line} is not UTF-8 text; save the file as UTF-8")
+    except json.JSONDecodeError as error:
+        if raw.startswith(b"\xef\xbb\xbf"):
+            return ConfigError("line 1 begins with a byte order mark; save the file without it")
+        return ConfigError(f"line {error.lineno} is not JSON ({error.msg}); fix the line")
+    except RecursionError:
+        return ConfigError("it is nested too deeply; make it flat")
+    except ValueError:  # of `int`
+        return ConfigError("a number has more digits than can be read; shorten it")
+    return ConfigError("it is not JSON; NaN, Infinity and halves of characters are none")
+
+
+def member_line(text: str, path: tuple[str, ...]) -> int:
+    """Return the line, from 1, of a member of a JSON document, or of the last one found."""
+    at = 0
+    for key in path:
+        member = re.compile(re.escape(json.dumps(key, ensure_ascii=False)) + r"\s*:")
+        found = member.search(text, at)
+        if found is None:
+            break
+        at = found.start()
+    return text.count("\n", 0, at) + 1
