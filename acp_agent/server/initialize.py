@@ -24,6 +24,7 @@ EXTENSIONS: dict[str, Any] = {
         "_acp-agent/session/export",
         "_acp-agent/checkpoints/list",
         "_acp-agent/checkpoints/restore",
+        "_acp-agent/resources/list",
     ],
     "fork": ["before", "through"],
     "tellsStopReasons": True,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from acp_agent.cli.chat.completion import best_matches
 from tests.cli.chat_person import READY, quit_chat
+from tests.extensions.mcp_session import PROGRAM
 from tests.support.model_server import Call, ModelServer, Stall, answer
 from tests.support.terminal_screen import CTRL_C, ENTER, ESCAPE, TAB, terminal
 
@@ -76,6 +78,30 @@ async def test_a_mention_finds_a_new_file_deep_in_the_tree_by_some_of_its_letter
         await person.see_row("> look at @src/payments/gateway/stripe_client.py")
         person.type(CTRL_C)
         await quit_chat(person)
+
+
+async def test_a_resource_of_a_server_is_completed_and_attached(
+    home: Path, workspace_repo: Path, model_server: ModelServer
+) -> None:
+    (home / "acp-agent").mkdir(exist_ok=True)
+    (home / "acp-agent" / "config.toml").write_text(
+        f'[mcp_servers.memo]\ncommand = "{sys.executable}"\nargs = ["-S", "{PROGRAM}", "prompts"]\n'
+    )
+    model_server.otherwise = answer("Seen.")
+    async with terminal(home, workspace_repo, "chat", environ=model_server.environ()) as person:
+        await person.see(READY)
+        person.type("hello" + ENTER)  # waits for the server
+        await person.see("Seen.")
+        await person.miss("Working")
+        person.type("compare @mem")
+        await person.see_row(" @memo:memo://one  One")
+        person.type(TAB)
+        await person.see_row("> compare @memo:memo://one")
+        person.type(ENTER * 2)  # picks, then sends
+        await person.see("> compare @memo:memo://one Seen.")
+        await person.miss("Working")
+        await quit_chat(person)
+    assert any(b"the text of memo://one" in one.body for one in model_server.requests)
 
 
 def test_paths_match_best_in_their_last_part_then_without_gaps_then_with() -> None:

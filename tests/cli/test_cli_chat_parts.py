@@ -15,7 +15,7 @@ from prompt_toolkit.output import ColorDepth
 from rich.console import RenderableType
 
 from acp_agent.cli.chat import questions, terminal
-from acp_agent.cli.chat.completion import path_completions
+from acp_agent.cli.chat.completion import matching_resources, path_completions
 from acp_agent.cli.chat.conversation import ChatOptions
 from acp_agent.cli.chat.frontend import Answer
 from acp_agent.cli.chat.history import KEPT, PromptHistory
@@ -343,6 +343,14 @@ class Clock:
 
     def monotonic(self) -> float:
         return self.now
+
+
+def test_resources_are_completed_once_something_follows_the_mark() -> None:
+    known = [("@memo:memo://one", "One"), ('@memo:"memo://two words"', "Two"), ("@db:x", "X")]
+    assert matching_resources("@", known) == []
+    assert matching_resources("@ME", known) == known[:2]
+    assert matching_resources("@memo:memo", known) == known[:1]
+    assert matching_resources('@"me', known) == []
 
 
 async def test_a_permission_takes_no_keys_while_somebody_types(

@@ -151,6 +151,16 @@ async def test_resources_that_the_user_names_are_attached_without_a_question(
     assert running.editor.asked == []
 
 
+async def test_a_client_asks_which_resources_a_prompt_can_name(
+    with_servers: OpenWithServers,
+) -> None:
+    running, session = await with_servers(program("prompts"), program("hides-things", name="odd"))
+    await commands_with(running, session, "memo:review")
+    found = await running.request("_acp-agent/resources/list", {"sessionId": session})
+    assert {"mention": "@memo:memo://one", "name": "One"} in found["resources"]
+    assert all(one["mention"].isprintable() for one in found["resources"])
+
+
 async def test_the_tools_for_resources_exist_only_where_a_server_has_some(
     with_servers: OpenWithServers, model_server: ModelServer
 ) -> None:

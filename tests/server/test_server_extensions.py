@@ -18,6 +18,7 @@ from tests.support.wire_client import AnswerError
 EXPORT = "_acp-agent/session/export"
 LIST = "_acp-agent/checkpoints/list"
 RESTORE = "_acp-agent/checkpoints/restore"
+RESOURCES = "_acp-agent/resources/list"
 STEER = "_session/steering"
 
 
@@ -35,7 +36,7 @@ async def test_what_is_advertised_is_answered_and_nothing_else(agent: StartAgent
     first = await agent(*DEMO)
     result = await first.initialize()
     ours = result["agentCapabilities"]["_meta"]["acp-agent"]
-    methods = [EXPORT, LIST, RESTORE]
+    methods = [EXPORT, LIST, RESTORE, RESOURCES]
     both = {"methods": methods, "fork": ["before", "through"], "tellsStopReasons": True}
     assert ours == {**both, "whileRunning": ["steer", "queue"]}
     steering = {"supported": True}

@@ -18,6 +18,7 @@ from protocol.jsonrpc.methods import Method
 from protocol.v1 import methods, types as acp, unstable
 
 VERSION = 1
+_LOOK_UP_SECONDS = 2.0  # while somebody types
 FAILURES = (RpcError, ConnectionError, TimeoutError)  # of every request to an agent
 SessionMethod = Literal["load", "resume", "list", "fork", "rename", "delete", "close"]
 
@@ -25,6 +26,7 @@ SessionMethod = Literal["load", "resume", "list", "fork", "rename", "delete", "c
 _STEERING: Method[acp.PromptRequest, dict[str, Any]] = Method(
     "_session/steering", acp.PromptRequest, dict
 )
+_RESOURCES: Method[dict[str, Any], dict[str, Any]] = Method("_acp-agent/resources/list", dict, dict)
 
 _CAPABILITIES = acp.ClientCapabilities(
     session=acp.ClientSessionCapabilities(
@@ -82,6 +84,7 @@ class Agent:
         can_steer: whether a message can be added to a turn that runs.
         answers_while_running: whether it answers slash commands at once while a turn runs.
         explains_stop: whether it shows why a turn stopped that the user did not stop.
+        lists_resources: whether it says which resources a prompt can name.
         accepts_images: whether a prompt may contain pictures.
         monitor: finds what went wrong on the wire.
     """
@@ -94,6 +97,7 @@ class Agent:
         self.can_steer = False
         self.answers_while_running = False
         self.explains_stop = False
+        self.lists_resources = False
         self.accepts_images = False
         self.monitor = WireMonitor(listener.request_failed)
         self._timeout = timeout
@@ -176,6 +180,8 @@ class Agent:
         self.can_steer = _can_steer(response.meta) or _can_steer(meta)
         self.answers_while_running = "whileRunning" in own
         self.explains_stop = own.get("tellsStopReasons") is True
+        named = own.get("methods")
+        self.lists_resources = isinstance(named, list) and _RESOURCES.name in named
         self.accepts_images = capabilities.prompt_capabilities.image
         self.auth_methods = response.auth_methods
         if response.agent_info is not None:
@@ -206,6 +212,24 @@ class Agent:
             timeout=self._timeout,
         )
         return "no turn" if answer.get("outcome") == "promptRequired" else "injected"
+
+    async def resources(self, session: str) -> list[tuple[str, str]]:
+        """Return what a prompt can name of MCP servers, with descriptions.
+
+        Raises:
+            RpcError, ConnectionError, TimeoutError: it refuses, ends, or does not answer.
+        """
+        if not self.lists_resources:
+            return []
+        answer = await self._child.connection.request(
+            _RESOURCES, {"sessionId": session}, timeout=_LOOK_UP_SECONDS
+        )
+        found = answer.get("resources")
+        return [
+            (str(one["mention"]), str(one.get("name", "")))
+            for one in (found if isinstance(found, list) else [])
+            if isinstance(one, dict) and "mention" in one
+        ]
 
     def cancel(self, session: str) -> None:
         """Cancel the turn; its prompt is answered soon after."""

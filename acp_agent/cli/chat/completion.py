@@ -1,4 +1,4 @@
-"""Completions of what is typed: commands, and files behind an `@` or in a shell command."""
+"""Completions of what is typed: commands, and files and resources behind an `@`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import os
 import re
 import shlex
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -25,12 +25,13 @@ _MENTION = re.compile(r'(?:^|\s)(@"?)([^\s"@]*)$')
 
 
 class ChatCompleter(Completer):
-    """Completes commands at the beginning of a prompt, and mentions of files anywhere.
+    """Completes commands at the beginning of a prompt, and mentions anywhere.
 
     Args:
         commands: names and descriptions of the commands.
         cwd: the folder that paths are relative to.
         is_command: whether a text is a command for the user's shell.
+        resources: mentions of MCP servers' resources, with descriptions.
     """
 
     def __init__(
@@ -38,10 +39,12 @@ class ChatCompleter(Completer):
         commands: Callable[[], list[tuple[str, str]]],
         cwd: Path,
         is_command: Callable[[str], bool],
+        resources: Callable[[], Awaitable[Sequence[tuple[str, str]]]],
     ) -> None:
         self._commands = commands
         self._cwd = cwd
         self._is_command = is_command
+        self._resources = resources
 
     def get_completions(
         self, document: Document, complete_event: CompleteEvent
@@ -75,6 +78,13 @@ class ChatCompleter(Completer):
                 yield command
             return
         mark, typed = match.groups()
+        for name, description in matching_resources(f"{mark}{typed}", await self._resources()):
+            yield Completion(
+                f"{name} ",
+                start_position=-len(mark) - len(typed),
+                display=one_line(name, 60),
+                display_meta=one_line(description, 120),
+            )
         for name in await matching_paths(typed, self._cwd):
             end = "" if name.endswith("/") else " "
             yield Completion(
@@ -112,6 +122,14 @@ def path_completions(typed: str, cwd: Path) -> list[str]:
     except OSError:
         return []
     return [name for _, name in sorted(found)[:_OFFERED]]
+
+
+def matching_resources(typed: str, resources: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the mentions that begin with `typed`; a mark alone stands for files."""
+    wanted = typed.lower()
+    if len(wanted) < 2:
+        return []
+    return [one for one in resources if one[0].lower().startswith(wanted)][:_OFFERED]
 
 
 async def matching_paths(typed: str, cwd: Path) -> list[str]:

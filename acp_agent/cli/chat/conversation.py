@@ -126,6 +126,16 @@ class Conversation:
         """Whether the agent has a method; also while there is no agent, which fails later."""
         return self.agent is None or self.agent.sessions.can[method]
 
+    async def resources(self) -> list[tuple[str, str]]:
+        """Return what a prompt can name of MCP servers, with descriptions; none where unknown."""
+        agent = self.agent
+        if agent is None or not self.state.id:
+            return []
+        try:
+            return await agent.resources(self.state.id)
+        except FAILURES:
+            return []
+
     async def start(self) -> None:
         """Start the agent and open a session. Raises ChatError."""
         try:

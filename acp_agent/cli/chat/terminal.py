@@ -84,7 +84,12 @@ class TerminalChat:
         self._conversation = Conversation(options, self.frontend, self._shell.take_shared)
         self._commands = Commands(self._conversation, self.frontend, self._shell, self.leave)
         self._prompt = Buffer(
-            completer=ChatCompleter(self._commands.all, options.cwd, self._shell.is_command),
+            completer=ChatCompleter(
+                self._commands.all,
+                options.cwd,
+                self._shell.is_command,
+                self._conversation.resources,
+            ),
             complete_while_typing=True,
             history=InMemoryHistory(history.load()),
             multiline=True,

@@ -15,6 +15,9 @@ from acp_agent.server.extensions.types import (
     ExtensionType,
     ListCheckpointsRequest,
     ListCheckpointsResponse,
+    ListResourcesRequest,
+    ListResourcesResponse,
+    NamedResource,
     NotKeptFile,
     RestoreCheckpointRequest,
     RestoreCheckpointResponse,
@@ -100,6 +103,26 @@ async def restore(operations: Operations, params: dict[str, Any]) -> RestoreChec
     return _response(session, back)
 
 
+async def list_resources(operations: Operations, params: dict[str, Any]) -> ListResourcesResponse:
+    """Return the resources of a session's MCP servers as a prompt names them. Waits for nothing.
+
+    Raises:
+        InvalidInputError: the parameters are wrong.
+        SessionNotFoundError: it is not open on this connection.
+    """
+    request = _decoded(params, ListResourcesRequest)
+    session = await operations.get(request.session_id)
+    servers = session.extensions.mcp
+    if servers is None:
+        return ListResourcesResponse(resources=[])
+    from acp_agent.session.mcp.attachments import mentions_of  # noqa: PLC0415 - where there are any
+
+    known = mentions_of(servers)[:_LISTED]
+    return ListResourcesResponse(
+        resources=[NamedResource(mention=mention, name=name) for mention, name in known]
+    )
+
+
 def _decoded(params: dict[str, Any], kind: type[RequestT]) -> RequestT:
     try:
         return typed_json.decode(typed_json.encode(params), kind)
@@ -150,4 +173,5 @@ HANDLERS: dict[str, Callable[[Operations, dict[str, Any]], Awaitable[ExtensionTy
     "_acp-agent/session/export": export_session,
     "_acp-agent/checkpoints/list": list_points,
     "_acp-agent/checkpoints/restore": restore,
+    "_acp-agent/resources/list": list_resources,
 }

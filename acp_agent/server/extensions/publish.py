@@ -23,6 +23,7 @@ METHODS: dict[str, tuple[type[types.ExtensionType], type[types.ExtensionType]]] 
         types.RestoreCheckpointRequest,
         types.RestoreCheckpointResponse,
     ),
+    "_acp-agent/resources/list": (types.ListResourcesRequest, types.ListResourcesResponse),
     STEERING.name: (types.SteerRequest, types.SteerResponse),
 }
 

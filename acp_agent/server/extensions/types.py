@@ -151,6 +151,25 @@ class RestoreCheckpointResponse(ExtensionType, frozen=True, kw_only=True):
     ] = None
 
 
+class ListResourcesRequest(ExtensionType, frozen=True, kw_only=True):
+    """Asks what a prompt can name as `@server:uri`, so that a client can complete it."""
+
+    session_id: Annotated[str, Meta(description="The session, open on this connection.")]
+
+
+class NamedResource(ExtensionType, frozen=True, kw_only=True):
+    """A resource of an MCP server."""
+
+    mention: Annotated[str, Meta(description="What stands in a prompt to attach it.")]
+    name: Annotated[str, Meta(description="What the server calls it.")]
+
+
+class ListResourcesResponse(ExtensionType, frozen=True, kw_only=True):
+    """The resources that are known now, by server."""
+
+    resources: Annotated[list[NamedResource], Meta(description="At most 1,000.")]
+
+
 class ForkMarker(ExtensionType, frozen=True, kw_only=True):
     """What `_meta["acp-agent"]` of a session/fork may say; one of the two."""
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from acp_agent.agent.attachments import FILE_LIMIT, TOTAL_LIMIT
-from acp_agent.content import ContentBlock, TextBlock
+from acp_agent.content import ContentBlock, TextBlock, printable_line
 from acp_agent.errors import ToolError
 from acp_agent.extensions.mcp.server import McpServer
 from acp_agent.session.mcp.servers import McpServers
@@ -18,6 +18,7 @@ from acp_agent.tools.mcp_tool import call_server, resource_outcome
 _MENTION = re.compile(r'(?:(?<=\s)|^)@([A-Za-z0-9_-]+):(?:"([^"\n]+)"|([^\s"]+))')
 _AFTER = ".,;:!?)]}'"  # may follow an address without being part of it
 _LONGEST = 4_000  # characters of an address
+_NAME = 200  # characters of a resource's name
 _MOST = 10  # resources of one prompt
 _SECONDS = 15.0  # for each: the prompt waits for it
 
@@ -52,6 +53,22 @@ async def attached_resources(content: Sequence[ContentBlock], servers: McpServer
         place = f'server="{server.label}" uri="{escape(servers.clean(_whole(server, uri)))}"'
         texts.append(f"<resource {place}>\n{shown}{rest}\n</resource>")
     return texts
+
+
+def mentions_of(servers: McpServers) -> list[tuple[str, str]]:
+    """Return what a prompt can name, with the name that the server gives it; without secrets."""
+    found: list[tuple[str, str]] = []
+    for server in servers.servers:
+        for one in () if server.offer is None else server.offer.resources:
+            uri = str(one.uri)
+            if servers.clean(uri) != uri or not uri.isprintable() or len(uri) > _LONGEST:
+                continue
+            mention = f"@{server.label}:{uri}"
+            if _MENTION.fullmatch(mention) is None:
+                mention = f'@{server.label}:"{uri}"'
+            if _MENTION.fullmatch(mention) is not None:
+                found.append((mention, printable_line(servers.clean(one.title or one.name), _NAME)))
+    return found
 
 
 def _mentions(content: Sequence[ContentBlock]) -> Iterator[tuple[str, str]]:
