@@ -169,7 +169,7 @@ class GrantStore:
                 return
             with first_use:
                 self._grants = msgspec.json.decode(content, type=_GrantsFile).grants
-        except (msgspec.DecodeError, RecursionError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             self._fail(
                 stamp,
                 f"the remembered permissions in {self._path} cannot be read and are not used; "

@@ -117,7 +117,16 @@ def test_threads_that_remember_at_the_same_time_lose_nothing(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"not json", b"[]", b'{"grants":[]}', b'{"version":1,"grants":[{}]}', b"\xff"]
+    "content",
+    [
+        b"",
+        b"not json",
+        b"[]",
+        b'{"grants":[]}',
+        b'{"version":1,"grants":[{}]}',
+        b"\xff",
+        b'{"version":1,"grants":[{"project":"\xff"}]}',
+    ],
 )
 def test_a_damaged_file_grants_nothing_and_is_kept_aside(
     content: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture

@@ -245,7 +245,7 @@ def _read(path: Path) -> tuple[RunRecord, int]:
     for number, line in enumerate(whole.splitlines(), 1):
         try:
             one = _decoder.decode(line)
-        except (msgspec.DecodeError, RecursionError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise ConfigError(
                 f"{path}: line {number} is damaged, so the run cannot be continued; start it again"
             ) from None

@@ -51,6 +51,7 @@ def find_plugins(places: DefinitionFolders, trusts: Trusts) -> FoundPlugins:
         except PluginError as error:  # some of them may have been turned off
             problems.append(error.remark)
             continue
+        problems += [(link, "it is a link that leads nowhere") for link in _broken_links(place)]
         roots = plugin_roots(place)
         if len(roots) > _MOST:
             problems.append((place, f"there are more than {_MOST} plugins; take some out"))
@@ -76,6 +77,21 @@ def find_plugins(places: DefinitionFolders, trusts: Trusts) -> FoundPlugins:
     return FoundPlugins(
         plugins=tuple(found.values()), problems=tuple(problems), untrusted=tuple(untrusted)
     )
+
+
+def _broken_links(place: Path) -> list[Path]:
+    try:
+        return [path for path in sorted(place.iterdir()) if path.is_symlink() and not _exists(path)]
+    except OSError:
+        return []
+
+
+def _exists(path: Path) -> bool:
+    try:
+        path.stat()
+    except OSError:
+        return False
+    return True
 
 
 def _record(root: Path, place: Path, known: dict[str, Installed]) -> Installed | None:

@@ -70,7 +70,7 @@ def resolve(requirement: str) -> Installed:
     report = _pip("install", "--dry-run", "--quiet", "--report", "-", *_ONLY_BUILT, requirement)
     try:
         items = msgspec.json.decode(report, type=_Report).install
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"pip: its report cannot be read ({error}); update pip") from None
     lines = []
     for one in items:

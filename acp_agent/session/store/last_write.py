@@ -148,6 +148,6 @@ def _notes(file: Path) -> list[WriteNote]:
         return []
     notes = []
     for line in filter(bytes.strip, lines):
-        with contextlib.suppress(msgspec.DecodeError), first_use:
+        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError), first_use:
             notes.append(msgspec.json.decode(line, type=WriteNote))
     return notes

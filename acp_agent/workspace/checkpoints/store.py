@@ -272,7 +272,7 @@ class CheckpointStore:
     def copy(self, source: str, target: str) -> None:
         """Let a session have the checkpoints of another one, too."""
         for file in self.path.glob(f"checkpoints/{source}/*.json"):
-            with contextlib.suppress(OSError, msgspec.DecodeError):
+            with contextlib.suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
                 with first_use:
                     record = msgspec.json.decode(file.read_bytes(), type=Record)
                 self._put(target, file.stem, record)

@@ -231,7 +231,11 @@ def test_a_link_follows_the_folder_and_its_author_can_check_it(home: Path, tmp_p
 
 @pytest.mark.parametrize(
     ("file", "content"),
-    [("installed.json", b"{"), ("installed.json", b"[1]"), ("installed.json", b"\xff")],
+    [
+        ("installed.json", b"{"),
+        ("installed.json", b"[1]"),
+        ("installed.json", b'{"plugins": {"\xff": {}}}'),
+    ],
 )
 def test_a_broken_list_of_plugins_is_reported_and_stops_no_session(
     home: Path, model_server: ModelServer, file: str, content: bytes

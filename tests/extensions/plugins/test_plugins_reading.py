@@ -11,6 +11,8 @@ import pytest
 
 from acp_agent.config.types import Config
 from acp_agent.extensions.definitions.discovery import find_definitions
+from acp_agent.extensions.definitions.locations import DefinitionFolders
+from acp_agent.extensions.definitions.reading import Problem
 from acp_agent.extensions.mcp.config import HttpServer, ProgramServer
 from acp_agent.extensions.plugins.servers import plugin_servers
 from acp_agent.trust.items import Item
@@ -84,6 +86,30 @@ def test_no_part_of_a_plugin_leads_out_of_it_by_a_link(tmp_path: Path) -> None:
     (root / "plugin.json").symlink_to(tmp_path / "plugin.json")
     found = find_definitions(places, Config(), lambda _: True)
     assert "leads out" in found.problems[0].why
+
+
+def test_broken_files_are_reported_with_their_line(tmp_path: Path) -> None:
+    places = places_of(tmp_path)
+    own = tmp_path / "user" / "plugins"
+    write_plugin(own / "one", {"plugin.json": '{\n  "name": "p",\n}'})
+    (write_plugin(own / "two", {"x": ""}) / "plugin.json").write_bytes(b'{\n"name": "\xff"}')
+    (write_plugin(own / "three", {"x": ""}) / "plugin.json").write_bytes(b"[" * 100_000)
+    (write_plugin(own / "four", {"x": ""}) / "plugin.json").write_bytes(b" " * 2_000_000)
+    (write_plugin(own / "five", {"x": ""}) / "plugin.json").symlink_to("plugin.json")
+    (own / "six").symlink_to("six")
+    found = {one.path.relative_to(own): one.why for one in broken(places)}
+    assert {str(path) for path in found} == {
+        *(f"{name}/plugin.json" for name in ("one", "two", "three", "four", "five")),
+        "six",
+    }
+    assert "line 3 " in found[Path("one/plugin.json")]
+    assert "line 2 is not UTF-8" in found[Path("two/plugin.json")]
+    assert "larger than" in found[Path("four/plugin.json")]
+    assert "leads nowhere" in found[Path("six")]
+
+
+def broken(places: DefinitionFolders) -> tuple[Problem, ...]:
+    return find_definitions(places, Config(), lambda _: True).problems
 
 
 def test_a_projects_plugin_is_inert_until_it_is_trusted_with_all_of_its_files(
