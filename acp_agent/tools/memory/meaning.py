@@ -19,7 +19,7 @@ from acp_agent.tools.memory.vectors import Vector, VectorIndex, unit_vector
 
 _QUERY_SECONDS = 2.5  # for which an embedding of the words is waited for
 _PASSAGES_SECONDS = 5.0  # in which passages get theirs
-_FIRST_BATCH = 16  # passages of the first request: a local model may be slow
+_FIRST_BATCH = 4  # passages of the first request, that a slow local model gets on as well
 _LARGEST_BATCH = 128
 _FAST_SECONDS = 1.0  # after which the next request has no more than this one
 _MOST_PASSAGES = 2_000  # of one search, whatever the time
