@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -20,7 +21,7 @@ _NO_AGENT = "default"  # the program's own
 _EARLY = 100  # updates of a session that came before its id
 _BUSY_SECONDS = 10.0  # that an agent takes at most to end when its client is gone
 _BUSY_STEP = 0.1
-_COMMANDS_SECONDS = 10.0  # for the list of commands to come
+_COMMANDS_SECONDS = 10.0  # for a command to be in the list
 
 OnAsked = Callable[["StepSession", Asked], Awaitable[acp.RequestPermissionResponse]]
 
@@ -91,12 +92,15 @@ class StepSession:
         self.current |= {option: value, **_values(answer.config_options)}
 
     async def has_command(self, *names: str) -> str | None:
-        """Return the first of some commands that the session has."""
-        try:
+        """Return the first of some commands that the session has.
+
+        A session first tells of those that come with the program, and of others once it read them.
+        """
+        with suppress(TimeoutError):
             async with asyncio.timeout(_COMMANDS_SECONDS):
-                await self._commands_came.wait()
-        except TimeoutError:
-            return None
+                while self._commands.isdisjoint(names):
+                    self._commands_came.clear()
+                    await self._commands_came.wait()
         return next((name for name in names if name in self._commands), None)
 
     def updated(self, update: acp.SessionUpdate) -> None:

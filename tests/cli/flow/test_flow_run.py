@@ -76,6 +76,23 @@ async def test_steps_run_in_order_or_at_once_and_the_last_output_alone_is_on_std
     assert "Step never: skipped" in err
 
 
+@pytest.mark.parametrize("of", ["user", "project"])
+async def test_the_first_step_of_a_session_can_be_a_skill_of_the_user_or_the_project(
+    home: Path, workspace_repo: Path, model_server: ModelServer, of: str
+) -> None:
+    folder = home / "agent" / "skills" if of == "user" else workspace_repo / ".claude" / "skills"
+    (folder / "deploy").mkdir(parents=True)
+    head = "---\nname: deploy\ndescription: Deploys it.\n---\n"
+    (folder / "deploy" / "SKILL.md").write_text(f"{head}Deploy to $ARGUMENTS.\n")
+    (workspace_repo / "f.yaml").write_text("steps: [{id: one, skill: deploy, with: test}]\n")
+    model_server.add(answer("Deployed."))
+
+    status, out, err = await flow(home, workspace_repo, model_server, "run", "f.yaml", "--trust")
+
+    assert (status, out) == (0, "Deployed.\n"), err
+    assert prompts(model_server.requests[0]) == ["/skill:deploy test"]
+
+
 THREE = """\
 steps:
   - {id: one, prompt: The first.}
