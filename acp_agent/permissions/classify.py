@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from tempfile import gettempdir
 
@@ -370,13 +371,21 @@ def command_values(command: Command, *, every: bool = False) -> list[str]:
     ]
 
 
+@cache
+def _marks(options: tuple[str, ...]) -> frozenset[str]:
+    """What options begin with: most words need not be compared with each of them."""
+    return frozenset(option[0] for option in options)
+
+
 def _values(before: str, text: str, own: Sequence[str]) -> list[str]:
     """What of `text`, which stands behind the word `before`, may be a command line."""
     languages = shell_rules().languages
     commands = (*languages.command_options, *own)
     settings = [text] if before in languages.setting_options else []
     settings += [text[2:] for option in languages.setting_options if text.startswith(option)]
-    found = [text] if any(option_matches(before, option) for option in commands) else []
+    marks = _marks(commands)
+    follows = before[:1] in marks and any(option_matches(before, option) for option in commands)
+    found = [text] if follows else []
     found += [text[2:] for option in own if len(option) == 2 and text.startswith(option)]
     for setting in settings:
         key, _, value = setting.partition("=")

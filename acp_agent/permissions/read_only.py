@@ -72,7 +72,7 @@ def is_installed(program: Word, context: CommandContext, folders: Sequence[str])
             if os.access(found, os.X_OK) and not os.path.isdir(found):  # noqa: PTH112 - likewise
                 real = os.path.realpath(found)
                 kept = is_below(os.path.normpath(found), context.roots) or context.holds(real)
-                if kept or rules.shim_folder in {*Path(found).parts, *Path(real).parts}:
+                if kept or rules.shim_folder in {*found.split("/"), *real.split("/")}:
                     return False
                 break
     return True

@@ -142,7 +142,7 @@ class CommandRules:
             ways += self._told_to_run(finding, context)
             refused, asked = (self._strict(effect, ways) for effect in ("deny", "ask"))
             if asked is None and any(UNKNOWN in word for words in ways for word in words):
-                uncertain = (*self._every("deny"), *self._every("ask"))
+                uncertain = (*self._about("deny", ways), *self._about("ask", ways))
                 asked = next((each.rule for each in uncertain if each.may_refuse(ways)), None)
             deny, ask = deny or refused, ask or asked
             if refused or asked:
@@ -169,8 +169,13 @@ class CommandRules:
         candidates = (each for program in programs for each in by_program.get(program, ()))
         return next((each.rule for each in candidates if each.refuses(ways)), None)
 
-    def _every(self, effect: Effect) -> Iterator[CommandRule]:
-        return (each for rules in self._rules.get(effect, {}).values() for each in rules)
+    def _about(self, effect: Effect, ways: Sequence[tuple[str, ...]]) -> Iterator[CommandRule]:
+        """Yield the rules with an effect about programs that the first words may come to."""
+        names = {words[0] for words in ways if words}
+        open_ended = any(UNKNOWN in name or NONEMPTY in name for name in names)
+        for program, rules in self._rules.get(effect, {}).items():
+            if open_ended or program in names:
+                yield from rules
 
     def _allowed(
         self,
