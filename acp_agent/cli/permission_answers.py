@@ -14,13 +14,13 @@ from msgspec import Struct
 
 from acp_agent.cli.agent_client import Asked
 from acp_agent.cli.localization import translate
+from acp_agent.trust.items import TRUST_OPTION
 from protocol.v1 import types as acp
 
 Allowed = Literal["all", "edits", "none", "ask"]
 
 _ATTEMPTS = 3
 _EDITS = {"edit", "delete", "move"}
-TRUST = "trust_for_now"  # an option of the question whether to trust a folder; no flag answers it
 
 
 class Given(Struct, frozen=True, kw_only=True):
@@ -105,7 +105,7 @@ class Answers:
 
     async def __call__(self, asked: Asked) -> acp.RequestPermissionResponse:
         """Answer one request."""
-        if any(option.option_id == TRUST for option in asked.options):
+        if any(option.option_id == TRUST_OPTION for option in asked.options):
             if self._ask is not None:
                 return await self._from_user(asked, self._ask)
             return response(option_of_kind(asked, "reject_once"), by="nobody")

@@ -16,6 +16,8 @@ Kind = Literal[
     "workflow",
 ]  # fmt: skip
 
+# Names the question whether to trust a folder: an option of it. No flag and no mode answers it.
+TRUST_OPTION = "trust_for_now"
 _SHOWN_TEXT = 16_000  # characters of a text that is kept, to show later how it changed
 _MOST_FILES = 2_000  # of one folder
 _MOST_BYTES = 50_000_000  # of one folder

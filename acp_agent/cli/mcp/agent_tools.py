@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 
 from acp_agent.cli.agent_client import AgentClient, Asked
 from acp_agent.cli.localization import translate
-from acp_agent.cli.permission_answers import TRUST, option_of_kind, response
+from acp_agent.cli.permission_answers import option_of_kind, response
 from acp_agent.cli.run import Tally
 from acp_agent.cli.screen import block_text
 from acp_agent.cli.session_lookup import open_store, whole_id
@@ -27,6 +27,7 @@ from acp_agent.session.history.transcript import transcript
 from acp_agent.session.store.event_codec import readable_events
 from acp_agent.session.store.read_queries import MAX_PAGE
 from acp_agent.session.store.records import SessionRecord
+from acp_agent.trust.items import TRUST_OPTION
 from acp_agent.workspace.scrub import scrub
 from protocol.jsonrpc.errors import RpcError
 from protocol.v1 import types as acp
@@ -216,7 +217,7 @@ async def _asked(context: ServedContext, asked: Asked) -> bool:
     able = None if capabilities is None else capabilities.elicitation
     if able is None or (able.form is None and able.url is not None):
         return False
-    if any(option.option_id == TRUST for option in asked.options):
+    if any(option.option_id == TRUST_OPTION for option in asked.options):
         return False
     with suppress(MCPError, NoBackChannelError, TimeoutError):
         async with asyncio.timeout(_ANSWER_SECONDS):

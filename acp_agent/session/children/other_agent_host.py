@@ -36,6 +36,7 @@ from acp_agent.permissions.access import Allow, Ask, Choice, Decision, ReadAcces
 from acp_agent.permissions.mode_refusals import READ_ONLY
 from acp_agent.session.children.child import ChildSession, ChildUser
 from acp_agent.session.core import SessionCore
+from acp_agent.trust.items import TRUST_OPTION
 from acp_agent.workspace.file_io import display_path
 from acp_agent.workspace.scrub import incomplete_tail, scrub
 
@@ -138,11 +139,12 @@ class OtherAgentHost:
         """Let the mode or the user decide about a call of the agent's.
 
         What its tools do is not known, so only the mode that allows everything answers for the
-        user, and the modes that change nothing refuse.
+        user, and the modes that change nothing refuse. Whether to trust a folder is for the user.
         """
         mode = self._user.mode
         refused = READ_ONLY.get(mode)
-        if mode == "full" or refused is not None:
+        about_trust = any(one.id == TRUST_OPTION for one in options)
+        if (mode == "full" and not about_trust) or refused is not None:
             kinds = ("reject_once", "reject_always") if refused else ("allow_once", "allow_always")
             found = _first(options, kinds)
             if found is not None or refused is not None:
@@ -156,7 +158,7 @@ class OtherAgentHost:
         secrets = self._child.secrets
         choices = tuple(
             Choice(
-                id=f"{one.kind}_{number}",
+                id=TRUST_OPTION if one.id == TRUST_OPTION else f"{one.kind}_{number}",
                 label=printable_line(safe_text(one.label, secrets), _LABEL),
                 kind=one.kind,
             )

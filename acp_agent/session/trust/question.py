@@ -26,7 +26,7 @@ from acp_agent.session.trust.inventory import (
     find_items,
     trusted_folder,
 )
-from acp_agent.trust.items import code_item
+from acp_agent.trust.items import TRUST_OPTION, code_item
 from acp_agent.workspace.environment import with_settings
 
 TITLE = "Use what this folder brings along?"
@@ -174,7 +174,7 @@ class FolderTrust:
         translate, call = core.translate, new_call_id()
         content = (text_part(self._text(changes)),)
         choices = (
-            Choice(id="trust_for_now", label=translate(FOR_NOW), kind="allow_once"),
+            Choice(id=TRUST_OPTION, label=translate(FOR_NOW), kind="allow_once"),
             Choice(id="trust_always", label=translate(ALWAYS), kind="allow_always"),
             Choice(id="trust_never", label=translate(NEVER), kind="reject_once"),
         )

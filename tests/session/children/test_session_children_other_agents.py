@@ -197,6 +197,37 @@ async def test_the_mode_decides_about_another_agent_as_about_a_tool_that_nobody_
     await desk.aclose()
 
 
+TRUSTS = """
+def turn(say):
+    call = {"toolCallId": "1", "title": "Use what this folder brings along?", "kind": "other"}
+    say.update({"sessionUpdate": "tool_call", **call})
+    chosen = say.ask("session/request_permission", {"toolCall": call, "options": [
+        {"optionId": "trust_for_now", "name": "For now", "kind": "allow_once"},
+        {"optionId": "trust_never", "name": "No", "kind": "reject_once"}]})
+    say.speak(json.dumps(chosen["outcome"]))
+    return "end_turn"
+"""
+
+
+async def test_whether_another_agent_may_trust_a_folder_is_answered_by_the_user_alone(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    desk = await given(tmp_path, model_server, TRUSTS)
+    offered: list[str] = []
+
+    async def decide(asking: PermissionRequest, ask: Ask) -> str | None:
+        offered.extend(one.id for one in ask.choices)
+        return "reject_once"
+
+    desk.editor.decide = decide
+    await desk.session.set_option("mode", "full")
+    await desk.say("Go")
+    # By this id `--allow all` and the agent as an MCP server know a question that is not theirs.
+    assert offered == ["trust_for_now", "reject_once_1"]
+    assert '"optionId": "trust_never"' in desk.results()[0]
+    await desk.aclose()
+
+
 async def test_another_agent_gets_no_file_outside_and_none_that_a_rule_refuses(
     tmp_path: Path, model_server: ModelServer
 ) -> None:
