@@ -131,7 +131,7 @@ async def outcomes(
     """Run calls in one answer; for each what the model was told, and the update that ended it."""
     server.add(answer(*calls), answer("I see."))
     before = len(agent.updates(session))
-    assert (await agent.prompt(session, "go"))["stopReason"] == "end_turn"
+    assert (await agent.prompt(session, "go", timeout=120))["stopReason"] == "end_turn"
     updates = agent.updates(session)[before:]
     order = [one["toolCallId"] for one in updates if one["sessionUpdate"] == "tool_call"]
     ended = {
