@@ -6,14 +6,13 @@ tools as switches. codex has TOML, whose `developer_instructions` are the prompt
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
 from acp_agent.errors import ConfigError
 from acp_agent.extensions.definitions.fields import LONGEST_DESCRIPTION
 from acp_agent.extensions.definitions.front_matter import read_front_matter
-from acp_agent.extensions.definitions.skill_files import plain_name
+from acp_agent.extensions.definitions.skill_files import plain_name, read_toml
 
 _CODEX, _OPENCODE = ".codex", (".opencode", "opencode")
 _CHANGES = ("edit", "write", "apply_patch")  # tools that a read-only agent does not have
@@ -76,13 +75,7 @@ def _named(otherwise: str, fields: Mapping[str, object]) -> Mapping[str, object]
 
 
 def _codex(text: str) -> tuple[Mapping[str, object], str]:
-    try:
-        given = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        from acp_agent.config.toml_errors import explain_syntax_error  # noqa: PLC0415 - rarely
-
-        line, why = explain_syntax_error(text, error)
-        raise ConfigError(f"line {line or 1} is not TOML ({why}); fix the line") from None
+    given = read_toml(text)
     prompt = given.pop("developer_instructions", None)
     if not isinstance(prompt, str):
         raise ConfigError("developer_instructions: expected text")

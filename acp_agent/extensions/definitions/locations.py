@@ -23,6 +23,11 @@ Source = Literal["bundled", "user", "project"]
 BUNDLED = Path(__file__).parents[1] / "bundled"
 # Folders of agents of other programs: in the home folder and in projects.
 OTHER_AGENTS = (".claude/agents", ".codex/agents", ".opencode/agent", ".opencode/agents")
+# Folders of commands of other programs, likewise; a command is a skill that only the user chooses.
+OTHER_COMMANDS = (
+    ".claude/commands", ".cursor/commands", ".gemini/commands",
+    ".opencode/command", ".opencode/commands",
+)  # fmt: skip
 # Files that have a table of agents, in projects and in the user's folder of that program.
 AGENT_TABLES = ("opencode.json", "opencode.jsonc")
 PACKAGES = ".packages"  # has a folder for each plugin that is a Python package
@@ -133,18 +138,12 @@ def _plugin_folders(
 
 def _skill_folders(user: Path, home: Path, projects: list[Path]) -> tuple[tuple[Path, Source], ...]:
     """Return the folders of skills; those of other programs come before ours, which win."""
-    theirs = ("commands", "skills")  # a command and a skill are the same there; the skill wins
-    own = [*(home / ".claude" / name for name in theirs), home / ".agents" / "skills"]
+    theirs = (*OTHER_COMMANDS, ".claude/skills")  # of two with the same name the skill wins
+    only_home = (".codex/prompts", ".config/opencode/command", ".config/opencode/commands")
+    own = [home / place for place in (*only_home, *theirs, ".agents/skills")]
     own.append(user / "skills")
-    folders = [
-        place
-        for folder in projects
-        for place in (
-            *(folder / ".claude" / name for name in theirs),
-            folder / ".agents" / "skills",
-            folder / ".acp-agent" / "skills",
-        )
-    ]
+    ours = (*theirs, ".agents/skills", ".acp-agent/skills")
+    folders = [folder / place for folder in projects for place in ours]
     # Where a session is opened in the home folder, its places stay the user's own.
     return (
         *((folder, "user") for folder in own),

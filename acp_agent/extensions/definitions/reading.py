@@ -112,7 +112,7 @@ def read_definitions(
         fields: those of that kind.
         problems: what is wrong is added to them.
     """
-    if kind == "skills" and place.name == COMMANDS:
+    if kind == "skills" and place.name in COMMANDS:
         kind = "commands"
     is_plugin = origin is not None and bool(origin.prefix)
     lenient = place.parent.name == CLAUDE or (origin is not None and origin.is_lenient)

@@ -1,4 +1,4 @@
-"""The forms of a skill's file: a SKILL.md, a command of `.claude`, and zhi's YAML.
+"""The forms of a skill's file: a SKILL.md, commands of other programs, and zhi's YAML.
 
 Claude (2.1.80) takes a skill's name from its folder and a command's from its path, and the
 first line of the text where there is no description. zhi (github.com/chan-kinghin/zhicli) has one
@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import os
 import re
+import tomllib
 import unicodedata
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from acp_agent.errors import ConfigError
 from acp_agent.extensions.definitions.fields import LONGEST_DESCRIPTION, LONGEST_NAME
@@ -19,7 +21,10 @@ from acp_agent.extensions.definitions.front_matter import parse_yaml, read_front
 
 FILE_NAME = "SKILL.md"
 YAML_SUFFIXES = (".yaml", ".yml")
-COMMANDS = "commands"  # the name of a folder of commands
+COMMANDS = frozenset({"commands", "command", "prompts"})  # names of folders of commands
+_GEMINI = ".gemini"
+_FROM_ONE = frozenset({".codex", ".opencode", "opencode"})  # where `$1` is the first word
+_NUMBER = re.compile(r"\$([1-9])(?!\d)")
 CLAUDE = ".claude"  # the folder that has those of another program, which takes more for granted
 _LEVELS = 3  # of folders within a folder of commands
 _SHOWN = 100  # characters of a first line that is the description
@@ -47,18 +52,19 @@ def skill_files(place: Path, names: list[str]) -> list[Path]:
 
 def command_files(place: Path, names: list[str]) -> list[Path]:
     """Return the files of commands in a folder and those below it; see `skill_files`."""
-    return sorted(_commands(place, names, _LEVELS))
+    suffix = ".toml" if place.parent.name == _GEMINI else ".md"
+    return sorted(_commands(place, names, _LEVELS, suffix))
 
 
-def _commands(folder: Path, names: list[str], levels: int) -> Iterator[Path]:
+def _commands(folder: Path, names: list[str], levels: int, suffix: str) -> Iterator[Path]:
     for name in names:
         path = folder / name
-        if name.endswith(".md"):
+        if name.endswith(suffix):
             yield path
         elif levels > 1 and path.is_dir() and not path.is_symlink():
             with os.scandir(path) as entries:
                 inner = [entry.name for entry in entries if is_visible(entry.name)]
-            yield from _commands(path, inner, levels - 1)
+            yield from _commands(path, inner, levels - 1, suffix)
 
 
 def is_single_file(path: Path) -> bool:
@@ -75,12 +81,42 @@ def read_command(path: Path, text: str, place: Path) -> tuple[Mapping[str, objec
         place: the folder of commands that the file is in, or the file.
 
     Raises:
-        ConfigError: it is no front matter.
+        ConfigError: it is no front matter, or no TOML.
     """
-    fields, text = ({}, text.strip()) if not text.startswith("---") else read_front_matter(text)
+    program = place.parent.name
+    fields: Mapping[str, object] = {}
+    if program == _GEMINI:
+        fields, text = _gemini(text)
+    elif text.startswith("---"):
+        fields, text = read_front_matter(text)
+    if program in _FROM_ONE:
+        text = _NUMBER.sub(lambda found: f"${int(found[1]) - 1}", text)
     within = place if path != place else place.parent
     name = "-".join(path.relative_to(within).with_suffix("").parts)
-    return {**_described(fields, text), "name": plain_name(name), **_BY_USER}, text
+    return {**_described(fields, text), "name": plain_name(name), **_BY_USER}, text.strip()
+
+
+def read_toml(text: str) -> dict[str, Any]:
+    """Return what is in a TOML file of another program.
+
+    Raises:
+        ConfigError: it is no TOML; the message has the line.
+    """
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        from acp_agent.config.toml_errors import explain_syntax_error  # noqa: PLC0415 - rarely
+
+        line, why = explain_syntax_error(text, error)
+        raise ConfigError(f"line {line or 1} is not TOML ({why}); fix the line") from None
+
+
+def _gemini(text: str) -> tuple[Mapping[str, object], str]:
+    given = read_toml(text)
+    prompt = given.pop("prompt", None)
+    if not isinstance(prompt, str) or not prompt.strip():
+        raise ConfigError("prompt: it is missing; add what the model is to do")
+    return given, prompt.replace("{{args}}", "$ARGUMENTS")
 
 
 def read_skill(path: Path, text: str, *, is_lenient: bool) -> tuple[Mapping[str, object], str]:

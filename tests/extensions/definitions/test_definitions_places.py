@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from acp_agent.extensions.definitions.locations import (
+    OTHER_COMMANDS,
     DefinitionFolders,
     any_folder_exists,
     find_folders,
@@ -17,9 +18,10 @@ from tests.extensions.definitions.definition_files import Files
 
 def test_the_users_places_come_first_then_the_repositorys_then_the_folders(files: Files) -> None:
     files.cwd = files.project / "deep" / "inside"
-    names = ".claude/commands", ".claude/skills", ".agents/skills", ".acp-agent/skills"
+    names = (*OTHER_COMMANDS, ".claude/skills", ".agents/skills", ".acp-agent/skills")
+    only_home = ".codex/prompts", ".config/opencode/command", ".config/opencode/commands"
     assert files.places.skills == (
-        *((files.home / name, "user") for name in names[:3]),
+        *((files.home / name, "user") for name in (*only_home, *names[:-1])),
         (files.user / "skills", "user"),
         *((files.project / name, "project") for name in names),
         *((files.cwd / name, "project") for name in names),
@@ -38,10 +40,10 @@ def test_the_users_places_come_first_then_the_repositorys_then_the_folders(files
 
 
 def test_a_folder_that_is_the_repository_or_in_none_is_looked_into_once(files: Files) -> None:
-    assert len(files.places.skills) == 8
+    assert len(files.places.skills) == 19
     outside = find_folders(Path("/"), user=files.user, home=files.home)
     assert [folder for folder, source in outside.skills if source == "project"] == [
-        Path("/.claude/commands"),
+        *(Path("/", name) for name in OTHER_COMMANDS),
         Path("/.claude/skills"),
         Path("/.agents/skills"),
         Path("/.acp-agent/skills"),

@@ -57,6 +57,25 @@ def test_a_command_of_claude_is_a_skill_that_only_the_user_chooses(files: Files)
     assert found.problems == ()
 
 
+def test_commands_of_other_programs_are_skills_that_only_the_user_chooses(files: Files) -> None:
+    put(files.project / ".cursor" / "commands" / "check.md", "Check it.")
+    put(files.project / ".opencode" / "command" / "one.md", "---\ndescription: A\n---\nFix $1, $2.")
+    put(files.home / ".codex" / "prompts" / "two.md", "Fix $1 with $ARGUMENTS.")
+    toml = 'description = "Does it."\nprompt = """\nFix {{args}}.\n"""'
+    put(files.project / ".gemini" / "commands" / "git" / "three.toml", toml)
+    broken = put(files.project / ".gemini" / "commands" / "broken.toml", "prompt = ")
+    empty = put(files.project / ".gemini" / "commands" / "empty.toml", "description = 'x'")
+    found = files.find()
+    assert {one.name: one.text for one in found.skills} == {
+        "check": "Check it.",
+        "one": "Fix $0, $1.",
+        "two": "Fix $0 with $ARGUMENTS.",
+        "git-three": "Fix $ARGUMENTS.",
+    }
+    assert not any(one.by_model for one in found.skills)
+    assert {one.path for one in found.problems} == {broken, empty}
+
+
 def test_the_same_skill_in_several_places_is_offered_once(files: Files) -> None:
     put(files.project / ".claude" / "commands" / "deploy.md", "As a command.")
     put(files.project / ".claude" / "skills" / "deploy" / "SKILL.md", "---\n---\nAs theirs.")
