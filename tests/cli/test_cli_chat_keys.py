@@ -178,6 +178,7 @@ async def test_the_point_to_rewind_to_is_picked_from_a_list(
         person.type("replace Hello with Goodbye in greeting.py" + ENTER)
         await person.see("[y] Allow once")
         person.type("y")
+        await person.see("This is what came back")  # the turn goes on after the call
         await person.miss("Working")
         assert "Goodbye" in (workspace_repo / "greeting.py").read_text()
         person.type("/rewind" + ENTER)

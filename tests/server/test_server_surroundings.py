@@ -75,6 +75,7 @@ async def test_a_call_that_finds_no_file_to_open_says_so(
     ]
     model_server.add(answer(*calls), answer("Done."), answer(*calls), answer("Done."))
     await running.prompt(session, "warm up")
+    await until_idle(running.process.pid)  # another request may have the connection
     with no_more_files(running):
         await running.prompt(session, "go")
     results = [str(one["content"]) for one in messages(model_server) if one["role"] == "tool"]
