@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -10,7 +10,7 @@ from msgspec import UNSET, Struct
 
 from acp_agent.acp_client.process import EXIT_SECONDS, START_SECONDS, AgentChild
 from acp_agent.platform.programs import own_process
-from protocol.jsonrpc.handlers import Call
+from protocol.jsonrpc.handlers import Call, Handler
 from protocol.v1 import methods, types as acp
 
 OnUpdate = Callable[[acp.SessionUpdate], None]
@@ -24,6 +24,30 @@ class Asked(Struct, frozen=True):
     kind: str
     options: tuple[acp.PermissionOption, ...]
     request: acp.RequestPermissionRequest
+
+
+async def start_own_agent(
+    flags: Sequence[str], handlers: Mapping[str, Handler], *, cwd: Path
+) -> AgentChild:
+    """Start `acp-agent` with `flags` and shake hands, as a client that shows text.
+
+    Raises:
+        RpcError: the agent refused.
+        ConnectionError: the agent ended at once.
+        TimeoutError: the agent does not answer.
+    """
+    child = await AgentChild.start(own_process("acp", *flags), handlers, cwd=cwd)
+    try:
+        await child.initialize(
+            acp.ClientCapabilities(
+                session=acp.ClientSessionCapabilities(notices=acp.NoticeCapabilities()),
+                meta={"terminal_output": True},
+            )
+        )
+    except BaseException:
+        await child.aclose()
+        raise
+    return child
 
 
 class AgentClient:
@@ -57,24 +81,11 @@ class AgentClient:
             TimeoutError: the agent does not answer.
         """
         client = cls(on_update=on_update, on_permission=on_permission)
-        client._child = await AgentChild.start(
-            own_process("acp", *flags),
-            {
-                methods.SESSION_UPDATE.name: client._updated,
-                methods.REQUEST_PERMISSION.name: client._asked,
-            },
-            cwd=cwd,
-        )
-        try:
-            await client._child.initialize(
-                acp.ClientCapabilities(
-                    session=acp.ClientSessionCapabilities(notices=acp.NoticeCapabilities()),
-                    meta={"terminal_output": True},
-                )
-            )
-        except BaseException:
-            await client.aclose()
-            raise
+        handlers: Mapping[str, Handler] = {
+            methods.SESSION_UPDATE.name: client._updated,
+            methods.REQUEST_PERMISSION.name: client._asked,
+        }
+        client._child = await start_own_agent(flags, handlers, cwd=cwd)
         return client
 
     async def open(self, cwd: Path, *, resume: str | None = None) -> None:

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import USAGE, complain, guarded, say, say_json, say_table
-from acp_agent.cli.parser import Parser
+from acp_agent.cli.parser import Parser, add_folder
 from acp_agent.config.load import load_config
 from acp_agent.config.paths import find_paths
 from acp_agent.config.types import AgentConfig, Config, DefinitionConfig
@@ -52,13 +52,7 @@ def run_agents(argv: list[str]) -> int:
 
 
 def _run(kind: Kind, parser: Parser, argv: list[str]) -> int:
-    parser.add_argument(
-        "--cwd",
-        type=Path,
-        default=Path(),
-        metavar="DIR",
-        help="the session's folder (default: this one)",
-    )
+    add_folder(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(argv)
     return guarded(lambda: _show(kind, options.cwd, as_json=options.json))

@@ -7,12 +7,14 @@ into the user's language only then, so that a command that is not asked for help
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from acp_agent.cli.localization import translate, translate_rendered
-from acp_agent.cli.output import USAGE, width, wrap
+from acp_agent.cli.output import USAGE, complain, width, wrap
 
 if TYPE_CHECKING:
     _Base = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - see below
@@ -52,6 +54,26 @@ def number(low: int, high: int) -> Callable[[str], int]:
         return value
 
     return read
+
+
+def add_folder(parser: argparse.ArgumentParser) -> None:
+    """Add `--cwd`, the folder of a session."""
+    parser.add_argument(
+        "--cwd",
+        type=Path,
+        default=Path(),
+        metavar="DIR",
+        help="the session's folder (default: this one)",
+    )
+
+
+def has_folder(options: argparse.Namespace) -> bool:
+    """Put the real path in the place of `--cwd`; say so where it is no folder."""
+    options.cwd = Path(os.path.realpath(options.cwd.expanduser()))
+    if options.cwd.is_dir():
+        return True
+    complain(translate("{folder} is not a directory", folder=options.cwd))
+    return False
 
 
 class _Help(argparse.HelpFormatter):

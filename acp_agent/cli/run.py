@@ -15,7 +15,7 @@ from acp_agent.acp_client.process import EXIT_SECONDS
 from acp_agent.cli.agent_client import AgentClient, Asked, OnUpdate
 from acp_agent.cli.localization import translate
 from acp_agent.cli.output import FAILED, INTERRUPTED, USAGE, complain, guarded
-from acp_agent.cli.parser import Parser
+from acp_agent.cli.parser import Parser, add_folder
 from acp_agent.cli.permission_answers import Allowed, Answered, Answers, Given, flag_for
 from acp_agent.cli.screen import Screen, block_text, painter
 from acp_agent.cli.signals import ending_signals, interrupts
@@ -322,13 +322,7 @@ def _flags(argv: list[str]) -> Flags | None:
         help="trust what the folder brings along as it is now; without it, only what you trusted "
         "before is used",
     )
-    parser.add_argument(
-        "--cwd",
-        type=Path,
-        default=Path(),
-        metavar="DIR",
-        help="the session's folder (default: this one)",
-    )
+    add_folder(parser)
     parser.add_argument(
         "--resume",
         metavar="ID",

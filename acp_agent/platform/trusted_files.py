@@ -102,3 +102,17 @@ def _require_own_folder(found: os.stat_result, owners: frozenset[int]) -> None:
     open_to_all = found.st_mode & stat.S_IWOTH and not found.st_mode & stat.S_ISVTX
     if open_to_all and found.st_uid != os.geteuid():
         raise RefusedFileError(OPEN_TO_ALL)
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is anything at a path; a broken link counts, and what may not be looked at.
+
+    That is reported when it is read.
+    """
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from acp_agent.cli.localization import translate
 from acp_agent.cli.output import USAGE, complain, guarded
-from acp_agent.cli.parser import Parser, seconds
+from acp_agent.cli.parser import Parser, add_folder, seconds
 from acp_agent.platform.programs import own_process
 
 if TYPE_CHECKING:
@@ -148,13 +148,7 @@ def _parser() -> Parser:
         help="resume an earlier session, by its id or the start of it; "
         "by default the folder's latest",
     )
-    parser.add_argument(
-        "--cwd",
-        type=Path,
-        default=Path(),
-        metavar="DIR",
-        help="the session's folder (default: this one)",
-    )
+    add_folder(parser)
     parser.add_argument("--plain", action="store_true", help="plain lines, as without a terminal")
     parser.add_argument("--no-history", action="store_true", help="do not save what is typed")
     parser.add_argument(

@@ -11,10 +11,9 @@ from typing import Self
 from msgspec import UNSET
 
 from acp_agent.acp_client.process import EXIT_SECONDS, START_SECONDS, AgentChild
-from acp_agent.cli.agent_client import Asked, OnUpdate
-from acp_agent.platform.programs import own_process
+from acp_agent.cli.agent_client import Asked, OnUpdate, start_own_agent
 from protocol.jsonrpc.errors import INVALID_REQUEST, RpcError
-from protocol.jsonrpc.handlers import Call
+from protocol.jsonrpc.handlers import Call, Handler
 from protocol.v1 import methods, types as acp
 
 _NO_AGENT = "default"  # the program's own
@@ -145,24 +144,11 @@ class FlowAgent:
         """
         agent = cls(on_asked)
         flags = [] if model is None else ["--model", model]
-        agent._child = await AgentChild.start(
-            own_process("acp", *flags),
-            {
-                methods.SESSION_UPDATE.name: agent._updated,
-                methods.REQUEST_PERMISSION.name: agent._asked,
-            },
-            cwd=cwd,
-        )
-        try:
-            await agent._child.initialize(
-                acp.ClientCapabilities(
-                    session=acp.ClientSessionCapabilities(notices=acp.NoticeCapabilities()),
-                    meta={"terminal_output": True},
-                )
-            )
-        except BaseException:
-            await agent.aclose()
-            raise
+        handlers: Mapping[str, Handler] = {
+            methods.SESSION_UPDATE.name: agent._updated,
+            methods.REQUEST_PERMISSION.name: agent._asked,
+        }
+        agent._child = await start_own_agent(flags, handlers, cwd=cwd)
         return agent
 
     async def new_session(self, cwd: Path) -> StepSession:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import USAGE, complain, guarded
-from acp_agent.cli.parser import Parser
+from acp_agent.cli.parser import Parser, add_folder
 from acp_agent.errors import InvalidInputError
 from acp_agent.platform import posix
 
@@ -105,15 +104,4 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="trust what the folder brings along as it is now; without it, only what you trusted "
         "before is used",
-    )
-
-
-def add_folder(parser: argparse.ArgumentParser) -> None:
-    """Add `--cwd`."""
-    parser.add_argument(
-        "--cwd",
-        type=Path,
-        default=Path(),
-        metavar="DIR",
-        help="the session's folder (default: this one)",
     )

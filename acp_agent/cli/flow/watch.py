@@ -7,7 +7,7 @@ import asyncio
 import time
 from datetime import datetime
 
-from acp_agent.cli.flow.command import add_folder, add_run_options, usage_checked
+from acp_agent.cli.flow.command import add_run_options, usage_checked
 from acp_agent.cli.flow.file_changes import FileChanges
 from acp_agent.cli.flow.locate import by_name, locate, require_trust
 from acp_agent.cli.flow.own_changes import OwnChanges
@@ -26,7 +26,7 @@ from acp_agent.cli.flow.schedule import Schedule
 from acp_agent.cli.flow.view import FlowView
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import FAILED, USAGE, complain, guarded
-from acp_agent.cli.parser import Parser
+from acp_agent.cli.parser import Parser, add_folder
 from acp_agent.cli.signals import ending_signals, interrupts
 from acp_agent.errors import AcpAgentError
 from acp_agent.extensions.workflows.patterns import FilePatterns

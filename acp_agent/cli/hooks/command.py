@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import sys
 from pathlib import Path
 from typing import get_args
@@ -13,7 +12,7 @@ import msgspec
 
 from acp_agent.cli.localization import translate, translate_rendered
 from acp_agent.cli.output import FAILED, USAGE, complain, guarded, say, say_json, say_table
-from acp_agent.cli.parser import Parser
+from acp_agent.cli.parser import Parser, add_folder, has_folder
 from acp_agent.cli.user_config import UserConfig, load_user_config
 from acp_agent.config.hook_types import HookEvent
 from acp_agent.content import JsonObject
@@ -53,13 +52,7 @@ def run(argv: list[str]) -> int:
     )
     for action in (listing, test):
         action.add_argument("--json", action="store_true", help="print JSON")
-        action.add_argument(
-            "--cwd",
-            type=Path,
-            default=Path(),
-            metavar="DIR",
-            help="the session's folder (default: this one)",
-        )
+        add_folder(action)
     options = parser.parse_args(argv)
     if options.action is None:
         parser.print_help(sys.stderr)
@@ -69,9 +62,7 @@ def run(argv: list[str]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    options.cwd = Path(os.path.realpath(options.cwd.expanduser()))
-    if not options.cwd.is_dir():
-        complain(translate("{folder} is not a directory", folder=options.cwd))
+    if not has_folder(options):
         return USAGE
     setup = load_user_config()
     found = find_hooks(

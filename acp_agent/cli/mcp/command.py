@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
-from acp_agent.cli.localization import translate
-from acp_agent.cli.output import USAGE, complain, guarded
-from acp_agent.cli.parser import Parser, number
+from acp_agent.cli.output import USAGE, guarded
+from acp_agent.cli.parser import Parser, add_folder, has_folder, number
 from acp_agent.platform import posix
 
 
@@ -25,9 +23,7 @@ def run(argv: list[str]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    options.cwd = Path(os.path.realpath(options.cwd.expanduser()))
-    if not options.cwd.is_dir():
-        complain(translate("{folder} is not a directory", folder=options.cwd))
+    if not has_folder(options):
         return USAGE
     if options.action in {"list", "test"}:
         from acp_agent.cli.mcp import listing  # noqa: PLC0415 - only for these actions
@@ -125,11 +121,5 @@ def _parser() -> Parser:
     for action in (listing, test):
         action.add_argument("--json", action="store_true", help="print JSON")
     for action in (listing, add, remove, test, importing, signing_in, signing_out, serving):
-        action.add_argument(
-            "--cwd",
-            type=Path,
-            default=Path(),
-            metavar="DIR",
-            help="the session's folder (default: this one)",
-        )
+        add_folder(action)
     return parser

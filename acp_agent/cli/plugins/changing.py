@@ -48,12 +48,17 @@ def _put(own: Path, one: adding.Candidate, options: argparse.Namespace) -> int:
     plugin = one.plugin
     if plugin.name in read_installed(own):
         raise ConfigError(f"there is a plugin {plugin.name} already; remove it, or update it")
+    return 0 if _offer(own, one, options) else FAILED
+
+
+def _offer(own: Path, one: adding.Candidate, options: argparse.Namespace) -> bool:
+    """Show a plugin, and add it if the user agrees; return whether they did."""
     _show(one)
     if not _confirmed(options, translate("Add it? [y/N] ")):
-        return FAILED
+        return False
     adding.put(own, one, replacing=False)
-    say(translate("Added {name}.", name=plugin.name))
-    return 0
+    say(translate("Added {name}.", name=one.plugin.name))
+    return True
 
 
 def _add_package(own: Path, options: argparse.Namespace) -> int:
@@ -180,10 +185,7 @@ def import_plugins(options: argparse.Namespace) -> int:
                 if one.plugin.name in read_installed(own):
                     continue
                 new += 1
-                _show(one)
-                if _confirmed(options, translate("Add it? [y/N] ")):
-                    adding.put(own, one, replacing=False)
-                    say(translate("Added {name}.", name=one.plugin.name))
+                _offer(own, one, options)
         except ConfigError as error:
             complain(translate_rendered(str(error)))
             failed = True

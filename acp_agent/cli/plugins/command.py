@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
-from acp_agent.cli.localization import translate
-from acp_agent.cli.output import USAGE, complain, guarded
-from acp_agent.cli.parser import Parser
+from acp_agent.cli.output import USAGE, guarded
+from acp_agent.cli.parser import Parser, add_folder, has_folder
 
 
 def run(argv: list[str]) -> int:
@@ -23,11 +21,8 @@ def run(argv: list[str]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    if options.action in {"list", "check", "import"}:
-        options.cwd = Path(os.path.realpath(options.cwd.expanduser()))
-        if not options.cwd.is_dir():
-            complain(translate("{folder} is not a directory", folder=options.cwd))
-            return USAGE
+    if options.action in {"list", "check", "import"} and not has_folder(options):
+        return USAGE
     if options.action in {"list", "check"}:
         from acp_agent.cli.plugins import listing  # noqa: PLC0415 - only for these actions
 
@@ -88,11 +83,5 @@ def _parser() -> Parser:
     for action in (listing, check):
         action.add_argument("--json", action="store_true", help="print JSON")
     for action in (listing, check, importing):
-        action.add_argument(
-            "--cwd",
-            type=Path,
-            default=Path(),
-            metavar="DIR",
-            help="the session's folder (default: this one)",
-        )
+        add_folder(action)
     return parser

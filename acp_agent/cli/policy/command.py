@@ -9,7 +9,7 @@ from pathlib import Path
 
 from acp_agent.cli.localization import translate
 from acp_agent.cli.output import USAGE, complain, guarded
-from acp_agent.cli.parser import Parser, number
+from acp_agent.cli.parser import Parser, add_folder, number
 from acp_agent.cli.user_config import load_user_config
 from acp_agent.permissions.opening import open_permissions
 from acp_agent.permissions.policy.rules import MODES
@@ -104,11 +104,5 @@ def _parser() -> Parser:
     for action in (test, listing, importing, suggest):
         action.add_argument("--json", action="store_true", help="print JSON")
     for action in (test, listing, revoke, importing, suggest):
-        action.add_argument(
-            "--cwd",
-            type=Path,
-            default=Path(),
-            metavar="DIR",
-            help="the session's folder (default: this one)",
-        )
+        add_folder(action)
     return parser

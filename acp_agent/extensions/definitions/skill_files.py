@@ -18,6 +18,7 @@ from typing import Any
 from acp_agent.errors import ConfigError
 from acp_agent.extensions.definitions.fields import LONGEST_DESCRIPTION, LONGEST_NAME
 from acp_agent.extensions.definitions.front_matter import parse_yaml, read_front_matter
+from acp_agent.platform.trusted_files import is_there
 
 FILE_NAME = "SKILL.md"
 YAML_SUFFIXES = (".yaml", ".yml")
@@ -46,7 +47,7 @@ def skill_files(place: Path, names: list[str]) -> list[Path]:
     """
     return [
         *(place / name for name in names if name.endswith(YAML_SUFFIXES)),
-        *(path for name in names if _exists(path := place / name / FILE_NAME)),
+        *(path for name in names if is_there(path := place / name / FILE_NAME)),
     ]
 
 
@@ -187,14 +188,3 @@ def _zhi(text: str) -> tuple[Mapping[str, object], str]:
 def is_visible(name: str) -> bool:
     """Whether a name is a text that may be shown, and not hidden."""
     return name.isprintable() and not name.startswith(".")
-
-
-def _exists(path: Path) -> bool:
-    """Whether a path exists; a broken link counts, and is reported when it is read."""
-    try:
-        path.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError:
-        return True
-    return True

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from acp_agent.content import printable_line
 from acp_agent.extensions.definitions.locations import DefinitionFolders, Source, plugin_roots
@@ -116,7 +117,7 @@ def _read(root: Path, source: Source, own: Path, top: Path, record: Installed | 
         return plugin
     # Others may have the same name: each has a folder of its own.
     mark = hashlib.sha256(os.fsencode(root)).hexdigest()[:8]
-    return read_plugin(root, data=own / DATA / f"{plugin.name}-{mark}", source=source, given=given)
+    return replace(plugin, data=own / DATA / f"{plugin.name}-{mark}")
 
 
 def pinned_digest(root: Path) -> str:

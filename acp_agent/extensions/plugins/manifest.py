@@ -20,7 +20,12 @@ from acp_agent.config.json_lines import explain_json
 from acp_agent.content import printable_line
 from acp_agent.errors import ConfigError
 from acp_agent.platform.descriptor_limit import describe_os_error
-from acp_agent.platform.trusted_files import RefusedFileError, read_trusted, trusted_owners
+from acp_agent.platform.trusted_files import (
+    RefusedFileError,
+    is_there,
+    read_trusted,
+    trusted_owners,
+)
 
 FILE_NAME = "plugin.json"
 SCHEMA = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json"
@@ -105,9 +110,9 @@ def read_manifest(root: Path, given: Mapping[str, object] | None = None) -> Mani
         PluginError: there is none, or it cannot be used.
     """
     files = (root / one / FILE_NAME for one in FOREIGN)
-    foreign = next((file for file in files if _exists(file)), None)
+    foreign = next((file for file in files if is_there(file)), None)
     portable = root / FILE_NAME
-    found = read_json(portable, root) if _exists(portable) else None
+    found = read_json(portable, root) if is_there(portable) else None
     # Without the schema it is none of the standard, and another program's counts.
     if found is not None and ("$schema" in found or foreign is None):
         manifest = _portable(portable, found)
@@ -117,16 +122,6 @@ def read_manifest(root: Path, given: Mapping[str, object] | None = None) -> Mani
     if given is not None:
         return _foreign(root, given)
     raise PluginError(root, f"it has no {FILE_NAME}, so it is no plugin; add one")
-
-
-def _exists(path: Path) -> bool:
-    try:
-        path.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def _portable(file: Path, found: Mapping[str, object]) -> Manifest:
