@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 
-from acp_agent.content import JsonObject, text_part
+from acp_agent.content import JsonObject
 from acp_agent.permissions.access import McpAccess, NoAccess
 from acp_agent.replay.script import Call
 from acp_agent.tools.base import (
@@ -17,8 +16,8 @@ from acp_agent.tools.base import (
     SchemaArguments,
     SchemaTool,
     Touches,
+    shown_arguments,
 )
-from acp_agent.tools.quoting import code_block
 from acp_agent.workspace.workspace import Workspace
 
 # These are added to a session's own tools, and run in a replay.
@@ -65,12 +64,11 @@ class AbsentTool(SchemaTool):
         judged = self._call.asked is not None or self._call.decided is not None
         server, _, name = self._call.called.title.partition(": ")
         asked = McpAccess(server=server, tool=name, identity="record", definition="record")
-        shown = json.dumps(params.values, indent=2, ensure_ascii=False)
         return Prepared(
             title=self.title({}),
             run=_nothing,
             access=asked if judged else NoAccess(),
-            content=(text_part(code_block(shown, "json")),) if params.values else (),
+            content=shown_arguments(params.values),
         )
 
 

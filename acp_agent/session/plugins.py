@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from acp_agent.api import API_VERSION, Plugin, Tool, ToolResult
-from acp_agent.content import JsonObject, printable_line, text_part
+from acp_agent.content import JsonObject, printable_line
 from acp_agent.errors import ConfigError, ToolError
 from acp_agent.extensions.definitions.locations import PACKAGES
 from acp_agent.extensions.mcp.schemas import ToolSchema, UnusableSchemaError
@@ -42,23 +42,23 @@ from acp_agent.tools.base import (
     SchemaArguments,
     SchemaTool,
     Touches,
+    shown_arguments,
 )
-from acp_agent.tools.quoting import code_block, shorten
 from acp_agent.workspace.workspace import Workspace
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _TOOL = re.compile(r"[A-Za-z0-9_-]+")
 _LONGEST = 64  # characters of a tool's name
 _DESCRIPTION = 4_000  # characters
-_SHOWN = 4_000  # characters of the arguments that the call shows
 
 _log = logging.getLogger(__name__)
 
 
 class LoadedPlugin(Struct, frozen=True):
-    """A plugin whose code was imported: what it brings along, where it keeps data, its digest."""
+    """A plugin whose code was imported: its package, where it keeps data, the package's digest."""
 
     plugin: Plugin
+    package: str
     data: Path
     digest: str
 
@@ -129,7 +129,7 @@ class PythonPlugins:
                 plugin = checked(point, value)
                 data = self._own / DATA / plugin.name
                 make_private_folder(data)
-                found.append(LoadedPlugin(plugin, data, record.digest))
+                found.append(LoadedPlugin(plugin, name, data, record.digest))
         except ConfigError as error:
             return (), str(error)
         except Exception as error:  # noqa: BLE001 - whatever its code raises must not end a session
@@ -219,7 +219,6 @@ class PluginTool(SchemaTool):
 
     async def prepare(self, params: SchemaArguments) -> Prepared:
         """Show the arguments."""
-        shown = msgspec.json.format(msgspec.json.encode(params.values)).decode()
         plugin, tool = self.loaded.plugin, self.tool
         said = msgspec.json.encode([tool.description, tool.parameters, self.loaded.digest])
         return Prepared(
@@ -232,9 +231,7 @@ class PluginTool(SchemaTool):
                 definition=hashlib.sha256(said).hexdigest(),
                 read_only=tool.reads_only,
             ),
-            content=(text_part(code_block(shorten(shown, _SHOWN), "json")),)
-            if params.values
-            else (),
+            content=shown_arguments(params.values),
         )
 
     async def _run(self, arguments: JsonObject, progress: Progress) -> Outcome:

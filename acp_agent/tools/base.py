@@ -7,6 +7,7 @@ that the user can be asked with the whole effect in sight. `run` of what it retu
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,11 +19,12 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 from msgspec import Struct
 from pydantic import BaseModel, ConfigDict
 
-from acp_agent.content import CallContent, ImageBlock, JsonObject, Location
+from acp_agent.content import CallContent, ImageBlock, JsonObject, Location, text_part
 from acp_agent.errors import WorkspaceError
 from acp_agent.events import PlanEntry, ToolKind
 from acp_agent.ids import CallId
 from acp_agent.permissions.access import Access, NoAccess
+from acp_agent.tools.quoting import code_block, shorten
 from acp_agent.workspace.command_output import from_line_start, until_line_end
 from acp_agent.workspace.file_io import display_name, display_path, replace_file
 from acp_agent.workspace.workspace import Workspace
@@ -31,6 +33,7 @@ RESULT_LIMIT = 50_000  # bytes, as UTF-8, of one result that the model is sent
 _NOTE = 600  # bytes of the note in the middle of a result that was cut
 _TAIL = 0.3  # the share of the room that the end of a result gets
 _LIMIT = 120  # characters of one argument in a title
+_SHOWN_ARGUMENTS = 4_000  # characters of the arguments that a call shows
 
 Params = TypeVar("Params", bound=BaseModel)
 
@@ -308,6 +311,14 @@ class SchemaTool(Tool[SchemaArguments]):
     @abstractmethod
     def mistakes(self, arguments: JsonObject) -> list[str]:
         """What is wrong with arguments; empty where nothing is."""
+
+
+def shown_arguments(arguments: JsonObject) -> tuple[CallContent, ...]:
+    """Arguments as a call shows them, where they are all that is known of what it does."""
+    if not arguments:
+        return ()
+    shown = json.dumps(arguments, indent=2, ensure_ascii=False)
+    return (text_part(code_block(shorten(shown, _SHOWN_ARGUMENTS), "json")),)
 
 
 def text_argument(arguments: JsonObject, name: str) -> str:

@@ -42,11 +42,11 @@ from acp_agent.tools.base import (
     SchemaArguments,
     SchemaTool,
     Touches,
+    shown_arguments,
 )
 from acp_agent.tools.quoting import code_block, first_line, shorten
 
 DESCRIPTION_LIMIT = 4_000  # characters of a description that the model is sent
-_SHOWN_ARGUMENTS = 4_000  # characters of the arguments that the call shows
 _TITLE = 80  # characters
 _PROGRESS_SECONDS = 0.5  # between two changes of a running call's title
 _PROGRESS_COUNT = 500  # changes of one call's title, at most
@@ -103,7 +103,6 @@ class McpTool(SchemaTool):
 
     async def prepare(self, params: SchemaArguments) -> Prepared:
         """Show the arguments: they are what would be sent."""
-        shown = json.dumps(params.values, indent=2, ensure_ascii=False)
         return Prepared(
             title=self.title(params.values),
             run=functools.partial(self._run, params.values),
@@ -115,9 +114,7 @@ class McpTool(SchemaTool):
                 read_only=self.effect == "reads",
                 unnamed=await self._unnamed(params.values),
             ),
-            content=(text_part(code_block(shorten(shown, _SHOWN_ARGUMENTS), "json")),)
-            if params.values
-            else (),
+            content=shown_arguments(params.values),
         )
 
     async def _unnamed(self, arguments: JsonObject) -> tuple[str, ...]:

@@ -79,7 +79,7 @@ def _add_package(own: Path, options: argparse.Namespace) -> int:
         adding.remove(own, name, keep_data=True)
         raise ConfigError(wrong[0])
     say(translate("Added {name}.", name=name))
-    for one in found.plugins:
+    for one in (one for one in found.plugins if one.package == name):
         for tool in one.plugin.tools:
             say(f"  {one.plugin.name}__{tool.name}: {printable_line(tool.description, 100)}")
         for provider in one.plugin.models:
