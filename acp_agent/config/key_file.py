@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,9 +16,8 @@ from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.first_use import first_use
 from acp_agent.platform.posix import (
     is_private,
+    locked,
     make_private,
-    make_private_folder,
-    try_lock,
     write_private,
 )
 
@@ -84,32 +81,20 @@ def read_stored_keys(path: Path) -> StoredKeys:
 def edit_stored_keys(path: Path) -> Iterator[StoredKeys]:
     """Yield the keys in `path` for changes, then write them; one process at a time.
 
-    The lock is on a file beside it, since writing replaces the file. Blocks for up to
-    LOCK_SECONDS while another process changes it.
+    Blocks for up to LOCK_SECONDS while another process changes it.
 
     Raises:
         ConfigError: it cannot be read or written; it is as it was.
     """
-    lock = path.with_name(f"{path.name}.lock")
     try:
-        make_private_folder(lock.parent)
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise ConfigError(f"cannot write {lock} ({describe_os_error(error)})") from None
-    try:
-        deadline = time.monotonic() + LOCK_SECONDS
-        while not try_lock(descriptor):
-            if time.monotonic() > deadline:
-                raise ConfigError(f"another process holds {lock}; try again")
-            time.sleep(0.02)
-        stored = read_stored_keys(path)
-        yield stored
-        try:
+        with locked(path, LOCK_SECONDS):
+            stored = read_stored_keys(path)
+            yield stored
             write_private(path, msgspec.json.encode(stored))
-        except OSError as error:
-            raise ConfigError(
-                f"cannot write {path} ({describe_os_error(error)}); make room, or set "
-                "ACP_AGENT_HOME to a folder of yours"
-            ) from None
-    finally:
-        os.close(descriptor)
+    except TimeoutError:
+        raise ConfigError(f"another process holds {path}; try again") from None
+    except OSError as error:
+        raise ConfigError(
+            f"cannot write {path} ({describe_os_error(error)}); make room, or set "
+            "ACP_AGENT_HOME to a folder of yours"
+        ) from None

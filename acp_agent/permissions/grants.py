@@ -7,7 +7,6 @@ change. A file that cannot be read grants nothing; it is renamed, never overwrit
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -20,13 +19,12 @@ from msgspec import Meta, Struct
 from acp_agent.errors import StoreError, StoreNewerError
 from acp_agent.permissions.access import Grant
 from acp_agent.platform.first_use import first_use
-from acp_agent.platform.posix import make_private_folder, try_lock, write_private
+from acp_agent.platform.posix import locked, write_private
 
 # Version 2 added grants for tools of MCP servers, version 3 those for exact commands,
 # version 4 those for confined commands.
 _VERSION = 4
 _LOCK_SECONDS = 5.0
-_LOCK_STEP = 0.01  # seconds between two attempts
 _log = logging.getLogger(__name__)
 
 
@@ -102,29 +100,17 @@ class GrantStore:
 
     def _change(self, change: Callable[[tuple[Grant, ...]], tuple[Grant, ...]]) -> None:
         try:
-            make_private_folder(self._path.parent)
-            lock = self._path.with_name(f"{self._path.name}.lock")
-            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
-            try:
-                self._wait_for(descriptor)
-                with self._mutex:
-                    self._write(change)
-            finally:
-                os.close(descriptor)
+            with locked(self._path, _LOCK_SECONDS), self._mutex:
+                self._write(change)
+        except TimeoutError:
+            raise StoreError(
+                f"another process holds {self._path} for too long; the permission was not kept"
+            ) from None
         except OSError as error:
             reason = error.strerror or "unknown error"
             raise StoreError(
                 f"cannot remember the permission in {self._path}: {reason}; check the folder"
             ) from error
-
-    def _wait_for(self, descriptor: int) -> None:
-        deadline = time.monotonic() + _LOCK_SECONDS
-        while not try_lock(descriptor):
-            if time.monotonic() > deadline:
-                raise StoreError(
-                    f"another process holds {self._path} for too long; the permission was not kept"
-                )
-            time.sleep(_LOCK_STEP)
 
     def _write(self, change: Callable[[tuple[Grant, ...]], tuple[Grant, ...]]) -> None:
         self._stamp = None  # what another process wrote within the same tick counts too

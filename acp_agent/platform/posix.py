@@ -7,13 +7,15 @@ import fcntl
 import os
 import signal
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from acp_agent.platform.programs import find_program
 
 _PROC = Path("/proc")  # Linux
 _PR_SET_DUMPABLE = 4  # linux/prctl.h
+_LOCK_STEP = 0.01  # seconds between two attempts
 
 
 def forbid_inspection() -> None:
@@ -49,6 +51,39 @@ def try_lock(descriptor: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def wait_for_lock(descriptor: int, seconds: float) -> None:
+    """Take an exclusive lock on an open file. Blocks.
+
+    Raises:
+        TimeoutError: another process has it for longer.
+    """
+    deadline = time.monotonic() + seconds
+    while not try_lock(descriptor):
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        time.sleep(_LOCK_STEP)
+
+
+@contextlib.contextmanager
+def locked(file: Path, seconds: float) -> Iterator[None]:
+    """Have the lock of a private file, whose folder is made where there is none. Blocks.
+
+    It is on a file beside it, since whoever changes the file replaces it.
+
+    Raises:
+        TimeoutError: another process has it for longer than `seconds`.
+        OSError: the folder cannot be written.
+    """
+    make_private_folder(file.parent)
+    lock = file.with_name(f"{file.name}.lock")
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        wait_for_lock(descriptor, seconds)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def make_private(path: Path) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import os
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,11 +19,10 @@ from msgspec import Struct, field
 
 from acp_agent.errors import StoreError
 from acp_agent.platform.first_use import first_use
-from acp_agent.platform.posix import make_private_folder, try_lock, write_private
+from acp_agent.platform.posix import locked, write_private
 from acp_agent.trust.items import Item
 
 _LOCK_SECONDS = 5.0
-_LOCK_STEP = 0.01  # seconds between two attempts
 
 _log = logging.getLogger(__name__)
 
@@ -130,35 +128,23 @@ class TrustStore:
 
     def _change(self, change: Callable[[_Folders], _Folders]) -> None:
         try:
-            make_private_folder(self._path.parent)
-            lock = self._path.with_name(f"{self._path.name}.lock")
-            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
-            try:
-                self._wait_for(descriptor)
-                with self._mutex:
-                    self._stamp = None  # another process may have written in the same tick
-                    self._refresh()
-                    if self._problem:
-                        raise StoreError(self._problem)
-                    content = msgspec.json.encode(_TrustFile(folders=dict(change(self._folders))))
-                    write_private(self._path, msgspec.json.format(content, indent=2) + b"\n")
-                    self._stamp = None
-            finally:
-                os.close(descriptor)
+            with locked(self._path, _LOCK_SECONDS), self._mutex:
+                self._stamp = None  # another process may have written in the same tick
+                self._refresh()
+                if self._problem:
+                    raise StoreError(self._problem)
+                content = msgspec.json.encode(_TrustFile(folders=dict(change(self._folders))))
+                write_private(self._path, msgspec.json.format(content, indent=2) + b"\n")
+                self._stamp = None
+        except TimeoutError:
+            raise StoreError(
+                f"another process holds {self._path} for too long; nothing was remembered"
+            ) from None
         except OSError as error:
             reason = error.strerror or "unknown error"
             raise StoreError(
                 f"cannot remember what is trusted in {self._path}: {reason}; check the folder"
             ) from error
-
-    def _wait_for(self, descriptor: int) -> None:
-        deadline = time.monotonic() + _LOCK_SECONDS
-        while not try_lock(descriptor):
-            if time.monotonic() > deadline:
-                raise StoreError(
-                    f"another process holds {self._path} for too long; nothing was remembered"
-                )
-            time.sleep(_LOCK_STEP)
 
     def _refresh(self) -> None:
         """Read the file again if it is another one than the last time."""

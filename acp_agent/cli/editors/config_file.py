@@ -16,7 +16,6 @@ import re
 import shutil
 import stat
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -194,12 +193,12 @@ def _alone_in(folder: Path) -> Iterator[bool]:
 
 
 def _lock(descriptor: int, folder: Path) -> bool:
-    end = time.monotonic() + _LOCK_SECONDS
     try:
-        while not posix.try_lock(descriptor):
-            if time.monotonic() > end:
-                raise InvalidInputError(f"another setup writes in {folder}; run the command again")
-            time.sleep(0.05)
+        posix.wait_for_lock(descriptor, _LOCK_SECONDS)
+    except TimeoutError:
+        raise InvalidInputError(
+            f"another setup writes in {folder}; run the command again"
+        ) from None
     except OSError:
         return False
     return True

@@ -5,8 +5,6 @@ They are in one JSON file beside their folders. Whoever changes it holds the loc
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,11 +14,10 @@ import msgspec
 from msgspec import Struct
 
 from acp_agent.extensions.plugins.manifest import PluginError
-from acp_agent.platform.posix import make_private_folder, try_lock, write_private
+from acp_agent.platform.posix import locked, write_private
 
 FILE_NAME = "installed.json"
 _LOCK_SECONDS = 30.0
-_LOCK_STEP = 0.05
 NOT_PINNED = frozenset({"__pycache__", ".git"})  # what programs leave behind, and no content
 
 
@@ -75,17 +72,11 @@ def changing(place: Path) -> Iterator[dict[str, Installed]]:
         PluginError: the file cannot be read, or another process changes it for too long.
         OSError: it cannot be written.
     """
-    make_private_folder(place)
-    descriptor = os.open(place / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        deadline = time.monotonic() + _LOCK_SECONDS
-        while not try_lock(descriptor):
-            if time.monotonic() > deadline:
-                raise PluginError(place, "another process changes the plugins; try again")
-            time.sleep(_LOCK_STEP)
-        known = read_installed(place)
-        yield known
-        content = msgspec.json.format(msgspec.json.encode(_File(known)), indent=2)
-        write_private(place / FILE_NAME, content + b"\n")
-    finally:
-        os.close(descriptor)
+        with locked(place / FILE_NAME, _LOCK_SECONDS):
+            known = read_installed(place)
+            yield known
+            content = msgspec.json.format(msgspec.json.encode(_File(known)), indent=2)
+            write_private(place / FILE_NAME, content + b"\n")
+    except TimeoutError:
+        raise PluginError(place, "another process changes the plugins; try again") from None

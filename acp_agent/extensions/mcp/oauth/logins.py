@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -19,14 +18,13 @@ from acp_agent.errors import ConfigError
 from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.posix import (
     is_private,
+    locked,
     make_private,
-    make_private_folder,
     try_lock,
     write_private,
 )
 
 _LOCK_SECONDS = 5.0
-_LOCK_STEP = 0.01  # seconds between two attempts
 _KEYRING = "mcp "  # what the name of a keyring's entry begins with
 
 
@@ -160,19 +158,11 @@ class LoginStore:
 
     def _change(self, change: Callable[[dict[str, Login]], dict[str, Login]]) -> None:
         try:
-            make_private_folder(self._path.parent)
-            lock = self._path.with_name(f"{self._path.name}.lock")
-            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
-            try:
-                deadline = time.monotonic() + _LOCK_SECONDS
-                while not try_lock(descriptor):
-                    if time.monotonic() > deadline:
-                        raise ConfigError(f"another process holds {self._path} for too long")
-                    time.sleep(_LOCK_STEP)
+            with locked(self._path, _LOCK_SECONDS):
                 changed = _File(logins=change(self._read().logins))
                 write_private(self._path, msgspec.json.encode(changed) + b"\n")
-            finally:
-                os.close(descriptor)
+        except TimeoutError:
+            raise ConfigError(f"another process holds {self._path} for too long") from None
         except OSError as error:
             raise ConfigError(
                 f"cannot keep the login in {self._path} ({describe_os_error(error)}); check the "
