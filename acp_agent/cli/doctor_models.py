@@ -21,7 +21,7 @@ from acp_agent.config.problems import Key, Problem
 from acp_agent.config.secrets import Secrets
 from acp_agent.config.toml_errors import find_lines
 from acp_agent.config.types import Config
-from acp_agent.errors import AcpAgentError, ConfigError
+from acp_agent.errors import AcpAgentError, ConfigError, ModelError
 from acp_agent.extensions.definitions.discovery import Found, find_definitions
 from acp_agent.extensions.definitions.locations import any_folder_exists
 from acp_agent.extensions.definitions.types import SMALL, AgentSpec, Skill
@@ -39,6 +39,7 @@ PROVIDER_SECONDS = 5.0
 def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) -> list[Finding]:
     """Which providers have a key, from where, and whether they answer."""
     from acp_agent.cli.models import unlisted  # noqa: PLC0415 - only for this part
+    from acp_agent.models.key_command import key_from_command  # noqa: PLC0415 - likewise
     from acp_agent.models.provider_check import check_provider  # noqa: PLC0415 - likewise
     from acp_agent.models.providers import Provider, load_providers  # noqa: PLC0415 - likewise
 
@@ -59,16 +60,24 @@ def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) 
             if origin
             else translate("needs no key")
         )
+        if provider.key_command:
+            key = translate("key from its key_command")
         what = translate(
             "{name}: {address}, {key}", name=provider.id, address=provider.address, key=key
         )
         if offline:
             return Finding("info", what)
+        try:
+            provider = key_from_command(provider)
+        except ModelError as error:
+            return Finding("broken", _with(what, translate_rendered(str(error))))
         answer = check_provider(provider, provider.key, timeout=PROVIDER_SECONDS)
         if answer.verdict == "ok":
             return Finding("ok", _with(what, translate_rendered(answer.detail)))
         if answer.verdict == "refused":
             remedy = f"acp-agent login {provider.id}"
+            if provider.key_command:
+                remedy = translate("Run its key_command in a terminal: it may need a login")
             if origin is not None and origin.kind == "environment":
                 remedy = translate("Set {name} to a valid key", name=origin.name)
             return Finding("broken", _with(what, translate_rendered(answer.detail)), remedy)
@@ -81,10 +90,10 @@ def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) 
         found = list(pool.map(ask, providers))
     for provider in loaded.values():
         # What a cloud lacks is of no interest to those who never set anything of it.
-        meant = provider.platform is None or provider.key or provider.id in config.providers
+        meant = provider.platform is None or provider.has_key or provider.id in config.providers
         if provider.lacks is not None and meant:
             found.append(Finding("broken", f"{provider.id}: {translate_rendered(provider.lacks)}"))
-    if not any(provider.key for provider in loaded.values()) and not unlisted(loaded):
+    if not any(provider.has_key for provider in loaded.values()) and not unlisted(loaded):
         remedy = translate("Run `acp-agent login`, or set a variable such as ANTHROPIC_API_KEY")
         found.append(Finding("missing", translate("no provider has a key"), remedy))
     return found
@@ -102,7 +111,7 @@ async def check_model(paths: Paths, environ: Mapping[str, str], *, offline: bool
     try:
         with locate_errors(paths.config_file):
             providers = await asyncio.to_thread(load_providers, config, secrets, environ)
-        if offline and not config.model and not any(p.key for p in providers.values()):
+        if offline and not config.model and not any(p.has_key for p in providers.values()):
             return [Finding("info", translate("not checked: it depends on a local server"))]
         # `check_roles` reports problems with fallback models.
         models = Models(msgspec.structs.replace(config, fallback_models=[]), secrets, environ)

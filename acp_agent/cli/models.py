@@ -11,7 +11,7 @@ from acp_agent.cli.output import guarded, say, say_json, say_table
 from acp_agent.cli.parser import Parser
 from acp_agent.cli.user_config import UserConfig, load_user_config
 from acp_agent.config.load import locate_errors
-from acp_agent.errors import AcpAgentError
+from acp_agent.errors import AcpAgentError, ModelError
 from acp_agent.models.base import ModelInfo
 from acp_agent.models.catalog import Catalog
 from acp_agent.models.providers import LOCAL, Provider, load_providers, presets
@@ -140,9 +140,14 @@ async def _list(*, every: bool, as_json: bool) -> int:
 
 async def _served(provider: Provider, catalog: Catalog) -> list[ModelInfo]:
     """The models that a provider says it has; none where it does not say so in time."""
+    from acp_agent.models.key_command import key_from_command  # noqa: PLC0415 - heavy
     from acp_agent.models.provider_check import check_provider  # noqa: PLC0415 - heavy
 
-    answer = await asyncio.to_thread(check_provider, provider, provider.key, timeout=ASK_SECONDS)
+    try:
+        key = (await asyncio.to_thread(key_from_command, provider)).key
+    except ModelError:
+        return []
+    answer = await asyncio.to_thread(check_provider, provider, key, timeout=ASK_SECONDS)
     return [catalog.get(provider.id, name) for name in answer.models]
 
 

@@ -41,6 +41,16 @@ class ProviderConfig(Table, frozen=True, kw_only=True):
     api_key_env: Annotated[
         VariableName | None, Meta(description="The environment variable that holds the key.")
     ] = None
+    key_command: Annotated[
+        Annotated[list[str], Meta(min_length=1, examples=[["company-login", "token"]])] | None,
+        Meta(
+            description="A program and its arguments, which prints a key or a token. It runs "
+            "before the first request, after `key_refresh` seconds, and when a key is refused."
+        ),
+    ] = None
+    key_refresh: Annotated[
+        int, Meta(ge=1, le=86_400, description="Seconds for which a key that it printed is used.")
+    ] = 300
     headers: Annotated[
         dict[str, str], Meta(description="Further HTTP headers, sent with every request.")
     ] = field(default_factory=dict)

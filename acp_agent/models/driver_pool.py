@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
 
 from acp_agent.errors import ConfigError
 from acp_agent.models.base import Driver
 from acp_agent.models.providers import Api, Platform, Provider
+
+if TYPE_CHECKING:  # where a command prints a key
+    from acp_agent.models.key_command import CommandKey
 
 # What each cloud carries.
 _CARRIED: dict[Platform, tuple[Api, ...]] = {
@@ -22,10 +27,14 @@ class DriverPool:
 
     Args:
         of_plugin: makes the driver of a provider that a plugin has.
+        keys: returns the key of a provider whose key a command prints.
     """
 
-    def __init__(self, of_plugin: Callable[[Provider], Driver]) -> None:
+    def __init__(
+        self, of_plugin: Callable[[Provider], Driver], keys: Callable[[Provider], CommandKey]
+    ) -> None:
         self._of_plugin = of_plugin
+        self._keys = keys
         self._drivers: dict[str, Driver] = {}
 
     def get(self, provider: Provider, *, bundled: bool) -> Driver:
@@ -43,9 +52,17 @@ class DriverPool:
         """
         driver = self.made(provider, bundled=bundled)
         if driver is None:
-            driver = _bundled(provider) if bundled else _make(provider, self._of_plugin)
+            driver = _bundled(provider) if bundled else self._make(provider)
             self._drivers[_name(provider, bundled=bundled)] = driver
         return driver
+
+    def _make(self, provider: Provider) -> Driver:
+        make = partial(_make, of_plugin=self._of_plugin)
+        if not provider.key_command:
+            return make(provider)
+        from acp_agent.models.key_command import CommandKeyDriver  # noqa: PLC0415 - where there is one
+
+        return CommandKeyDriver(self._keys(provider), make)
 
     def made(self, provider: Provider, *, bundled: bool) -> Driver | None:
         """The same where there is one already. Any thread may ask."""
@@ -67,6 +84,7 @@ def _name(provider: Provider, *, bundled: bool) -> str:
                 provider.api,
                 provider.base_url,
                 provider.key,
+                provider.key_command,
                 sorted(provider.headers.items()),
                 (provider.platform, provider.region, provider.project, provider.api_version),
                 bundled,

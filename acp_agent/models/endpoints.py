@@ -71,6 +71,7 @@ def at_endpoint(provider: Provider, given: Endpoint | None) -> Provider:
         base_url=given.base_url,
         headers=dict(given.headers),
         key=provider.key if at_home else None,
+        key_command=provider.key_command if at_home else (),
         key_required=False,
         dialect=provider.dialect if at_home else Dialect(),
         platform=None,

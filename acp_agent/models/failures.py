@@ -243,7 +243,12 @@ def _line(
         case "auth":
             key = f" or set {provider.key_env[0]}" if provider.key_env else ""
             # The provider's own words are left out: they often repeat a part of the key.
-            return f"{where} refused the API key{code}. Run `acp-agent login {provider.id}`{key}."
+            return (
+                f"{where} refused the API key{code}. Run its key_command in a terminal: it may "
+                "need a login."
+                if provider.key_command
+                else f"{where} refused the API key{code}. Run `acp-agent login {provider.id}`{key}."
+            )
         case "quota":
             return (
                 f"{where} says that the account has no credit left{code}{quoted}. Top it up there."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final, Literal, Protocol
@@ -80,6 +80,8 @@ class Provider(Struct, frozen=True, kw_only=True):
     base_url: str
     key: str | None = None
     key_env: tuple[str, ...] = ()
+    key_command: tuple[str, ...] = ()  # which prints the key
+    key_refresh: float = 0.0  # seconds for which such a key is used
     key_required: bool = True
     default_model: str | None = None
     headers: dict[str, str] = field(default_factory=dict)
@@ -96,8 +98,13 @@ class Provider(Struct, frozen=True, kw_only=True):
     @property
     def usable(self) -> bool:
         """Whether it has what it needs; a local one may still not be running."""
-        has_key = self.key is not None or not self.key_required
-        return not self.disabled and has_key and self.lacks is None
+        key = self.has_key or not self.key_required
+        return not self.disabled and key and self.lacks is None
+
+    @property
+    def has_key(self) -> bool:
+        """Whether there is a key, or a command that prints one."""
+        return self.key is not None or bool(self.key_command)
 
     @property
     def api_type(self) -> str:
@@ -108,7 +115,7 @@ class Provider(Struct, frozen=True, kw_only=True):
     @property
     def chosen(self) -> bool:
         """Whether somebody saw to it that it can be used: the user with a key, or a client."""
-        return self.usable and (self.key is not None or self.set_by_client)
+        return self.usable and (self.has_key or self.set_by_client)
 
     @property
     def address(self) -> str:
@@ -127,6 +134,10 @@ class Secrets(Protocol):
 
     def get(self, provider: str, key_env: Sequence[str]) -> str | None:
         """The key of `provider`, looked for in the variables `key_env` first."""
+        ...
+
+    def learn(self, values: Iterable[str]) -> None:
+        """Add values that count as secrets until the process ends."""
         ...
 
 
@@ -213,6 +224,7 @@ def _provider(
 ) -> Provider:
     given = given or ProviderConfig()
     key_env = ((given.api_key_env,) if given.api_key_env else ()) + preset.key_env
+    key_command = tuple(given.key_command or ())
     names = (*(f"{_variable(name)}_BASE_URL" for name in (preset.id, *preset.aliases)),)
     region = given.region or _first(environ, preset.region_env)
     project = given.project or _first(environ, preset.project_env)
@@ -229,7 +241,7 @@ def _provider(
         place = variable or f"base_url in [providers.{preset.id}]"
         wrong = f"{place} is no address; write one like https://host/v1"
         base_url = ""
-    key = secrets.get(preset.id, key_env) or None
+    key = None if key_command else secrets.get(preset.id, key_env) or None
     ambient = preset.ambient_key and given != ProviderConfig()
     return Provider(
         id=preset.id,
@@ -238,6 +250,8 @@ def _provider(
         base_url="" if "{" in base_url else base_url,
         key=key,
         key_env=key_env,
+        key_command=key_command,
+        key_refresh=given.key_refresh,
         key_required=preset.key_required
         and not ambient
         and not (moved and is_loopback(host or "")),

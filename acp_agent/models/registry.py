@@ -29,6 +29,7 @@ from acp_agent.models.providers import (
 if TYPE_CHECKING:
     from acp_agent.models.driver_pool import DriverPool
     from acp_agent.models.endpoints import Endpoint
+    from acp_agent.models.key_command import CommandKey
 
 MODEL_VARIABLE = "ACP_AGENT_MODEL"
 _NO_MODEL = (
@@ -69,6 +70,7 @@ class Models:
         self._providers = self._configured
         self._local = LocalServer()
         self._pool: DriverPool | None = None
+        self._command_keys: dict[str, CommandKey] = {}
         self.plugin_driver = _no_plugin
         self._lock = threading.Lock()
         self._changing = threading.Lock()  # the providers
@@ -276,7 +278,7 @@ class Models:
         if served:
             return self._catalog.get(LOCAL, served[0])
         for provider in self._providers.values():
-            if provider.key is not None and provider.usable and not provider.default_model:
+            if provider.has_key and provider.usable and not provider.default_model:
                 raise AuthRequiredError(
                     f"{provider.name} has a key, but it is not known which models it has: name one "
                     f'in the configuration, model = "{provider.id}/NAME".'
@@ -286,7 +288,7 @@ class Models:
                     f"{provider.name} needs no key, but it is not known which models it has: name "
                     f'one in the configuration, model = "{provider.id}/NAME".'
                 )
-            if provider.key is not None and provider.lacks is not None and not provider.disabled:
+            if provider.has_key and provider.lacks is not None and not provider.disabled:
                 raise ConfigError(not_yet(provider))
         raise AuthRequiredError(_NO_MODEL)
 
@@ -329,13 +331,22 @@ class Models:
             if self._pool is None:
                 from acp_agent.models.driver_pool import DriverPool  # noqa: PLC0415 - for prompts
 
-                self._pool = DriverPool(self.plugin_driver)
+                self._pool = DriverPool(self.plugin_driver, self.command_key)
             driver = self._pool.get(provider, bundled=serves_bundled(provider, info.id))
         if info.tool_dialect is None:
             return driver
         from acp_agent.models.dialects.driver import DialectDriver  # noqa: PLC0415 - rarely used
 
         return DialectDriver(driver)
+
+    def command_key(self, provider: Provider) -> CommandKey:
+        """The key of a provider whose key a command prints, one for all that ask it."""
+        from acp_agent.models.key_command import CommandKey  # noqa: PLC0415 - where there is one
+
+        name = "\n".join((provider.id, *provider.key_command))
+        if name not in self._command_keys:
+            self._command_keys[name] = CommandKey(provider, self._secrets.learn)
+        return self._command_keys[name]
 
     def made_driver(self, info: ModelInfo) -> Driver | None:
         """The same where there is one already, at once; None: `driver` is to make it.

@@ -153,13 +153,15 @@ async def auth_status(services: Services, secrets: Secrets) -> AuthStatus:
 
 def _has_credentials(provider: Provider) -> bool:
     given = provider.set_by_client and credentials_in(provider.headers)
-    return provider.key is not None or bool(given)
+    return provider.has_key or bool(given)
 
 
 def _label(provider: Provider, secrets: Secrets, translate: Translator) -> str:
     """Return a label for the credentials and their origin, without any part of them."""
-    if provider.key is None or "authorization" in map(str.lower, provider.headers):
+    if not provider.has_key or "authorization" in map(str.lower, provider.headers):
         return translate("{provider} through the editor's endpoint", provider=provider.name)
+    if provider.key_command:
+        return translate("{provider} key from its key_command", provider=provider.name)
     try:
         origin = secrets.origin(provider.id, provider.key_env)
     except ConfigError:

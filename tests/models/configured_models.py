@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from acp_agent.config.types import Config
 from acp_agent.models.registry import Models
@@ -10,7 +10,14 @@ from acp_agent.models.registry import Models
 NOWHERE = {"LOCAL_BASE_URL": "http://127.0.0.1:9/v1"}  # the discard port: nothing answers
 
 
-class Keys:
+class LearnsNothing:
+    """Part of what keeps keys: nothing is scrubbed here."""
+
+    def learn(self, values: Iterable[str]) -> None:
+        pass
+
+
+class Keys(LearnsNothing):
     """Keys of the environment, as the configuration's secrets give them."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:

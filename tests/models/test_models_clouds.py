@@ -16,6 +16,7 @@ from acp_agent.models.clouds import AwsEventStreamDecoder, Bedrock, Vertex
 from acp_agent.models.openai_driver import OpenAIDriver
 from acp_agent.models.registry import Models
 from acp_agent.models.stream_events import BadStreamError
+from tests.models.configured_models import LearnsNothing
 from tests.support import aws_event_stream
 from tests.support.model_asking import (
     KEY,
@@ -165,7 +166,7 @@ async def test_an_exception_in_bedrocks_stream_is_told_by_its_kind(
 # Configuration
 
 
-class Keys:
+class Keys(LearnsNothing):
     def __init__(self, **keys: str) -> None:
         self.keys = keys
 

@@ -30,6 +30,7 @@ from acp_agent.models.dialects import constrained
 from acp_agent.models.dialects.driver import FORMS, DialectDriver
 from acp_agent.models.openai_driver import OpenAIDriver
 from acp_agent.models.registry import Models
+from tests.models.configured_models import LearnsNothing
 from tests.models.dialect_reading import READ, TOOLS, WRITE, seen
 from tests.support.model_asking import Gathered, ask, gather, openai_provider
 from tests.support.model_server import Cut, ModelServer, Stall, answer
@@ -181,7 +182,7 @@ def test_the_schema_has_only_what_grammars_understand() -> None:
     assert simple["additionalProperties"] is False
 
 
-class NoSecrets:
+class NoSecrets(LearnsNothing):
     def get(self, provider: str, key_env: Sequence[str]) -> str | None:
         return "sk-test-none"
 

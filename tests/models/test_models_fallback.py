@@ -17,6 +17,7 @@ from acp_agent.models.base import (
 )
 from acp_agent.models.registry import Models
 from acp_agent.models.retries import RetryPolicy, stream_with_fallback
+from tests.models.configured_models import LearnsNothing
 from tests.support.model_asking import Gathered, ask, driver_for, gather
 from tests.support.model_server import (
     Cut,
@@ -120,7 +121,7 @@ async def test_a_model_that_lost_its_key_is_passed_over(server: ModelServer) -> 
     assert fallen(got) == ["gemini/third"]
 
 
-class Keys:
+class Keys(LearnsNothing):
     def get(self, provider: str, key_env: Sequence[str]) -> str | None:
         return "k" if provider in {"openai", "gemini"} else None
 

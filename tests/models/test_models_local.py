@@ -19,6 +19,7 @@ from acp_agent.models.openai_driver import OpenAIDriver
 from acp_agent.models.providers import Provider
 from acp_agent.models.registry import Models
 from acp_agent.platform import posix
+from tests.models.configured_models import LearnsNothing
 
 # A server as the package's own is: it tells its address, and ends with its standard input.
 SERVER = """
@@ -136,7 +137,7 @@ async def test_the_server_ends_when_the_agent_is_killed(tmp_path: Path, model: P
             await asyncio.sleep(0.02)
 
 
-class NoSecrets:
+class NoSecrets(LearnsNothing):
     def get(self, provider: str, key_env: Sequence[str]) -> str | None:
         return None
 

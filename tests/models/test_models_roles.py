@@ -14,13 +14,14 @@ from acp_agent.errors import AuthRequiredError
 from acp_agent.models import catalog
 from acp_agent.models.registry import Models
 from acp_agent.models.roles import small_model, vision_model
+from tests.models.configured_models import LearnsNothing
 
 CATALOG = Path(catalog.__file__).with_name("catalog.json")
 SMALL = json.loads(CATALOG.read_text("utf-8"))["small"]  # changes with the models there are
 HAIKU = f"anthropic/{SMALL['anthropic']}"
 
 
-class Keys:
+class Keys(LearnsNothing):
     """A key for every provider but Gemini."""
 
     def get(self, provider: str, key_env: Sequence[str]) -> str | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
@@ -18,6 +19,9 @@ from acp_agent.models.http.factory import make_client
 from acp_agent.models.openai_driver import address_and_headers
 from acp_agent.models.providers import Provider
 from acp_agent.models.registry import Models
+
+if TYPE_CHECKING:  # where a command prints a key
+    from acp_agent.models.key_command import CommandKey
 
 _MOST_BYTES = 32_000_000  # of an answer
 
@@ -38,11 +42,15 @@ class Embedder:
         name: the model, and where it is.
     """
 
-    def __init__(self, provider: Provider, model: str, client: Client) -> None:
+    def __init__(
+        self, provider: Provider, model: str, client: Client, key: CommandKey | None = None
+    ) -> None:
+        """Args: key: the key, where a command prints it."""
         self.name = f"{provider.id}/{model} at {provider.address}"
         self._provider = provider
         self._model = model
         self._client = client
+        self._key = key
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         """Return the embeddings of texts, in their order.
@@ -71,6 +79,8 @@ class Embedder:
         await self._client.aclose()
 
     async def _ask(self, body: bytes) -> bytes:
+        if self._key is not None:
+            await self._use(await self._key.provider())
         answer = await self._client.post("/embeddings", body)
         received = bytearray()
         try:
@@ -81,6 +91,12 @@ class Embedder:
         finally:
             await answer.close()
         return bytes(received)
+
+    async def _use(self, provider: Provider) -> None:
+        if provider != self._provider:
+            before, self._provider = self._client, provider
+            self._client = await asyncio.to_thread(make_client, *address_and_headers(provider))
+            await before.aclose()
 
     def _wrong(self, why: str) -> ModelError:
         failed = failures.malformed(self._provider, why)
@@ -104,4 +120,5 @@ async def open_embedder(models: Models, ref: str) -> Embedder:
         )
     # Reading certificates takes time.
     client = await asyncio.to_thread(make_client, *address_and_headers(provider))
-    return Embedder(provider, info.id, client)
+    key = models.command_key(provider) if provider.key_command else None
+    return Embedder(provider, info.id, client, key)
