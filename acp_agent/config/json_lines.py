@@ -30,8 +30,14 @@ def explain_json(raw: bytes) -> ConfigError:
     return ConfigError("it is not JSON; NaN, Infinity and halves of characters are none")
 
 
-def member_line(text: str, path: tuple[str, ...]) -> int:
-    """Return the line, from 1, of a member of a JSON document, or of the last one found."""
+def member_line(text: str, path: tuple[str, ...], *, value: str | None = None) -> int:
+    """Return the line, from 1, of a member of a JSON document, or of the last one found.
+
+    Args:
+        text: the document.
+        path: the keys that lead to the member.
+        value: a text in the member, whose line it is then.
+    """
     at = 0
     for key in path:
         member = re.compile(re.escape(json.dumps(key, ensure_ascii=False)) + r"\s*:")
@@ -39,4 +45,6 @@ def member_line(text: str, path: tuple[str, ...]) -> int:
         if found is None:
             break
         at = found.start()
+    if value is not None:
+        at = max(at, text.find(json.dumps(value, ensure_ascii=False), at))
     return text.count("\n", 0, at) + 1

@@ -45,10 +45,12 @@ def test_permissions_of_another_agent_are_translated(
 
 def test_rules_are_shown_first_and_saved_where_they_belong(tmp_path: Path) -> None:
     project = tmp_path / "project"
-    for folder, text in ((tmp_path, "Bash(make *)"), (project, "Bash(curl *)")):
-        (folder / ".claude").mkdir(parents=True)
-        permissions = f'{{"permissions": {{"deny": ["{text}"]}}}}'
-        (folder / ".claude" / "settings.json").write_text(permissions)
+    project.mkdir()
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / ".claude" / "settings.json").write_text(
+        '{"permissions": {"deny": ["Bash(make *)"]}}'
+    )
+    (project / "opencode.json").write_text('{"permission": {"bash": {"curl *": "deny"}}}')
     config = tmp_path / "agent" / "config.toml"
     config.parent.mkdir()
     config.write_text("# mine\n[permissions]\ndeny = ['Bash(x)'] # kept\n")

@@ -1,7 +1,8 @@
 """Where rules come from: the user's configuration, and files that a project brings along.
 
 A project's rules may only tighten: its rules that ask and refuse hold, its rules that allow are
-left out unless the user trusts the file as it is.
+left out unless the user trusts the file as it is. Its `.claude/settings.json` counts like a file of
+ours: its rules have the same form (https://code.claude.com/docs/en/permissions).
 """
 
 from __future__ import annotations
@@ -19,13 +20,21 @@ from acp_agent.errors import ConfigError
 from acp_agent.extensions.definitions.locations import find_repository
 from acp_agent.permissions.policy.examples import check_examples
 from acp_agent.permissions.policy.policy import Policy
-from acp_agent.permissions.policy.rules import Effect, PolicyRule, RuleError, Source, read_rule
+from acp_agent.permissions.policy.rules import (
+    Effect,
+    PolicyRule,
+    RuleError,
+    Source,
+    read_rule,
+    subject_of,
+)
 from acp_agent.platform.trusted_files import RefusedFileError, read_trusted, trusted_owners
 from acp_agent.trust.items import Item, Trusts, folder_name, text_item
 
 KEY = "permissions"
 EFFECTS: tuple[Effect, ...] = ("deny", "ask", "allow")
 PROJECT_FILE = ".acp-agent/config.toml"
+_SETTINGS = (".claude/settings.json", ".claude/settings.local.json")
 
 _Stamps = tuple[tuple[int, int, int] | None, ...]
 
@@ -160,7 +169,7 @@ def project_files(project: str) -> tuple[str, ...]:
     """Return the files that may have rules of a project: the repository's, and the folder's."""
     root = find_repository(Path(project))
     folders = dict.fromkeys([str(root), project] if root is not None else [project])
-    return tuple(f"{folder}/{PROJECT_FILE}" for folder in folders)
+    return tuple(f"{folder}/{name}" for folder in folders for name in (PROJECT_FILE, *_SETTINGS))
 
 
 def project_rules(project: str) -> tuple[ProjectRules, ...]:
@@ -173,7 +182,9 @@ def project_rules(project: str) -> tuple[ProjectRules, ...]:
         rules: tuple[PolicyRule, ...] = ()
         try:
             raw = read_trusted(file, top, owners, limit=SIZE_LIMIT + 1)
-            rules = tuple(_project_rules(file, raw))
+            rules = tuple(
+                _settings_rules(file, raw) if file.suffix == ".json" else _project_rules(file, raw)
+            )
         except (FileNotFoundError, NotADirectoryError):
             continue
         except RefusedFileError as error:
@@ -214,6 +225,48 @@ def _project_rules(file: Path, raw: bytes) -> list[PolicyRule]:
         where = str(msgspec.structs.replace(source, line=line))
         raise ConfigError(f"{where}: {error}") from None
     return list(_with_lines(rules, text))
+
+
+def _settings_rules(file: Path, raw: bytes) -> Iterator[PolicyRule]:
+    """Return the rules of a settings file of another agent, without those for tools of its own.
+
+    A rule that asks or refuses and cannot be used here asks about every use of its tool.
+
+    Raises:
+        ConfigError: it has a mistake.
+    """
+    if not raw.strip():
+        return
+    from acp_agent.config.json_lines import explain_json, member_line  # noqa: PLC0415 - few have any
+
+    try:
+        given = msgspec.json.decode(raw, type=_Settings).permissions
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{file}: {error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise ConfigError(f"{file}: {explain_json(raw)}") from None
+    text = raw.decode()
+    for effect in EFFECTS:
+        for each in getattr(given, effect):
+            line = member_line(text, (KEY, effect), value=each)
+            source = Source(file=str(file), line=line, key=(KEY, effect), project=True)
+            try:
+                yield make_rule(effect, RuleConfig(rule=each), source)
+            except RuleError as error:
+                tool = each.partition("(")[0].strip()
+                if effect != "allow" and subject_of(tool) is not None:
+                    why = f"its rule {each} cannot be used: {error}"
+                    yield make_rule("ask", RuleConfig(rule=tool, justification=why), source)
+
+
+class _Permissions(Struct):
+    deny: list[str] = []
+    ask: list[str] = []
+    allow: list[str] = []
+
+
+class _Settings(Struct):
+    permissions: _Permissions = msgspec.field(default_factory=_Permissions)
 
 
 def _ask_about_all(file: str, problem: str) -> PolicyRule:

@@ -93,3 +93,78 @@ def test_rules_decide_about_calls_as_the_table_says(kind: str, name: str, home: 
         if outcome(verdict) != expected:
             wrong.append((call, mode, expected, verdict))
     assert wrong == []
+
+
+SETTINGS = """{
+  "permissions": {
+    "deny": ["Bash(curl:*)", "Read(./secrets/**)", "TodoWrite", "WebFetch(no domain)"],
+    "ask": [
+      "Bash(npm publish:*)"
+    ],
+    "allow": ["Bash(npm run deploy)"]
+  }
+}
+"""
+
+
+def gate_of(folder: Path, *, trusted: bool) -> PolicyGate:
+    policies = Policies(trusts=lambda _: trusted)
+    return PolicyGate(GrantStore(folder / "grants.json"), home=str(folder), policies=policies)
+
+
+@pytest.mark.parametrize("name", ["settings.json", "settings.local.json"])
+@pytest.mark.parametrize("trusted", [False, True])
+def test_the_settings_that_a_project_has_for_another_agent_hold(
+    tmp_path: Path, name: str, trusted: bool
+) -> None:
+    project = tmp_path / "project"
+    (project / ".claude").mkdir(parents=True)
+    (project / ".claude" / name).write_text(SETTINGS)
+    gate = gate_of(tmp_path, trusted=trusted)
+
+    def judged(kind: str, call: str) -> str:
+        found = access(kind, call, str(project))
+        return outcome(gate.judge(found, mode="full", project=str(project)))
+
+    assert judged("command", "curl https://example.com") == "denied"
+    assert judged("read", f"{project}/secrets/key") == "denied"
+    assert judged("command", "npm publish --tag next") == "ask_by_rule"
+    assert judged("web", "https://example.com/") == "ask_by_rule", "the rule may have meant it"
+    verdict = gate.judge(
+        CommandAccess("npm publish", str(project)), mode="ask", project=str(project)
+    )
+    assert isinstance(verdict, Ask)
+    assert f"{name}:5)" in verdict.rule, "the line"
+    deploys = CommandAccess("npm run deploy", str(project))
+    asked = outcome(gate.judge(deploys, mode="ask", project=str(project)))
+    assert asked == ("allowed" if trusted else "ask")
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ('{"permissions": {"deny": ["Bash(curl:*)"],}}', "line 1 is not JSON"),
+        ('{"permissions": {"deny": "Bash"}}', "$.permissions.deny"),
+        ("[]", "settings.json: Expected `object`"),
+    ],
+)
+def test_settings_that_cannot_be_read_may_have_refused_so_everything_is_asked_about(
+    tmp_path: Path, content: str, problem: str
+) -> None:
+    file = tmp_path / ".claude" / "settings.json"
+    file.parent.mkdir()
+    file.write_text(content)
+    gate = gate_of(tmp_path, trusted=True)
+    verdict = gate.judge(CommandAccess("ls", str(tmp_path)), mode="full", project=str(tmp_path))
+    assert outcome(verdict) == "ask_by_rule"
+    assert problem in Policies().of(str(tmp_path)).problems[0]
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"model": "opus", "permissions": {}}'])
+def test_settings_without_rules_change_nothing(tmp_path: Path, content: str) -> None:
+    file = tmp_path / ".claude" / "settings.json"
+    file.parent.mkdir()
+    file.write_text(content)
+    gate = gate_of(tmp_path, trusted=False)
+    verdict = gate.judge(CommandAccess("ls", str(tmp_path)), mode="ask", project=str(tmp_path))
+    assert outcome(verdict) == "allowed"

@@ -25,13 +25,16 @@ class Found(Struct, frozen=True):
 
 
 def find_files(folder: Path, home: Path, environ: Mapping[str, str]) -> list[Found]:
-    """Return the files of the user and of a folder that exist, the user's first."""
+    """Return the files of the user and of a folder that exist, the user's first.
+
+    Claude's settings of the folder are not among them: they hold as they are.
+    """
     claude = Path(environ.get("CLAUDE_CONFIG_DIR") or home / ".claude")
     codex = Path(environ.get("CODEX_HOME") or home / ".codex")
     config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
     user = [claude / "settings.json", *_below(codex), *_named(config / "opencode")]
     own = list(dict.fromkeys(map(_real, user)))
-    project = [each for each in map(_real, _of_project(folder)) if each not in own]
+    project = [each for each in map(_real, _to_import(folder)) if each not in own]
     return [
         Found(file, each is project) for each in (own, project) for file in each if file.is_file()
     ]
@@ -78,6 +81,10 @@ def _reader(file: Path) -> Callable[[Path], Translation]:
 def _of_project(folder: Path) -> Iterator[Path]:
     yield folder / ".claude" / "settings.json"
     yield folder / ".claude" / "settings.local.json"
+    yield from _to_import(folder)
+
+
+def _to_import(folder: Path) -> Iterator[Path]:
     yield from _below(folder / ".codex")
     yield from _named(folder)
     yield from _named(folder / ".opencode")
