@@ -52,7 +52,7 @@ class CallHooks:
         if answer.arguments is not None:
             self._arguments[call.call] = answer.arguments
             shown = json.encode(scrub_object(answer.arguments, self._turn.journal.secrets)).decode()
-            self._changed[call.call] = f"A hook of the user changed the arguments to: {shown}"
+            self._changed[call.call] = f"A hook changed the arguments to: {shown}"
             await self._turn.journal.emit(
                 NoticeShown(
                     severity="info",
@@ -105,7 +105,7 @@ class CallHooks:
         notes.append(answer.context)
         said = scrub("\n".join(filter(None, notes)), secrets)
         if said:
-            result = f"{result}\n\n[From hooks of the user: {said}]"
+            result = f"{result}\n\n[From hooks: {said}]"
         if result == ended.result:
             return ended, answer.stop
         content = ended.content
@@ -126,7 +126,7 @@ class CallHooks:
         await self._record(call, answer, allowed=False)
         reason = scrub(answer.reason, self._turn.journal.secrets) or "it gives no reason"
         return PermissionRefusedError(
-            f"a hook of the user refused this call: {reason}",
+            f"a hook refused this call: {reason}",
             advice="do what it says, or ask the user; do not try the same in another form",
             shown=f"The hook {_name(answer)} refused this call: {reason}",
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from acp_agent.content import JsonObject
 from acp_agent.hooks.sources import PROJECT_VARIABLES
 from acp_agent.hooks.types import Hook, HookAnswer, read_answer
-from acp_agent.platform.posix import end_group
+from acp_agent.platform.posix import end_group, make_private_folder
 from acp_agent.sandbox.launch import Launch
 from acp_agent.workspace.child_process import REAP_LIMIT, wait_at_most
 
@@ -33,8 +33,16 @@ _VARIABLE = re.compile(r"\$\{(\w+)\}|\$(\w+)")
 class Confine(Protocol):
     """Says how a program is started confined."""
 
-    async def __call__(self, argv: list[str], cwd: Path, environ: Mapping[str, str]) -> Launch:
+    async def __call__(
+        self, argv: list[str], cwd: Path, environ: Mapping[str, str], writable: Sequence[str]
+    ) -> Launch:
         """Return how it is started.
+
+        Args:
+            argv: the program and its arguments.
+            cwd: the folder that it starts in.
+            environ: its environment.
+            writable: folders that it may change beside the session's.
 
         Raises:
             OSError, AcpAgentError: it cannot be confined.
@@ -130,8 +138,10 @@ class HookRunner:
         if hook.args is not None:
             argv = [self._filled(one, environ) for one in (hook.command, *hook.args)]
         launch = Launch(tuple(argv), environ)
+        if data := hook.variables.get("PLUGIN_DATA"):
+            make_private_folder(Path(data))
         if hook.sandbox and self._confine is not None:
-            launch = await self._confine(argv, self._cwd, environ)
+            launch = await self._confine(argv, self._cwd, environ, [data] if data else [])
         loop = asyncio.get_running_loop()
         try:
             transport, output = await loop.subprocess_exec(

@@ -69,6 +69,7 @@ class Sandbox:
         only_reads: bool,
         alone: bool,
         hosts: Sequence[str] = (),
+        writable: Sequence[str] = (),
         resolve: Resolve,
     ) -> Launch:
         """Return how a program is started.
@@ -81,6 +82,7 @@ class Sandbox:
             alone: no other confined program of the session runs, which could exchange folders for
                 links while they are looked at.
             hosts: what it may reach beside what the configuration allows.
+            writable: folders that it may change beside those of the session.
             resolve: gives a host's addresses.
 
         Raises:
@@ -108,9 +110,12 @@ class Sandbox:
                 )
                 if not only_reads:
                     surroundings = self._surroundings(repositories)
+            also: list[tuple[str, MountKind]] = [
+                (os.path.realpath(one), "write") for one in writable
+            ]
             launch = self._backend.launch(
                 argv,
-                mounts=self._mounts[only_reads],
+                mounts=[*self._mounts[only_reads], *also],
                 policy=self._policy,
                 cwd=os.path.realpath(cwd),
                 environ=environ,

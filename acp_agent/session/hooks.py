@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -232,7 +232,7 @@ class HookSource:
                 title=title,
                 description=text,
                 message=new_message_id(),
-                for_model=f"[From a hook of the user: {text}]",
+                for_model=f"[From a hook: {text}]",
             )
         )
 
@@ -262,12 +262,20 @@ def hook_runner(
     from acp_agent.hooks.running import HookRunner  # noqa: PLC0415 - where there are any
     from acp_agent.workspace.environment import command_environ  # noqa: PLC0415 - likewise
 
-    async def confine(argv: list[str], cwd: Path, environ: Mapping[str, str]) -> Launch:
+    async def confine(
+        argv: list[str], cwd: Path, environ: Mapping[str, str], writable: Sequence[str]
+    ) -> Launch:
         from acp_agent.workspace.network import system_resolve  # noqa: PLC0415 - likewise
 
         assert sandbox is not None
         return await sandbox.launch(
-            argv, cwd, environ, only_reads=False, alone=False, resolve=system_resolve
+            argv,
+            cwd,
+            environ,
+            only_reads=False,
+            alone=False,
+            writable=writable,
+            resolve=system_resolve,
         )
 
     keys = [one.api_key_env for one in config.providers.values() if one.api_key_env]

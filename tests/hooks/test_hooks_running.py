@@ -98,25 +98,51 @@ async def test_what_is_printed_is_read_as_the_contract_has_it(tmp_path: Path, te
         assert (answer.permission, answer.blocked) == expected
 
 
-async def test_a_hook_runs_confined(tmp_path: Path) -> None:
+def sandbox_of(project: Path) -> Sandbox:
+    """The sandbox of a project, in which the files of this program beside it are hidden."""
     found = find_backend(os.environ.get("PATH"))
     if isinstance(found, Unavailable):
         pytest.skip(f"no sandbox: {found.reason}")
-    project = Path(os.path.realpath(tmp_path), "project")
-    project.mkdir()
     policy = SandboxPolicy(
         roots=(str(project),),
         home=str(project.parent),
-        own=(),
+        own=(f"{project.parent}/agent",),
         readable=(),
         temporary=f"{project.parent}/temporary",
         search_path=os.environ["PATH"],
         config=SandboxConfig(),
     )
+    return Sandbox(found, policy)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = Path(os.path.realpath(tmp_path), "project")
+    folder.mkdir()
+    return folder
+
+
+async def test_a_hook_runs_confined(project: Path) -> None:
     hook = Hook(event="PreToolUse", command="touch inside; touch ../outside || exit 2")
     for confined in (True, False):
         chosen = Hook(event="PreToolUse", command=hook.command, sandbox=confined)
-        answer = await runner(project, Sandbox(found, policy)).run(chosen, CALL)
+        answer = await runner(project, sandbox_of(project)).run(chosen, CALL)
         assert answer.blocked is confined
         assert (project / "inside").exists()
         assert (project.parent / "outside").exists() is not confined
+
+
+async def test_a_hook_of_a_plugin_keeps_data_in_the_plugins_folder_and_nowhere_beside(
+    project: Path,
+) -> None:
+    others = project.parent / "agent" / "other"
+    others.mkdir(parents=True)
+    data = project.parent / "agent" / "plugin"
+    command = (
+        f"echo kept > $PLUGIN_DATA/state; touch {others}/file && exit 2; cat $PLUGIN_DATA/state"
+    )
+    hook = Hook(event="PreToolUse", command=command, variables={"PLUGIN_DATA": str(data)})
+    answer = await runner(project, sandbox_of(project)).run(hook, CALL)
+    assert not answer.blocked
+    assert (data / "state").read_text() == "kept\n"
+    assert not (others / "file").exists()

@@ -20,6 +20,7 @@ from acp_agent.config.load import read_text
 from acp_agent.config.mcp_types import McpServerConfig
 from acp_agent.config.secrets import is_secret_name
 from acp_agent.errors import ConfigError, InvalidInputError
+from acp_agent.extensions.mcp.checks import web
 from acp_agent.extensions.mcp.tables import project_table
 
 Table = dict[str, Any]  # a server as its program's file has it
@@ -100,7 +101,9 @@ def read_foreign(file: Path, folder: Path) -> Foreign:
             continue
         try:
             server = translate(name, given, found.notes)
-        except (ConfigError, msgspec.ValidationError) as error:
+            if server is not None and server.url and "${" not in server.url:
+                web("mcp_servers", name, server.url, [])
+        except (ConfigError, InvalidInputError, msgspec.ValidationError) as error:
             found.notes.append(f"{name}: {error}")
             continue
         if server is not None:
