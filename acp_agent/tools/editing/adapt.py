@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from acp_agent.errors import ToolError
-from acp_agent.tools.editing.folding import Line, Unit, is_entity, parse, plain_spaces
+from acp_agent.tools.editing.folding import (
+    FORMS,
+    Line,
+    Unit,
+    is_entity,
+    parse,
+    plain_spaces,
+)
 from acp_agent.tools.editing.matching import Match
+
+NormalForm: TypeAlias = Literal["NFC", "NFD"]
 
 _ALIKE = 0.5  # between 0 and 1; below it two lines are not one that was changed
 _PAIRED = 10_000  # pairs of lines in a block that are compared in full
@@ -17,6 +28,8 @@ _COMPARED = 4_000_000  # pairs of lines, or of words in a line, that are looked 
 _IN_WORDS = ("word", "digit")
 _CLOSING = {"\u201c": "\u201d", "\u2018": "\u2019"}
 _OPENING = {after: before for before, after in _CLOSING.items()}
+_ASCII_FORMS = {**FORMS, 0x2026: "..."}
+_NORMAL_FORMS: tuple[NormalForm, ...] = ("NFC", "NFD")
 _ESCAPED = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 
 
@@ -55,7 +68,7 @@ def adapt(match: Match, new: str) -> str:
             indent = file.indent
         else:
             indent = style.indent(_indent(match, line, index))
-        trailing = file.trailing if line.trailing == old.trailing else line.trailing
+        trailing = file.trailing if line.trailing == old.trailing else style.trailing(line)
         if is_end and (line.trailing == old.trailing or source == len(match.old) - 1):
             trailing = ""  # it is after the place, and stays
         result.append(indent + _body(old, file, line, style) + trailing)
@@ -187,9 +200,26 @@ def _kind(unit: Unit | None) -> str:
 
 
 def _around(units: Sequence[Unit], index: int) -> tuple[str, str]:
-    before = units[index - 1] if index else None
-    after = units[index + 1] if index + 1 < len(units) else None
-    return _kind(before), _kind(after)
+    """What is before and after a unit; dashes that follow each other are one."""
+    first = last = index
+    if units[index].form == "-":
+        while first and units[first - 1].form == "-":
+            first -= 1
+        while last + 1 < len(units) and units[last + 1].form == "-":
+            last += 1
+    # A dash that a line begins with is the mark of an item.
+    start = "start" if units[index].form == "-" else "edge"
+    before = _kind(units[first - 1]) if first else start
+    after = _kind(units[last + 1] if last + 1 < len(units) else None)
+    if units[index].form == "-":  # `--print` in code is another than a dash after a bracket
+        before = units[first - 1].form if before == "other" else before
+        after = units[last + 1].form if after == "other" else after
+    return before, after
+
+
+def _plain(raw: str) -> str:
+    """A quotation mark, dash or ellipsis as ASCII has it."""
+    return raw.translate(_ASCII_FORMS) if not raw.isascii() else raw
 
 
 class _Style:
@@ -198,12 +228,22 @@ class _Style:
     def __init__(self, match: Match) -> None:
         self._by_place: dict[tuple[str, str, str], set[str]] = {}
         self._by_char: dict[str, set[str]] = {}
+        self._plain_quotes = False  # whether the file has ASCII where `old` has other quotes
+        forms: set[NormalForm] = set()
         entities: set[bool] = set()
-        ends: dict[str, set[str]] = {}
+        ends: dict[bool, set[str]] = {True: set(), False: set()}
         for old, file in zip(match.old, match.file, strict=True):
-            if old.units and old.trailing:
-                ends.setdefault(old.trailing, set()).add(file.trailing)
+            if old.trailing:
+                ends[bool(old.units)].add(file.trailing)
             for index, (unit, other) in enumerate(zip(old.units, file.units, strict=True)):
+                if unit.form in "'\"" and unit.raw != other.raw == _plain(unit.raw):
+                    self._plain_quotes = True
+                if not unit.raw.isascii():
+                    forms.update(
+                        one
+                        for one in _NORMAL_FORMS
+                        if unicodedata.normalize(one, unit.raw) == other.raw != unit.raw
+                    )
                 if unit.form not in "'\"-<>& \u2026":
                     continue
                 place = (unit.raw, *_around(old.units, index))
@@ -211,13 +251,15 @@ class _Style:
                 self._by_char.setdefault(unit.raw, set()).add(other.raw)
                 if is_entity(unit.raw):
                     entities.add(is_entity(other.raw))
-        self._no_ends = {old for old, found in ends.items() if found == {""}}
+        # For lines with text, and for blank ones: whether only `old` has white space at their ends.
+        self._no_ends = {has_text for has_text, found in ends.items() if found == {""}}
         self._plain_spaces = all(
             form.isascii()
             for char, forms in self._by_char.items()
             if char.isspace()
             for form in forms
         )
+        self._normal_form = forms.pop() if len(forms) == 1 else None
         self._unescape = entities == {False}
         escaped = [is_entity(form) for char in _ESCAPED for form in self._by_char.get(char, ())]
         self._escape = bool(escaped) and all(escaped)
@@ -229,7 +271,7 @@ class _Style:
 
     def trailing(self, line: Line) -> str:
         """The white space at the end of a new line: none of what only `old` has."""
-        return "" if line.trailing in self._no_ends else line.trailing
+        return "" if bool(line.units) in self._no_ends else line.trailing
 
     def indent(self, raw: str) -> str:
         """The indentation of a new line, with plain spaces where only `old` has others."""
@@ -257,6 +299,12 @@ class _Style:
         if self._escape and unit.raw in _ESCAPED:
             return _ESCAPED[unit.raw]
         known = self._by_char.get(unit.raw, set())
+        if not unit.raw.isascii():
+            plain = _plain(unit.raw)
+            if known == {plain} or (unit.form in "'\"" and not known and self._plain_quotes):
+                return plain
+            if self._normal_form is not None:
+                return unicodedata.normalize(self._normal_form, unit.raw)
         if forms or not known or unit.raw in known:
             return unit.raw
         if all(form in _CLOSING or form in _OPENING for form in known):

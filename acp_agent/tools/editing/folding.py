@@ -22,7 +22,7 @@ _FORMS = {
     '"': "\u201c\u201d\u201e\u201f\u2033",
     "-": "\u2010\u2011\u2012\u2013\u2014\u2015\u2212",
 }
-_TABLE = {ord(char): form for form, chars in _FORMS.items() for char in chars}
+FORMS = {ord(char): form for form, chars in _FORMS.items() for char in chars}
 _ENTITY = r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]\w{1,31});"
 _UNIT = re.compile(
     rf"(?P<space>(?:[{_SPACES}]|&nbsp;|&#160;|&#[xX][aA]0;)+)|(?P<entity>{_ENTITY})|\.\.\.|.",
@@ -121,7 +121,7 @@ def _ascii(body: str) -> list[str]:
 
 
 def _form(char: str) -> str:
-    return "\u2026" if char == "..." else unicodedata.normalize("NFC", char).translate(_TABLE)
+    return "\u2026" if char == "..." else unicodedata.normalize("NFC", char).translate(FORMS)
 
 
 def is_entity(raw: str) -> bool:

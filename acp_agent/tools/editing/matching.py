@@ -310,6 +310,28 @@ def _kinds(old: Sequence[Line], file: Sequence[Line], *, last_is_part: int) -> s
     return kinds
 
 
+def form_kinds(old: str, new: str) -> set[str]:
+    """In what kinds two texts with the same words differ."""
+    lines = [[parse(line) for line in text.split("\n")] for text in (old, new)]
+    some, others = ([line for line in one if line.units] for one in lines)
+    if [line.form for line in some] != [line.form for line in others]:
+        return set(_LEVELS)  # joined or split lines
+    try:
+        kinds = _kinds(some, others, last_is_part=False)
+    except ValueError:
+        kinds = {"spaces", "tabs"}
+    if any(one.indent != two.indent for one, two in zip(some, others, strict=True)):
+        kinds.add("indentation")
+    if _blank_ends(lines[0]) != _blank_ends(lines[1]):
+        kinds.add("line ends")
+    return kinds
+
+
+def _blank_ends(lines: Sequence[Line]) -> set[str]:
+    """The white space of blank lines."""
+    return {line.trailing for line in lines if not line.units and line.trailing}
+
+
 def _length(line: Line, start: int, end: int) -> int:
     return sum(len(unit.raw) for unit in line.units[start:end])
 

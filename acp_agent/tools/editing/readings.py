@@ -7,7 +7,7 @@ of `old` is in the file, in one place. Where `new` could be read in two ways, th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -24,9 +24,11 @@ _NUMBERS = tuple(
 )
 _SURE_NUMBERS = 2  # of these patterns; the others may be what a line says
 _QUOTE_ESCAPE = re.compile(r"\\([\"'`$])")
-_ESCAPE = re.compile(r"\\([\"'`$\\nrt])")
-_LINE_ESCAPE = re.compile(r"(?<!\\)\\(r?n|n|t)")
-_CHARS = {"n": "\n", "r": "\r", "t": "\t"}
+_ESCAPE = re.compile(r"\\(r\\n|[\"'`$\\nrt])")
+_TABS = re.compile(r"^(?:\\t)+", re.MULTILINE)
+_CODE_POINT = re.compile(r"(?<!\\)\\u([0-9a-fA-F]{4})")
+_LINE_ESCAPE = re.compile(r"(?<!\\)\\(r|n|t)")
+_CHARS = {"n": "\n", "r": "\r", "t": "\t", "r\\n": "\n"}
 _STRING = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'")
 _MOST = 24  # readings of one call
 
@@ -48,6 +50,24 @@ def with_line_end(old: str, new: str) -> str:
     """`new` with the line end that it lacks where `old` is whole lines."""
     is_meant = new in {"", old[:-1]} or new[-1:].isspace() or not old.strip()
     return f"{new}\n" if old.endswith("\n") and not is_meant else new
+
+
+def begins_with_line_end(text: str, places: Sequence[int], old: str, new: str) -> bool:
+    """Whether `old` is whole lines after a line end that `new` lacks, so that lines would join."""
+    rest = old[1:]
+    if old[:1] != "\n" or not rest.strip() or new[:1] in {"", "\n"} or not new.strip():
+        return False
+    indent = _leading(rest)
+    whole = old.endswith("\n") and new.endswith("\n")
+    return (
+        (bool(indent) or whole)
+        and _leading(new) == indent
+        and all(at and text[at - 1] != "\n" for at in places)
+    )
+
+
+def _leading(text: str) -> str:
+    return text[: len(text) - len(text.lstrip(" \t"))]
 
 
 def begins_in_indentation(text: str, at: int, old: str, new: str) -> bool:
@@ -79,7 +99,11 @@ def _words(text: str) -> list[str]:
 
 def _replace(wanted: Wanted, note: str, old: str, new: str, **flags: bool | int | None) -> Wanted:
     return msgspec.structs.replace(
-        wanted, old=old, new=new, notes=(*wanted.notes, note), **{"distance": 2, **flags}
+        wanted,
+        old=old,
+        new=with_line_end(old, new),
+        notes=(*wanted.notes, note),
+        **{"distance": 2, **flags},
     )
 
 
@@ -226,6 +250,32 @@ def _char(found: re.Match[str]) -> str:
     return _CHARS.get(found[1], found[1])
 
 
+def _without_tab_escapes(wanted: Wanted) -> Wanted | None:
+    r"""With tabs for each `\t` that a line begins with."""
+    if not _TABS.search(wanted.old):
+        return None
+    old, new = (_TABS.sub(_tabs, text) for text in (wanted.old, wanted.new))
+    return _replace(wanted, "escapes", old, new)
+
+
+def _tabs(found: re.Match[str]) -> str:
+    return "\t" * (len(found[0]) // 2)
+
+
+def _without_code_points(wanted: Wanted) -> Wanted | None:
+    r"""With characters for their numbers, such as `\u003c`; all else stays."""
+    if not _CODE_POINT.search(wanted.old):
+        return None
+    old, new = (_CODE_POINT.sub(_character, text) for text in (wanted.old, wanted.new))
+    return _replace(wanted, "escapes", old, new)
+
+
+def _character(found: re.Match[str]) -> str:
+    number = int(found[1], 16)
+    # Controls and halves of a pair stay: they are text of the file.
+    return found[0] if number < 0x20 or 0xD800 <= number < 0xE000 else chr(number)
+
+
 def _without_blank_lines(wanted: Wanted) -> Wanted | None:
     """Without blank lines around, and without the last line end: the file may end before it."""
     old = wanted.old.strip("\n")
@@ -263,11 +313,14 @@ def _strip_blank(text: str, before: int, after: int) -> str:
     return "\n".join(lines)
 
 
+# Escapes come first: what is around lines can be told only when these are lines.
 _READERS: tuple[Reader, ...] = (
+    _without_code_points,
+    _without_tab_escapes,
+    _unescaped_quotes,
+    _unescaped_all,
     _without_fence,
     _without_numbers,
     _without_markers,
-    _unescaped_quotes,
-    _unescaped_all,
     _without_blank_lines,
 )

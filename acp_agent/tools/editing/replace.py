@@ -10,11 +10,12 @@ from msgspec import Struct
 
 from acp_agent.errors import ToolError
 from acp_agent.tools.editing.adapt import adapt
-from acp_agent.tools.editing.matching import FoldedText, Match, Wanted
+from acp_agent.tools.editing.matching import FoldedText, Match, Wanted, form_kinds
 from acp_agent.tools.editing.nearest import explain_absence, lines_that_differ, quote_lines
 from acp_agent.tools.editing.placeholders import refuse_placeholder
 from acp_agent.tools.editing.readings import (
     begins_in_indentation,
+    begins_with_line_end,
     is_only_form,
     readings,
     with_line_end,
@@ -143,6 +144,10 @@ def _spans(
         whole = with_line_end(old, new)
         if whole != new and all(text[:at].endswith(("\n", "")[at == 0]) for at in exact):
             return [Span(at, at + len(old), whole) for at in exact], ("the last line end of `new`",)
+        if begins_with_line_end(text, exact, old, new):
+            return [Span(at + 1, at + len(old), new) for at in exact], (
+                "the line end before `new`",
+            )
         return [Span(at, at + len(old), new) for at in exact], ()
     if REPLACEMENT in old:
         raise hidden_value_error()
@@ -152,7 +157,7 @@ def _spans(
         wanted, matches = min(found, key=lambda one: _distance(*one))
         if len(matches) > 1 and not every:
             raise _several(text, [match.start for match in matches], shown)
-        if is_only_form(wanted):
+        if is_only_form(wanted) and not _is_other_form(text, wanted, matches[0]):
             raise ToolError(
                 f"`old` is not in {shown} as it is, and `new` differs only in form; "
                 "nothing would change",
@@ -170,6 +175,14 @@ def _spans(
     raise ToolError(f"the text to replace is not in {shown}", advice=advice)
 
 
+def _is_other_form(text: str, wanted: Wanted, match: Match) -> bool:
+    """Whether `new` differs from `old`, or from the file, in other ways than these two do."""
+    return any(
+        not match.kinds & form_kinds(before, wanted.new)
+        for before in (wanted.old, text[match.start : match.end])
+    )
+
+
 def _distance(wanted: Wanted, matches: Sequence[Match]) -> tuple[int, int]:
     """How far what was found is from the letter of `old`."""
     return max(wanted.distance, matches[0].level), len(wanted.notes)
@@ -177,9 +190,12 @@ def _distance(wanted: Wanted, matches: Sequence[Match]) -> tuple[int, int]:
 
 def _adapted(folded: FoldedText, match: Match, wanted: Wanted) -> Span:
     if wanted.new or not wanted.ends_line:
-        return Span(match.start, match.end, adapt(match, wanted.new))
-    # Whole lines go, with the end of the last one.
-    end = folded.text.find("\n", match.end) + 1
+        new = adapt(match, wanted.new)
+        joins = begins_with_line_end(folded.text, [match.start], wanted.old, wanted.new)
+        return Span(match.start + joins, match.end, new)
+    # Whole lines go, with the end of the last one, which `old` may have.
+    has_end = len(match.old) > 1 and not match.old[-1].units
+    end = match.end if has_end else folded.text.find("\n", match.end) + 1
     return Span(folded.line_start(match.first), end or len(folded.text), "")
 
 
