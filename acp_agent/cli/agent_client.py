@@ -119,7 +119,7 @@ class AgentClient:
             timeout=START_SECONDS,
         )
 
-    async def prompt(self, text: str) -> acp.PromptResponse:
+    async def prompt(self, content: str | Sequence[acp.ContentBlock]) -> acp.PromptResponse:
         """Prompt, and wait as long as the turn takes.
 
         Raises:
@@ -127,9 +127,10 @@ class AgentClient:
             ConnectionError: the agent ended.
             OSError: what came could not be shown, so the turn was cancelled.
         """
+        blocks = [acp.TextContent(text=content)] if isinstance(content, str) else list(content)
         answer = await self._child.connection.request(
             methods.SESSION_PROMPT,
-            acp.PromptRequest(session_id=self.session_id, prompt=[acp.TextContent(text=text)]),
+            acp.PromptRequest(session_id=self.session_id, prompt=blocks),
         )
         if self._unshown is not None:
             raise self._unshown

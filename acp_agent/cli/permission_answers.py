@@ -20,6 +20,7 @@ from protocol.v1 import types as acp
 Allowed = Literal["all", "edits", "none", "ask"]
 
 _ATTEMPTS = 3
+_QUESTION = 2_000  # characters of what a question shows
 _EDITS = {"edit", "delete", "move"}
 
 
@@ -145,6 +146,21 @@ class Answers:
 def option_of_kind(asked: Asked, kind: str) -> acp.PermissionOption | None:
     """Return the option of a kind, such as `allow_once`; None where it is not offered."""
     return next((one for one in asked.options if one.kind == kind), None)
+
+
+def question_text(asked: Asked) -> str:
+    """Return a question as a text for people, with what the call would do."""
+    lines = [translate("The agent asks for permission: {title}", title=asked.title)]
+    for part in asked.request.tool_call.content or ():
+        match part:
+            case acp.Content(content=acp.TextContent(text=shown)):
+                lines.append(shown.strip())
+            case acp.Diff():
+                lines.append(f"{part.path}:\n{part.new_text}")
+            case _:
+                pass
+    text = "\n".join(lines)
+    return text if len(text) <= _QUESTION else f"{text[:_QUESTION]}\n[{len(text)} characters]"
 
 
 async def read_line() -> str | None:

@@ -16,9 +16,8 @@ from pydantic import BaseModel, Field
 
 from acp_agent.cli.agent_client import AgentClient, Asked
 from acp_agent.cli.localization import translate
-from acp_agent.cli.permission_answers import option_of_kind, response
+from acp_agent.cli.permission_answers import option_of_kind, question_text, response
 from acp_agent.cli.run import Tally
-from acp_agent.cli.screen import block_text
 from acp_agent.cli.session_lookup import open_store, whole_id
 from acp_agent.cli.sessions import known_secrets
 from acp_agent.errors import AcpAgentError
@@ -33,7 +32,6 @@ from protocol.jsonrpc.errors import RpcError
 from protocol.v1 import types as acp
 
 _AT_ONCE = 4  # prompts that run
-_QUESTION = 2_000  # characters of what a question shows
 _PIECE = 50_000  # characters of a session that one call returns
 _ANSWER_SECONDS = 600.0  # for a question
 
@@ -222,7 +220,7 @@ async def _asked(context: ServedContext, asked: Asked) -> bool:
     with suppress(MCPError, NoBackChannelError, TimeoutError):
         async with asyncio.timeout(_ANSWER_SECONDS):
             result = await context.session.elicit_form(
-                _question(asked), _form(), related_request_id=context.request_id
+                question_text(asked), _form(), related_request_id=context.request_id
             )
         return result.action == "accept" and (result.content or {}).get("allow") is True
     return False
@@ -231,17 +229,3 @@ async def _asked(context: ServedContext, asked: Asked) -> bool:
 def _form() -> dict[str, Any]:
     allow = {"type": "boolean", "title": translate("Allow this once"), "default": False}
     return {"type": "object", "properties": {"allow": allow}, "required": ["allow"]}
-
-
-def _question(asked: Asked) -> str:
-    lines = [translate("The agent asks for permission: {title}", title=asked.title)]
-    for part in asked.request.tool_call.content or ():
-        match part:
-            case acp.Content():
-                lines.append(block_text(part.content).strip())
-            case acp.Diff():
-                lines.append(f"{part.path}:\n{part.new_text}")
-            case _:
-                pass
-    text = "\n".join(lines)
-    return text if len(text) <= _QUESTION else f"{text[:_QUESTION]}\n[{len(text)} characters]"

@@ -1,0 +1,52 @@
+"""`acp-agent a2a serve`: offer the agent to programs that speak the Agent2Agent protocol (A2A)."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from acp_agent.cli.output import USAGE, guarded
+from acp_agent.cli.parser import Parser, number
+from acp_agent.errors import ConfigError
+from acp_agent.platform import posix
+
+
+def run(argv: list[str]) -> int:
+    """Do what is asked; returns the exit status."""
+    parser = Parser(
+        prog="acp-agent a2a",
+        description="Offer this agent to programs that speak the Agent2Agent protocol (A2A).",
+    )
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
+    serving = actions.add_parser("serve", help="listen on 127.0.0.1 until stopped")
+    serving.add_argument(
+        "--port",
+        type=number(0, 65_535),
+        default=0,
+        metavar="N",
+        help="the port (default: a free one)",
+    )
+    serving.add_argument(
+        "--folder",
+        action="append",
+        type=Path,
+        metavar="DIR",
+        help="where it may work, with the folders below (default: this folder; repeatable)",
+    )
+    serving.add_argument("--model", metavar="PROVIDER/NAME", help="model for new sessions")
+    options = parser.parse_args(argv)
+    if options.action is None:
+        parser.print_help(sys.stderr)
+        return USAGE
+    posix.forbid_inspection()  # what is served may be asked for by others than the user
+    return guarded(lambda: _serve(options))
+
+
+def _serve(options: argparse.Namespace) -> int:
+    if any(find_spec(package) is None for package in ("a2a", "sse_starlette", "sqlalchemy")):
+        raise ConfigError("A2A needs further packages: install acp-agent-server[a2a].")
+    from acp_agent.cli.a2a.server import serve  # noqa: PLC0415 - heavy, and an extra
+
+    return serve(options)

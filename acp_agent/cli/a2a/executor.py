@@ -1,0 +1,231 @@
+"""Carries out the tasks of A2A clients: each is a turn, each context a session of the journal."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from a2a.helpers import get_data_parts, new_task_from_user_message
+from a2a.server.agent_execution import AgentExecutor, RequestContext
+from a2a.server.context import ServerCallContext
+from a2a.server.events import EventQueue
+from a2a.server.tasks import TaskStore, TaskUpdater
+from a2a.types import ListTasksRequest, Message, Part, Task, TaskState, TaskStatus
+from a2a.utils.errors import ContentTypeNotSupportedError, InvalidParamsError
+
+from acp_agent.cli.a2a.turn import CallBegan, Ended, Opened, Question, TaskTurn, TextPiece, Work
+from acp_agent.cli.localization import translate
+from protocol.v1 import types as acp
+
+IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+MODES = ("ask", "accept-edits", "draft", "plan")  # that a client may choose
+_AT_ONCE = 4  # turns that run
+_PAGE = 100  # tasks that are looked at at once
+_SESSION = "session"  # the name of the metadata with the session of a task
+_ANSWER = "answer"  # the id of the artifact with what the model says
+_ALLOW = frozenset({"allow", "approve", "approved", "ok", "okay", "y", "yes", "允许", "是"})
+_REJECT = frozenset({"deny", "n", "no", "refuse", "reject", "rejected", "否", "拒绝"})
+_GOING_ON = (
+    TaskState.TASK_STATE_SUBMITTED,
+    TaskState.TASK_STATE_WORKING,
+    TaskState.TASK_STATE_INPUT_REQUIRED,
+)
+
+
+class PromptExecutor(AgentExecutor):
+    """Runs the agent on the messages of clients.
+
+    Args:
+        folders: where it may work: whole paths without symlinks.
+        model: the model of new sessions; None: the configured one.
+        store: where the tasks are kept.
+    """
+
+    def __init__(self, folders: Sequence[Path], model: str | None, store: TaskStore) -> None:
+        self._folders = tuple(folders)
+        self._flags = [] if model is None else ["--model", model]
+        self._store = store
+        self._running = asyncio.Semaphore(_AT_ONCE)
+        self._turns: dict[str, TaskTurn] = {}
+
+    async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+        """Begin the task of a message, or go on with it, until it ends or waits for the client.
+
+        Raises:
+            A2AError: the message cannot be taken.
+        """
+        message, task = context.message, context.task_id
+        assert message is not None
+        assert task is not None
+        updater = TaskUpdater(event_queue, task, context.context_id or "")
+        turn = self._turns.get(task)
+        if turn is None:
+            work = await self._work(context, message)
+            if context.current_task is None:
+                begun = new_task_from_user_message(message)
+                begun.id, begun.context_id = task, updater.context_id
+                await event_queue.enqueue_event(begun)
+            turn = self._turns[task] = TaskTurn(work, self._running)
+        elif turn.waits:
+            allow = read_answer(message)
+            if allow is None:
+                said = translate("Reply allow or reject.")
+                await updater.requires_input(updater.new_agent_message([Part(text=said)]))
+                return
+            turn.answer(allow=allow)
+        await updater.start_work()
+        await self._follow(task, turn, updater)
+
+    async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
+        """End the turn of a task."""
+        task = context.task_id
+        assert task is not None
+        turn = self._turns.pop(task, None)
+        if turn is not None:
+            await turn.aclose()
+        await TaskUpdater(event_queue, task, context.context_id or "").cancel()
+
+    async def aclose(self) -> None:
+        """End all turns."""
+        turns, self._turns = list(self._turns.values()), {}
+        await asyncio.gather(*(turn.aclose() for turn in turns))
+
+    async def end_lost_tasks(self) -> None:
+        """Mark the tasks as failed that went on when the server before this one ended."""
+        context = ServerCallContext()
+        for state in _GOING_ON:
+            # Those that are marked are not listed again.
+            while found := (
+                await self._store.list(ListTasksRequest(status=state, page_size=_PAGE), context)
+            ).tasks:
+                for task in found:
+                    whole = await self._store.get(task.id, context)
+                    if whole is not None:
+                        whole.status.CopyFrom(TaskStatus(state=TaskState.TASK_STATE_FAILED))
+                        await self._store.save(whole, context)
+
+    async def _follow(self, task: str, turn: TaskTurn, updater: TaskUpdater) -> None:
+        """Tell what happens in a turn."""
+        while True:
+            text = ""
+            for event in await turn.next():
+                if isinstance(event, TextPiece):
+                    text += ("\n\n" if event.begins else "") + event.text
+                    continue
+                if text:
+                    await _stream(turn, updater, text)
+                    text = ""
+                match event:
+                    case Opened(session=session):
+                        await updater.update_status(
+                            TaskState.TASK_STATE_WORKING, metadata={_SESSION: session}
+                        )
+                    case CallBegan(title=title):
+                        await updater.start_work(updater.new_agent_message([Part(text=title)]))
+                    case Question(text=asked):
+                        hint = translate("Reply allow or reject.")
+                        said = Part(text=f"{asked}\n\n{hint}")
+                        await updater.requires_input(updater.new_agent_message([said]))
+                        return
+                    case Ended():
+                        del self._turns[task]
+                        await _end(event, updater)
+                        return
+            if text:
+                await _stream(turn, updater, text)
+
+    async def _work(self, context: RequestContext, message: Message) -> Work:
+        given = dict(message.metadata)
+        mode = given.get("mode")
+        if mode is not None and mode not in MODES:
+            raise InvalidParamsError(message=f"metadata.mode: expected one of {', '.join(MODES)}")
+        cwd = await asyncio.to_thread(self._folder, given.get("folder", ""))
+        session = await self._session_of(context)
+        return Work(
+            flags=self._flags,
+            cwd=cwd,
+            session=session,
+            mode=mode,
+            prompt=list(prompt_blocks(message.parts)),
+        )
+
+    async def _session_of(self, context: RequestContext) -> str:
+        """Return the session of the last task of a context; "" where it has none."""
+        asked = ListTasksRequest(context_id=context.context_id or "", page_size=_PAGE)
+        found: Sequence[Task] = (await self._store.list(asked, context.call_context)).tasks
+        sessions = (dict(task.metadata).get(_SESSION, "") for task in found)
+        return next(filter(None, sessions), "")
+
+    def _folder(self, name: object) -> Path:
+        if not isinstance(name, str):
+            raise InvalidParamsError(message="metadata.folder: expected a text")
+        folder = Path(os.path.realpath(self._folders[0] / name))
+        if not any(folder.is_relative_to(one) for one in self._folders):
+            served = ", ".join(map(str, self._folders))
+            raise InvalidParamsError(message=f"{folder} is not served; served are {served}")
+        if not folder.is_dir():
+            raise InvalidParamsError(message=f"{folder} is not a directory")
+        return folder
+
+
+async def _stream(turn: TaskTurn, updater: TaskUpdater, text: str) -> None:
+    part = Part(text=text, media_type="text/markdown")
+    await updater.add_artifact([part], _ANSWER, _ANSWER, append=turn.is_told)
+    turn.is_told = True
+
+
+async def _end(event: Ended, updater: TaskUpdater) -> None:
+    if event.error:
+        await updater.failed(updater.new_agent_message([Part(text=event.error)]))
+    elif event.stop_reason == "cancelled":
+        await updater.cancel()
+    elif event.stop_reason == "end_turn":
+        await updater.complete()
+    else:
+        why = translate("The turn ended early: {reason}", reason=event.stop_reason)
+        await updater.failed(updater.new_agent_message([Part(text=why)]))
+
+
+def read_answer(message: Message) -> bool | None:
+    """Return whether a message allows what was asked; None: it says neither."""
+    for part in message.parts:
+        if part.HasField("data"):
+            (given,) = get_data_parts([part])
+            if isinstance(given, dict) and isinstance(given.get("allow"), bool):
+                return bool(given["allow"])
+        words = part.text.lower().split()
+        word = words[0].strip(".,!。，！") if words else ""
+        if word in _ALLOW | _REJECT:
+            return word in _ALLOW
+    return None
+
+
+def prompt_blocks(parts: Sequence[Part]) -> Iterator[acp.ContentBlock]:
+    """Return the parts of a message as a prompt.
+
+    Raises:
+        ContentTypeNotSupportedError: one is neither text, nor data, nor a link, nor a picture.
+    """
+    for part in parts:
+        kind = part.media_type.partition(";")[0].strip().lower()
+        if part.HasField("data"):
+            (data,) = get_data_parts([part])
+            yield acp.TextContent(text=json.dumps(data, ensure_ascii=False))
+        elif part.HasField("url"):
+            yield acp.ResourceLink(uri=part.url, name=part.filename or part.url)
+        elif part.HasField("raw") and kind in IMAGES:
+            yield acp.ImageContent(data=base64.b64encode(part.raw).decode(), mime_type=kind)
+        elif part.HasField("raw"):
+            try:
+                yield acp.TextContent(text=part.raw.decode())
+            except UnicodeDecodeError:
+                raise ContentTypeNotSupportedError(
+                    message=f"{part.media_type or 'a part without a media type'}: only text and "
+                    f"{', '.join(IMAGES)} can be read"
+                ) from None
+        else:
+            yield acp.TextContent(text=part.text)

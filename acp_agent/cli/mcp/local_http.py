@@ -1,0 +1,121 @@
+"""Serving programs of this computer over HTTP: on 127.0.0.1, to those that show a token."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import sys
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from acp_agent.cli.listen import TOKEN_VARIABLE, check_token
+from acp_agent.cli.localization import translate
+from acp_agent.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+_CLOSING_SECONDS = 10  # for requests that run when the server ends
+
+
+def access_token() -> tuple[str, str | None]:
+    """Return the token that clients show, and the same where it was made for this run.
+
+    The variable that has it is taken out of the environment: no command of the agent's may see it.
+
+    Raises:
+        InvalidInputError: it cannot be a token.
+    """
+    token = os.environ.pop(TOKEN_VARIABLE, None)
+    if token is None:
+        made = secrets.token_urlsafe(32)
+        return made, made
+    check_token(token)
+    return token, None
+
+
+def local_listener(port: int, option: str) -> socket.socket:
+    """Return a socket that listens, before anybody is told its address.
+
+    Args:
+        port: where; 0: any free one.
+        option: what the user gave it with, for the error.
+
+    Raises:
+        InvalidInputError: the port cannot be had.
+    """
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(("127.0.0.1", port))
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        raise InvalidInputError(f"{option} {port}: {error.strerror}") from None
+    return listener
+
+
+async def serve_local(
+    app: ASGIApp, listener: socket.socket, path: str, *, shown: str | None
+) -> None:
+    """Serve until a signal comes.
+
+    Args:
+        app: what answers.
+        listener: from `local_listener`.
+        path: of the address that the user is told.
+        shown: the token, where the user is to be told it.
+    """
+    import uvicorn  # noqa: PLC0415 - only over HTTP
+
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}{path}"
+    lines = [translate("listening on {url}", url=url)]
+    if shown is not None:
+        lines.append(translate("access token for this run: {token}", token=shown))
+    sys.stderr.write("".join(f"acp-agent: {line}\n" for line in lines))
+    sys.stderr.flush()
+    settings = uvicorn.Config(
+        app,
+        log_config=None,
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_CLOSING_SECONDS,
+    )
+    await uvicorn.Server(settings).serve(sockets=[listener])
+
+
+class Guarded:
+    """Passes on the requests that show the token.
+
+    Args:
+        app: what answers them.
+        token: what they show, as `Authorization: Bearer …`.
+        public: paths for which none is needed.
+    """
+
+    def __init__(self, app: ASGIApp, token: str, public: frozenset[str] = frozenset()) -> None:
+        self._app = app
+        self._expected = f"Bearer {token}".encode()
+        self._public = public
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] == "lifespan" or self._knows(scope):
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] == "http":
+            await _refuse(send)
+
+    def _knows(self, scope: Scope) -> bool:
+        given = [value for name, value in scope["headers"] if name == b"authorization"]
+        if not given and scope["path"] in self._public:
+            return True
+        return len(given) == 1 and secrets.compare_digest(given[0], self._expected)
+
+
+async def _refuse(send: Callable[[Any], Awaitable[None]]) -> None:
+    headers = [(b"www-authenticate", b"Bearer"), (b"content-length", b"0")]
+    await send({"type": "http.response.start", "status": 401, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
