@@ -50,19 +50,97 @@ async def start_own_agent(
     return child
 
 
-class AgentClient:
-    """A connection to an agent that was started for it.
+class AgentSession:
+    """A session of an agent that was started for it.
 
-    Make one with `start`, `open` its session, `prompt` in it, and end it with `aclose`.
+    Attributes:
+        id: the session's; "" before it is open.
+        show: takes its updates; None: nobody wants them.
     """
 
-    def __init__(self, *, on_update: OnUpdate, on_permission: OnPermission) -> None:
-        self.session_id = ""
-        self._on_update = on_update
-        self._on_permission = on_permission
+    def __init__(self, child: AgentChild, id_: str, show: OnUpdate | None = None) -> None:
+        self.id = id_
+        self.show = show
+        self._child = child
         self._calls: dict[str, tuple[str, str]] = {}  # title and kind by id
         self._unshown: OSError | None = None
-        self._child: AgentChild
+
+    async def prompt(self, content: str | Sequence[acp.ContentBlock]) -> acp.PromptResponse:
+        """Prompt, and wait as long as the turn takes.
+
+        Raises:
+            RpcError: the turn failed; the message says why.
+            ConnectionError: the agent ended.
+            OSError: what came could not be shown, so the turn was cancelled.
+        """
+        blocks = [acp.TextContent(text=content)] if isinstance(content, str) else list(content)
+        answer = await self._child.connection.request(
+            methods.SESSION_PROMPT, acp.PromptRequest(session_id=self.id, prompt=blocks)
+        )
+        if self._unshown is not None:
+            raise self._unshown
+        return answer
+
+    def cancel(self) -> None:
+        """End the turn; its prompt answers soon after."""
+        self._child.connection.notify(
+            methods.SESSION_CANCEL, acp.CancelNotification(session_id=self.id)
+        )
+
+    async def set_option(self, option: str, value: str) -> None:
+        """Give a configuration option of the session a value. Raises RpcError."""
+        await self.with_option(option, value)
+
+    async def with_option(self, option: str, value: str) -> acp.SetSessionConfigOptionResponse:
+        """Give an option a value; returns what all of them are then. Raises RpcError."""
+        return await self._child.connection.request(
+            methods.SESSION_SET_CONFIG_OPTION,
+            acp.SetSessionConfigOptionRequest(session_id=self.id, config_id=option, value=value),
+            timeout=START_SECONDS,
+        )
+
+    def updated(self, update: acp.SessionUpdate) -> None:
+        """Take in an update of the session."""
+        if isinstance(update, acp.ToolCall):
+            kind = "other" if update.kind is UNSET else update.kind
+            self._calls[update.tool_call_id] = (update.title, kind)
+        if self.show is None:
+            return
+        try:
+            self.show(update)
+        except OSError as error:
+            self._stop_showing(error)
+
+    async def asked(
+        self, params: acp.RequestPermissionRequest, answer: OnPermission
+    ) -> acp.RequestPermissionResponse:
+        """Answer a request for permission; nothing is allowed where it cannot be shown."""
+        call = params.tool_call
+        title, kind = self._calls.get(call.tool_call_id, (call.tool_call_id, "other"))
+        asked = Asked(
+            title=call.title or title,
+            kind=call.kind or kind,
+            options=tuple(params.options),
+            request=params,
+        )
+        try:
+            return await answer(asked)
+        except OSError as error:
+            self._stop_showing(error)
+            return acp.RequestPermissionResponse(outcome=acp.CancelledPermissionOutcome())
+
+    def _stop_showing(self, error: OSError) -> None:
+        """End the turn: what it says has no reader any more. `prompt` then raises `error`."""
+        if self._unshown is None:
+            self._unshown = error
+            self.cancel()
+
+
+class AgentClient(AgentSession):
+    """A session with an agent that was started for it alone.
+
+    Make one with `start`, `open` the session, `prompt` in it, and end the agent with `aclose`.
+    """
 
     @classmethod
     async def start(
@@ -80,12 +158,21 @@ class AgentClient:
             ConnectionError: the agent ended at once.
             TimeoutError: the agent does not answer.
         """
-        client = cls(on_update=on_update, on_permission=on_permission)
+
+        def updated(params: acp.SessionNotification) -> None:
+            if params.session_id in {"", client.id}:
+                client.updated(params.update)
+
+        async def asked(
+            params: acp.RequestPermissionRequest, _: Call
+        ) -> acp.RequestPermissionResponse:
+            return await client.asked(params, on_permission)
+
         handlers: Mapping[str, Handler] = {
-            methods.SESSION_UPDATE.name: client._updated,
-            methods.REQUEST_PERMISSION.name: client._asked,
+            methods.SESSION_UPDATE.name: updated,
+            methods.REQUEST_PERMISSION.name: asked,
         }
-        client._child = await start_own_agent(flags, handlers, cwd=cwd)
+        client = cls(await start_own_agent(flags, handlers, cwd=cwd), "", on_update)
         return client
 
     async def open(self, cwd: Path, *, resume: str | None = None) -> None:
@@ -100,91 +187,23 @@ class AgentClient:
                 acp.ResumeSessionRequest(session_id=resume, cwd=str(cwd)),
                 timeout=START_SECONDS,
             )
-            self.session_id = resume
+            self.id = resume
             return
         made = await self._child.connection.request(
             methods.SESSION_NEW,
             acp.NewSessionRequest(cwd=str(cwd), mcp_servers=[]),
             timeout=START_SECONDS,
         )
-        self.session_id = made.session_id
-
-    async def set_option(self, option: str, value: str) -> None:
-        """Give a configuration option of the session a value. Raises RpcError."""
-        await self._child.connection.request(
-            methods.SESSION_SET_CONFIG_OPTION,
-            acp.SetSessionConfigOptionRequest(
-                session_id=self.session_id, config_id=option, value=value
-            ),
-            timeout=START_SECONDS,
-        )
-
-    async def prompt(self, content: str | Sequence[acp.ContentBlock]) -> acp.PromptResponse:
-        """Prompt, and wait as long as the turn takes.
-
-        Raises:
-            RpcError: the turn failed; the message says why.
-            ConnectionError: the agent ended.
-            OSError: what came could not be shown, so the turn was cancelled.
-        """
-        blocks = [acp.TextContent(text=content)] if isinstance(content, str) else list(content)
-        answer = await self._child.connection.request(
-            methods.SESSION_PROMPT,
-            acp.PromptRequest(session_id=self.session_id, prompt=blocks),
-        )
-        if self._unshown is not None:
-            raise self._unshown
-        return answer
+        self.id = made.session_id
 
     async def delete(self) -> None:
         """Delete the session, where nothing of it is worth keeping. Raises RpcError."""
         await self._child.connection.request(
             methods.SESSION_DELETE,
-            acp.DeleteSessionRequest(session_id=self.session_id),
+            acp.DeleteSessionRequest(session_id=self.id),
             timeout=START_SECONDS,
-        )
-
-    def cancel(self) -> None:
-        """End the turn; its prompt answers soon after."""
-        self._child.connection.notify(
-            methods.SESSION_CANCEL, acp.CancelNotification(session_id=self.session_id)
         )
 
     async def aclose(self, *, timeout: float = EXIT_SECONDS) -> None:
         """Close the connection, which ends the agent; kill it after `timeout` seconds."""
         await self._child.aclose(timeout=timeout)
-
-    def _updated(self, params: acp.SessionNotification) -> None:
-        if params.session_id not in {"", self.session_id}:
-            return
-        update = params.update
-        if isinstance(update, acp.ToolCall):
-            kind = "other" if update.kind is UNSET else update.kind
-            self._calls[update.tool_call_id] = (update.title, kind)
-        try:
-            self._on_update(update)
-        except OSError as error:
-            self._stop_showing(error)
-
-    async def _asked(
-        self, params: acp.RequestPermissionRequest, _: Call
-    ) -> acp.RequestPermissionResponse:
-        call = params.tool_call
-        title, kind = self._calls.get(call.tool_call_id, (call.tool_call_id, "other"))
-        asked = Asked(
-            title=call.title or title,
-            kind=call.kind or kind,
-            options=tuple(params.options),
-            request=params,
-        )
-        try:
-            return await self._on_permission(asked)
-        except OSError as error:
-            self._stop_showing(error)
-            return acp.RequestPermissionResponse(outcome=acp.CancelledPermissionOutcome())
-
-    def _stop_showing(self, error: OSError) -> None:
-        """End the turn: what it says has no reader any more. `prompt` then raises `error`."""
-        if self._unshown is None:
-            self._unshown = error
-            self.cancel()

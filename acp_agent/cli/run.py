@@ -112,7 +112,7 @@ async def turn(flags: Flags, view: View) -> int:
 
     def stop() -> None:
         nonlocal asked_to_stop
-        if client is None or not client.session_id or asked_to_stop:
+        if client is None or not client.id or asked_to_stop:
             me.cancel()
             return
         asked_to_stop = True
@@ -131,7 +131,7 @@ async def turn(flags: Flags, view: View) -> int:
                 model, cwd=flags.cwd, on_update=tally.update, on_permission=answers
             )
             await client.open(flags.cwd, resume=resume)
-            view.opened(client.session_id)
+            view.opened(client.id)
             for option, value in (("mode", flags.mode), ("agent", flags.agent)):
                 if value is not None:
                     await client.set_option(option, value)
@@ -139,7 +139,7 @@ async def turn(flags: Flags, view: View) -> int:
             refused = tuple(answers.unasked)
             view.ended(
                 Result(
-                    session=client.session_id,
+                    session=client.id,
                     stop_reason=answer.stop_reason,
                     text=tally.text,
                     usage=answer.usage,

@@ -133,7 +133,7 @@ class TaskTurn:
         )
         try:
             await client.open(work.cwd, resume=work.session or None)
-            self._events.put_nowait(Opened(client.session_id))
+            self._events.put_nowait(Opened(client.id))
             if work.mode is not None:
                 await client.set_option("mode", work.mode)
             answer = await client.prompt(work.prompt)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from msgspec import UNSET
-
 from acp_agent.acp_client.process import EXIT_SECONDS, START_SECONDS, AgentChild
-from acp_agent.cli.agent_client import Asked, OnUpdate, start_own_agent
+from acp_agent.cli.agent_client import AgentSession, Asked, start_own_agent
 from protocol.jsonrpc.errors import INVALID_REQUEST, RpcError
 from protocol.jsonrpc.handlers import Call, Handler
 from protocol.v1 import methods, types as acp
@@ -25,52 +24,28 @@ _COMMANDS_SECONDS = 10.0  # for a command to be in the list
 OnAsked = Callable[["StepSession", Asked], Awaitable[acp.RequestPermissionResponse]]
 
 
-class StepSession:
+class StepSession(AgentSession):
     """A session of a run.
 
     Attributes:
-        id: the session's.
         settings: the values of its options as it began.
-        show: takes its updates; what works in the session sets it.
         step: the step that works in it.
         prompts: how many prompts it had.
     """
 
     def __init__(self, child: AgentChild, id_: str, settings: Mapping[str, str]) -> None:
-        self.id = id_
+        super().__init__(child, id_)
         self.settings = dict(settings)
         self.current = dict(settings)
-        self.show: OnUpdate | None = None
         self.step = ""
         self.prompts = 0
-        self.calls: dict[str, tuple[str, str]] = {}  # title and kind by id
-        self.unshown: OSError | None = None
-        self._child = child
         self._commands: set[str] = set()
         self._commands_came = asyncio.Event()
 
-    async def prompt(self, text: str) -> acp.PromptResponse:
-        """Prompt, and wait as long as the turn takes.
-
-        Raises:
-            RpcError: the turn failed; the message says why.
-            ConnectionError: the agent ended.
-            OSError: what came could not be shown, so the turn was cancelled.
-        """
+    async def prompt(self, content: str | Sequence[acp.ContentBlock]) -> acp.PromptResponse:
+        """Prompt, and wait as long as the turn takes; see `AgentSession.prompt`."""
         self.prompts += 1
-        answer = await self._child.connection.request(
-            methods.SESSION_PROMPT,
-            acp.PromptRequest(session_id=self.id, prompt=[acp.TextContent(text=text)]),
-        )
-        if self.unshown is not None:
-            raise self.unshown
-        return answer
-
-    def cancel(self) -> None:
-        """End the turn; its prompt answers soon after."""
-        self._child.connection.notify(
-            methods.SESSION_CANCEL, acp.CancelNotification(session_id=self.id)
-        )
+        return await super().prompt(content)
 
     @property
     def has_agent(self) -> bool:
@@ -83,11 +58,7 @@ class StepSession:
         known = not (self.has_agent and option == "model")
         if known and self.current.get(option) == value:
             return
-        answer = await self._child.connection.request(
-            methods.SESSION_SET_CONFIG_OPTION,
-            acp.SetSessionConfigOptionRequest(session_id=self.id, config_id=option, value=value),
-            timeout=START_SECONDS,
-        )
+        answer = await self.with_option(option, value)
         self.current |= {option: value, **_values(answer.config_options)}
 
     async def has_command(self, *names: str) -> str | None:
@@ -107,21 +78,7 @@ class StepSession:
         if isinstance(update, acp.AvailableCommandsUpdate):
             self._commands = {command.name for command in update.available_commands}
             self._commands_came.set()
-        if isinstance(update, acp.ToolCall):
-            kind = "other" if update.kind is UNSET else update.kind
-            self.calls[update.tool_call_id] = (update.title, kind)
-        if self.show is None:
-            return
-        try:
-            self.show(update)
-        except OSError as error:
-            self.stop_showing(error)
-
-    def stop_showing(self, error: OSError) -> None:
-        """End the turn: what it says has no reader any more. `prompt` then raises `error`."""
-        if self.unshown is None:
-            self.unshown = error
-            self.cancel()
+        super().updated(update)
 
 
 class FlowAgent:
@@ -214,19 +171,7 @@ class FlowAgent:
         session = self._sessions.get(params.session_id)
         if session is None:
             return acp.RequestPermissionResponse(outcome=acp.CancelledPermissionOutcome())
-        call = params.tool_call
-        title, kind = session.calls.get(call.tool_call_id, (call.tool_call_id, "other"))
-        asked = Asked(
-            title=call.title or title,
-            kind=call.kind or kind,
-            options=tuple(params.options),
-            request=params,
-        )
-        try:
-            return await self._on_asked(session, asked)
-        except OSError as error:
-            session.stop_showing(error)
-            return acp.RequestPermissionResponse(outcome=acp.CancelledPermissionOutcome())
+        return await session.asked(params, functools.partial(self._on_asked, session))
 
 
 def _values(options: Sequence[acp.SessionConfigOption] | None) -> dict[str, str]:

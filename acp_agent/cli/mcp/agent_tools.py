@@ -126,7 +126,7 @@ class AgentTools:
                 if client is not None:
                     await client.aclose()
         return PromptAnswer(
-            session_id=client.session_id,
+            session_id=client.id,
             stop_reason=answer.stop_reason,
             text=tally.text,
             refused=refused,
