@@ -206,7 +206,7 @@ class OtherAgent:
             cancel = acp.CancelNotification(session_id=self._session)
             self._child.connection.notify(methods.SESSION_CANCEL, cancel)
             raise
-        self._pending += self._reader.end_message()
+        self._pending += [*self._reader.end_message(), *self._reader.took(answer.usage)]
         await self._show_now()
         return answer.stop_reason
 
@@ -222,7 +222,7 @@ class OtherAgent:
 
     async def finish(self, *, cancelled: bool) -> None:
         """Show what the agent left open as ended. Call it once after `aclose`."""
-        self._pending += self._reader.end(cancelled=cancelled)
+        self._pending += [*self._reader.end(cancelled=cancelled), *self._reader.took(None)]
         await self._show_now()
 
     # -- requests and their failures -----------------------------------------------------------

@@ -32,6 +32,7 @@ from acp_agent.events import (
     ToolKind,
     ToolShown,
     ToolStarted,
+    Usage,
     UsageReported,
 )
 from acp_agent.ids import CallId, MessageId, new_call_id, new_message_id
@@ -79,6 +80,8 @@ class UpdateReader:
         self._calls: dict[str, OtherCall] = {}
         self._message: MessageId | None = None
         self._wire_message: str | None = None
+        self._window = UsageReported(used=0, size=0)  # as it was told last
+        self._cost = self._counted = 0.0  # US dollars: of its session, and what was recorded of it
 
     def read(self, update: acp.SessionUpdate) -> list[AnyEvent]:
         """Return the events that an update stands for; none for one that is of no use here."""
@@ -99,6 +102,21 @@ class UpdateReader:
     def end_message(self) -> list[AnyEvent]:
         """Return the events that end the message that is open; what follows is another one."""
         return list(self._end_message(complete=True))
+
+    def took(self, usage: acp.Usage | None) -> list[AnyEvent]:
+        """Return the events that record what a prompt took, as far as the agent says it."""
+        cost, self._counted = self._cost - self._counted, self._cost
+        counted = Usage() if usage is None else _counts(usage)
+        if not counted and not cost:
+            return []
+        answered = ModelAnswered(
+            message=new_message_id(),
+            model=self._agent,
+            usage=counted,
+            cost=cost or None,
+            discarded=True,
+        )
+        return [answered, self._window]
 
     def end(self, *, cancelled: bool) -> list[AnyEvent]:
         """Return the events that end what is open."""
@@ -134,7 +152,10 @@ class UpdateReader:
                 )
                 yield PlanChanged(entries=steps) if steps else PlanRemoved()
             case acp.UsageUpdate():
-                yield UsageReported(used=update.used, size=update.size)
+                if update.cost and update.cost.currency == "USD":
+                    self._cost = max(self._cost, update.cost.amount)
+                self._window = UsageReported(used=update.used, size=update.size)
+                yield self._window
             case _:
                 pass
 
@@ -276,3 +297,15 @@ def _result(content: Sequence[CallContent]) -> str:
         if isinstance(part, ContentPart) and isinstance(part.content, TextBlock)
     ]
     return "\n".join(texts)[:_TEXT]
+
+
+def _counts(usage: acp.Usage) -> Usage:
+    """Return token counts as they are recorded: what is sent has what a cache had, too."""
+    read, written = usage.cached_read_tokens or 0, usage.cached_write_tokens or 0
+    return Usage(
+        input=usage.input_tokens + read + written,
+        output=usage.output_tokens,
+        cache_read=read,
+        cache_write=written,
+        reasoning=usage.thought_tokens or 0,
+    )

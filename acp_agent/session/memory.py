@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from acp_agent.content import escaped
 from acp_agent.errors import InvalidInputError, ToolError
+from acp_agent.events import ModelAnswered, Usage
 from acp_agent.extensions.definitions.locations import find_repository
-from acp_agent.ids import SessionId
+from acp_agent.ids import SessionId, new_message_id
 from acp_agent.session.core import SessionCore
 from acp_agent.session.store.records import UnknownEvent
 from acp_agent.trust.items import code_item
@@ -82,7 +83,17 @@ def memory_tool(core: SessionCore, workspace: Workspace, folders: NoteFolders) -
         from acp_agent.models.embedding.embedder import open_embedder  # noqa: PLC0415 - if any
 
         assert model is not None
-        return await open_embedder(core.services.models, model)
+        return await open_embedder(core.services.models, model, count)
+
+    async def count(usage: Usage) -> None:
+        assert model is not None
+        price = core.services.models.cost_now(model, usage)
+        core.state.charge(price)
+        await core.emit(
+            ModelAnswered(
+                message=new_message_id(), model=model, usage=usage, cost=price, discarded=True
+            )
+        )
 
     return MemoryTool(
         workspace,

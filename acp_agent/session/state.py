@@ -169,10 +169,10 @@ class SessionState:
                 self.turn_is_open = False
             case UsageReported() if event.cost is not None:
                 self.cost = max(self.cost or 0.0, event.cost)
-            case ModelAnswered() if event.usage:
+            case ModelAnswered() if event.usage or event.cost:
                 self.last_usage = self.last_usage if event.discarded else event.usage
                 self._spend(event)
-            case ChildWorked(did=ModelAnswered() as answered) if answered.usage:
+            case ChildWorked(did=ModelAnswered() as answered) if answered.usage or answered.cost:
                 self._spend(answered)
             case ConfigChanged(option="agent"):
                 self.system_prompt_is_due = True

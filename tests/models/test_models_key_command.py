@@ -12,6 +12,7 @@ import pytest
 
 from acp_agent.config.model_types import ProviderConfig
 from acp_agent.config.types import Config
+from acp_agent.events import Usage
 from acp_agent.models.base import Driver, Failed
 from acp_agent.models.embedding.embedder import open_embedder
 from acp_agent.models.endpoints import Endpoint
@@ -172,7 +173,12 @@ async def test_embeddings_are_asked_for_with_the_same_key(company: Company) -> N
     company.print("first-token")
     company.server.embed = embed
     found = company.models()
-    embedder = await open_embedder(found, "company/small")
+    counted: list[Usage] = []
+
+    async def count(usage: Usage) -> None:
+        counted.append(usage)
+
+    embedder = await open_embedder(found, "company/small", count)
     assert await embedder.embed(["text"]) == [[1.0]]
     await embedder.aclose()
     assert company.server.embeddings[0].headers["authorization"] == "Bearer first-token"

@@ -68,6 +68,10 @@ async def test_a_passage_without_a_common_word_is_found_by_its_meaning(
         assert request.path == "/v1/embeddings"
         assert request.json["model"] == "meanings"
         assert request.headers["authorization"] == f"Bearer {SECRET}"
+        words = sum(len(text.split()) for text in sent(model_server))
+        rows = await desk.services.store.usage_since(0)
+        counted = sum(row.usage.input for row in rows if row.model == "openai/meanings")
+        assert counted == words
         # What has a vector is not sent again, and what has the words comes first.
         before = len(sent(model_server))
         assert "A quince." in (await recall(desk, "quince")).split("\n\n")[0]

@@ -229,7 +229,9 @@ class ModelServer:
             return True
         if not isinstance(found, bytes):
             data = [{"index": n, "embedding": vector} for n, vector in enumerate(found)]
-            found = json.dumps({"object": "list", "data": data[::-1]}).encode()
+            usage = {"prompt_tokens": sum(len(text.split()) for text in request.json["input"])}
+            body = {"object": "list", "data": data[::-1], "usage": usage}
+            found = json.dumps(body).encode()
         _whole(writer, 200, found, {})
         return True
 

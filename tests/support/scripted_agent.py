@@ -2,8 +2,9 @@
 
 It is for what a real agent does not do: garbage, floods, hostile texts, other versions, crashes.
 A script is a Python file with a function `turn(say)`, called for each prompt; what it returns is
-the stop reason. It may define what it answers to `initialize` and `session/new` (`INITIALIZE`,
-`SESSION`), `start(say)`, `new(say)` (an error, or None) and `load(say)`, too:
+the stop reason, or the whole result. It may define what it answers to `initialize` and
+`session/new` (`INITIALIZE`, `SESSION`), `start(say)`, `new(say)` (an error, or None) and
+`load(say)`, too:
 
     command = scripted_agent(folder, '''
     def turn(say):
@@ -108,7 +109,8 @@ for line in sys.stdin:
         result = {}
     elif method == "session/prompt":
         say.prompt, say.prompts = say.params["prompt"], say.prompts + 1
-        result = {"stopReason": turn(say)}
+        ended = turn(say)
+        result = ended if isinstance(ended, dict) else {"stopReason": ended}
     else:
         result = {}
     if "id" in message and method:

@@ -6,13 +6,14 @@ https://platform.openai.com/docs/api-reference/embeddings
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
 
 from acp_agent.errors import ConfigError, ModelError
+from acp_agent.events import Usage
 from acp_agent.models import failures
 from acp_agent.models.http.client import Client
 from acp_agent.models.http.factory import make_client
@@ -23,6 +24,8 @@ from acp_agent.models.registry import Models
 if TYPE_CHECKING:  # where a command prints a key
     from acp_agent.models.key_command import CommandKey
 
+Count = Callable[[Usage], Awaitable[None]]
+
 _MOST_BYTES = 32_000_000  # of an answer
 
 
@@ -31,8 +34,13 @@ class _Entry(Struct):
     index: int | None = None
 
 
+class _Usage(Struct, frozen=True):
+    prompt_tokens: int = 0
+
+
 class _Answer(Struct):
     data: list[_Entry]
+    usage: _Usage = _Usage()
 
 
 class Embedder:
@@ -43,14 +51,21 @@ class Embedder:
     """
 
     def __init__(
-        self, provider: Provider, model: str, client: Client, key: CommandKey | None = None
+        self,
+        provider: Provider,
+        model: str,
+        client: Client,
+        *,
+        count: Count,
+        key: CommandKey | None = None,
     ) -> None:
-        """Args: key: the key, where a command prints it."""
+        """Args: count: is told what a request took; key: the key, where a command prints it."""
         self.name = f"{provider.id}/{model} at {provider.address}"
         self._provider = provider
         self._model = model
         self._client = client
         self._key = key
+        self._count = count
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         """Return the embeddings of texts, in their order.
@@ -60,7 +75,7 @@ class Embedder:
         """
         body = msgspec.json.encode({"model": self._model, "input": list(texts)})
         try:
-            entries = msgspec.json.decode(await self._ask(body), type=_Answer).data
+            answer = msgspec.json.decode(await self._ask(body), type=_Answer)
         except ModelError:
             raise
         except Exception as error:
@@ -68,6 +83,9 @@ class Embedder:
             raise ModelError(
                 failed.message, provider=self._provider.id, status=failed.status
             ) from error
+        entries = answer.data
+        if answer.usage.prompt_tokens > 0:
+            await self._count(Usage(input=answer.usage.prompt_tokens))
         if all(one.index is not None for one in entries):
             entries.sort(key=lambda one: one.index or 0)
         if len(entries) != len(texts):
@@ -103,8 +121,13 @@ class Embedder:
         return ModelError(failed.message, provider=self._provider.id)
 
 
-async def open_embedder(models: Models, ref: str) -> Embedder:
+async def open_embedder(models: Models, ref: str, count: Count) -> Embedder:
     """Return what embeds with the model of this name.
+
+    Args:
+        models: those there are.
+        ref: the model's name.
+        count: is told what each request took.
 
     Raises:
         AuthRequiredError: its provider has no key, or a client disabled it.
@@ -121,4 +144,4 @@ async def open_embedder(models: Models, ref: str) -> Embedder:
     # Reading certificates takes time.
     client = await asyncio.to_thread(make_client, *address_and_headers(provider))
     key = models.command_key(provider) if provider.key_command else None
-    return Embedder(provider, info.id, client, key)
+    return Embedder(provider, info.id, client, count=count, key=key)

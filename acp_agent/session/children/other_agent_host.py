@@ -22,12 +22,14 @@ from acp_agent.events import (
     AgentText,
     AgentThought,
     AnyEvent,
+    ModelAnswered,
     PermissionAsked,
     PermissionDecided,
     ToolCalled,
     ToolEnded,
     ToolKind,
     ToolShown,
+    UsageReported,
     UserMessage,
 )
 from acp_agent.events.turns import DecidedBy
@@ -97,8 +99,15 @@ class OtherAgentHost:
     # -- what it shows ---------------------------------------------------------------------------
 
     async def show(self, events: Sequence[AnyEvent]) -> None:
-        """Show events of the agent, without secrets."""
-        await self._child.emit(*self._without_secrets(events))
+        """Show events of the agent, without secrets, and count what they cost."""
+        shown = self._without_secrets(events)
+        for index, event in enumerate(shown):
+            if isinstance(event, ModelAnswered) and event.cost is not None:
+                self._core.state.charge(event.cost)
+                self._child.budget.add_cost(event.cost)
+            elif isinstance(event, UsageReported):
+                shown[index] = replace(event, cost=self._child.budget.cost)
+        await self._child.emit(*shown)
 
     def _without_secrets(self, events: Sequence[AnyEvent]) -> list[AnyEvent]:
         secrets, clean = self._child.secrets, list[AnyEvent]()

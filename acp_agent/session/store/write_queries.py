@@ -61,7 +61,7 @@ class JournalEntry:
         self.usage = [
             (replace_surrogates(event.model), *_counts(event.usage), event.cost)
             for event in map(of_a_child, events)
-            if isinstance(event, ModelAnswered) and event.usage
+            if isinstance(event, ModelAnswered) and (event.usage or event.cost)
         ]
         for event in (*behind, *events):
             if isinstance(event, SessionStarted | DirectoriesChanged):

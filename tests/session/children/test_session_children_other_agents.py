@@ -16,11 +16,13 @@ from acp_agent.errors import StoreError
 from acp_agent.events import (
     AgentText,
     ChildWorked,
+    ModelAnswered,
     PlanChanged,
     SubagentChanged,
     ToolCalled,
     ToolEnded,
     TurnEnded,
+    UsageReported,
 )
 from acp_agent.permissions.access import Ask
 from tests.support.model_server import Call, ModelServer, answer
@@ -105,6 +107,35 @@ async def test_another_agent_does_a_task_and_its_last_message_is_the_result(
     assert "other: " in str(model_server.requests[0].json["tools"])
     await desk.aclose()
     assert set(child_processes()) <= set(before)
+
+
+async def test_what_another_agent_took_counts_in_the_budgets(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    desk = await given(
+        tmp_path,
+        model_server,
+        """
+        def turn(say):
+            for amount in (0.5, 0.75):
+                say.update({"sessionUpdate": "usage_update", "used": 150, "size": 1000,
+                            "cost": {"amount": amount, "currency": "USD"}})
+            say.speak("Done.")
+            return {"stopReason": "end_turn", "usage": {
+                "totalTokens": 150, "inputTokens": 100, "outputTokens": 30, "cachedReadTokens": 20}}
+        """,
+        "[budget]\nsession_cost = 0.6\n",
+    )
+    before = desk.session.core.state.spent.cost
+    assert await desk.say("Go") == "max_tokens", "nothing is left for the answer"
+    (took,) = [one for one in did(desk, ModelAnswered) if one.usage]
+    assert (took.usage.input, took.usage.output, took.usage.cache_read) == (120, 30, 20)
+    assert took.cost == 0.75
+    assert desk.session.core.state.spent.cost - before >= 0.75
+    rows = await desk.services.store.usage_since(0)
+    assert [row.cost for row in rows if row.model == "other"] == [0.75]
+    assert (desk.editor.of(UsageReported)[-1].cost or 0.0) >= 0.75
+    await desk.aclose()
 
 
 WRITES = """
