@@ -13,10 +13,12 @@ from msgspec import Struct
 
 from acp_agent.acp_client.output import AgentOutput
 from acp_agent.acp_client.process import AgentChild
+from acp_agent.acp_client.programs import passed_server
 from acp_agent.acp_client.updates import OtherCall, UpdateReader
 from acp_agent.content import printable_line
 from acp_agent.errors import AcpAgentError, MissingFileError, StoreError, ToolError
 from acp_agent.events import AgentText, AgentThought, AnyEvent, StopReason
+from acp_agent.extensions.mcp.config import HttpServer, ProgramServer
 from acp_agent.platform import posix
 from protocol.jsonrpc.errors import (
     AUTH_REQUIRED,
@@ -40,7 +42,8 @@ R = TypeVar("R")
 class Program(Struct, frozen=True, kw_only=True):
     """How an agent is started: its name, the command line, the environment and the folder.
 
-    `mode` is the id of a mode of its own; empty for the one that it begins in.
+    `mode` is the id of a mode of its own; empty for the one that it begins in. `servers` are the
+    MCP servers that it gets, as far as it can use their transports.
     """
 
     name: str
@@ -48,6 +51,7 @@ class Program(Struct, frozen=True, kw_only=True):
     environ: Mapping[str, str]
     cwd: Path
     mode: str = ""
+    servers: tuple[ProgramServer | HttpServer, ...] = ()
 
 
 class PermissionOption(Struct, frozen=True):
@@ -159,7 +163,9 @@ class OtherAgent:
                 f"{name} speaks version {answer.protocol_version} of the Agent Client Protocol; "
                 "acp-agent can use version 1 of other agents"
             )
-        new = acp.NewSessionRequest(cwd=str(self._program.cwd), mcp_servers=[])
+        able = answer.agent_capabilities.mcp_capabilities
+        servers = [server for one in self._program.servers for server in passed_server(one, able)]
+        new = acp.NewSessionRequest(cwd=str(self._program.cwd), mcp_servers=servers)
         made = await self._answer(
             methods.SESSION_NEW.name,
             self._child.connection.request(methods.SESSION_NEW, new, timeout=START_SECONDS),

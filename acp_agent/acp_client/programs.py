@@ -1,12 +1,14 @@
-"""Finds the programs of other agents."""
+"""Finds the programs of other agents, and says which MCP servers they get."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from acp_agent.extensions.mcp.config import HttpServer, ProgramServer
 from acp_agent.platform.programs import find_program, outside_folders
+from protocol.v1 import types as acp
 
 
 def find_command(
@@ -27,3 +29,20 @@ def find_command(
     if len(path.parts) != 1:
         return None
     return find_program(command, outside_folders(environ.get("PATH", os.defpath), roots))
+
+
+def passed_server(
+    server: ProgramServer | HttpServer, able: acp.McpCapabilities
+) -> Iterator[acp.McpServer]:
+    """Return a server as the protocol has it, if the agent can use its transport."""
+    if isinstance(server, ProgramServer):
+        env = [acp.EnvVariable(name=name, value=value) for name, value in server.env]
+        yield acp.McpServerStdio(
+            name=server.name, command=server.command, args=server.args, env=env
+        )
+        return
+    headers = [acp.HttpHeader(name=name, value=value) for name, value in server.headers]
+    if server.sse and able.sse:
+        yield acp.McpServerSse(name=server.name, url=server.url, headers=headers)
+    elif not server.sse and able.http:
+        yield acp.McpServerHttp(name=server.name, url=server.url, headers=headers)

@@ -201,6 +201,13 @@ class AgentConfig(DefinitionConfig, frozen=True, kw_only=True):
     mode: Annotated[
         str, Meta(description="The program's own mode, by its id. Without it: that it begins in.")
     ] = ""
+    mcp_servers: Annotated[
+        list[str],
+        Meta(
+            description="MCP servers of the session that the program gets, by name; `*` for all "
+            "that can be passed on."
+        ),
+    ] = field(default_factory=list)
     timeout: Annotated[Seconds, Meta(description="How long the program may take for a task.")] = (
         3_600.0
     )

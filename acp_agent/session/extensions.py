@@ -127,6 +127,11 @@ class Extensions:
             or any_plugin_folder(core.services.places(core.cwd))
         )
 
+    @property
+    def server_configs(self) -> Sequence[ServerConfig]:
+        """The MCP servers that the session is connected to."""
+        return [] if self.mcp is None else [one.config for one in self.mcp.servers]
+
     def _connect(self, servers: Sequence[ServerConfig]) -> None:
         core = self._core
         if self.mcp is None:

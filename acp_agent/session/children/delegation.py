@@ -157,7 +157,7 @@ class Delegation:
         def worker(child: ChildSession) -> AbstractAsyncContextManager[NextTurn]:
             from acp_agent.session.children.other_agent import other_agent  # noqa: PLC0415 - where one is used
 
-            return other_agent(self._core, child, given.agent, config)
+            return other_agent(self._core, child, given.agent, config, self._parent.servers)
 
         title = f"{given.agent}: {given.title}"
         run = TaskRun(self._parent, title, config.description, progress, given.agent)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 
 from acp_agent.acp_client.agent import OtherAgent, Program
@@ -13,6 +13,12 @@ from acp_agent.config.types import AgentConfig
 from acp_agent.content import printable_line
 from acp_agent.errors import ToolError
 from acp_agent.events import StopReason
+from acp_agent.extensions.mcp.config import (
+    ChannelServer,
+    HttpServer,
+    ProgramServer,
+    ServerConfig,
+)
 from acp_agent.platform.programs import absolute_folders
 from acp_agent.session.children.child import ChildSession
 from acp_agent.session.children.other_agent_host import OtherAgentHost
@@ -23,7 +29,11 @@ from acp_agent.workspace.environment import command_environ
 
 @asynccontextmanager
 async def other_agent(
-    core: SessionCore, child: ChildSession, name: str, config: AgentConfig
+    core: SessionCore,
+    child: ChildSession,
+    name: str,
+    config: AgentConfig,
+    servers: Sequence[ServerConfig],
 ) -> AsyncIterator[NextTurn]:
     """Start another agent, and have it work in a child session.
 
@@ -32,6 +42,7 @@ async def other_agent(
         child: the child session.
         name: the agent's name.
         config: how it is started.
+        servers: the session's MCP servers.
 
     Raises:
         ToolError: it cannot be used, or took too long; the message says why.
@@ -39,7 +50,7 @@ async def other_agent(
     try:
         async with asyncio.timeout(config.timeout) as limit:
             host = OtherAgentHost(core, child, name, limit)
-            agent = await OtherAgent.start(_program(core, name, config), host)
+            agent = await OtherAgent.start(_program(core, name, config, servers), host)
             ended = False
             try:
 
@@ -62,11 +73,13 @@ async def _close(agent: OtherAgent, *, cancelled: bool) -> None:
     await agent.finish(cancelled=cancelled)
 
 
-def _program(core: SessionCore, name: str, config: AgentConfig) -> Program:
+def _program(
+    core: SessionCore, name: str, config: AgentConfig, servers: Sequence[ServerConfig]
+) -> Program:
     """Return how an agent's program is started.
 
     Raises:
-        ToolError: there is no such program.
+        ToolError: there is no such program, or it would get a server that cannot be passed on.
     """
     environ = core.services.environ
     found = find_command(config.command, environ, (core.cwd, *core.directories))
@@ -84,4 +97,28 @@ def _program(core: SessionCore, name: str, config: AgentConfig) -> Program:
         environ={**passed, "PATH": absolute_folders(passed.get("PATH", os.defpath)), **config.env},
         cwd=core.cwd,
         mode=config.mode,
+        servers=tuple(_servers(name, config.mcp_servers, servers)),
     )
+
+
+def _servers(
+    agent: str, names: Sequence[str], servers: Sequence[ServerConfig]
+) -> Iterator[ProgramServer | HttpServer]:
+    """Return those of the session's servers that an agent gets.
+
+    Raises:
+        ToolError: one of them is named, and has limits that another program would not keep to.
+    """
+    for one in servers:
+        if one.name not in names and "*" not in names:
+            continue
+        limits = one.options
+        limited = limits.allowed is not None or limits.denied or limits.sandbox
+        if not isinstance(one, ChannelServer) and not limited and not getattr(one, "cwd", ""):
+            yield one
+        elif one.name in names:
+            raise ToolError(
+                f"{agent} cannot get the MCP server {printable_line(one.name)!r}: another program "
+                "would not keep to its tools, sandbox or folder; take it out of mcp_servers in the "
+                "configuration"
+            )

@@ -24,6 +24,7 @@ from acp_agent.events import (
     UserMessage,
 )
 from acp_agent.extensions.definitions.types import TASK, RunSettings
+from acp_agent.extensions.mcp.config import ServerConfig
 from acp_agent.ids import CallId, TurnId, new_message_id, new_session_id, new_turn_id
 from acp_agent.session.children.child import ChildSession, ChildTools
 from acp_agent.session.children.running import RunningChildren, TaskRecord
@@ -62,7 +63,7 @@ class ParentTurn(Struct, frozen=True, kw_only=True):
     """The turn that delegates: its session, what it works with, the session's agents.
 
     `above` is the child that delegates, where the turn is one of a child, and `agents` are those
-    at work there, the first one first.
+    at work there, the first one first. `servers` are the session's MCP servers.
     """
 
     core: SessionCore
@@ -72,6 +73,7 @@ class ParentTurn(Struct, frozen=True, kw_only=True):
     definitions: Definitions
     children: RunningChildren
     environment: EnvironmentGatherer
+    servers: Sequence[ServerConfig] = ()
     options: RunOptions | None = None
     above: ChildSession | None = None
     agents: tuple[str, ...] = ()

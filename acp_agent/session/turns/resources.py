@@ -184,6 +184,7 @@ class SessionResources:
                 definitions=definitions,
                 children=self.children,
                 environment=self.environment,
+                servers=self._extensions.server_configs,
                 options=options,
             )
             return Delegation(parent)
@@ -215,11 +216,8 @@ class SessionResources:
         def rewind() -> Sequence[AnyTool]:
             from acp_agent.tools.rewind import RewindTool  # noqa: PLC0415 - where the user wants it
 
-            return [
-                RewindTool(
-                    tools.workspace, self.rewinder.by_model, lambda: len(tools.open_calls) <= 1
-                )
-            ]
+            by_model = self.rewinder.by_model
+            return [RewindTool(tools.workspace, by_model, lambda: len(tools.open_calls) <= 1)]
 
         def write_skill() -> Sequence[AnyTool]:
             from acp_agent.tools.skills.write_skill import (  # noqa: PLC0415 - rarely needed

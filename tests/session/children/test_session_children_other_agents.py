@@ -138,6 +138,62 @@ async def test_what_another_agent_took_counts_in_the_budgets(
     await desk.aclose()
 
 
+SERVERS = """
+[mcp_servers.plain]
+command = "cat"
+env = { KEY = "value" }
+[mcp_servers.web]
+url = "http://127.0.0.1:9/mcp"
+[mcp_servers.limited]
+command = "cat"
+denied_tools = ["delete"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("named", "http", "passed"),
+    [
+        ([], True, []),
+        (["plain", "web"], True, ["plain", "web"]),
+        (["*"], True, ["plain", "web"]),
+        (["*"], False, ["plain"]),
+    ],
+)
+async def test_another_agent_gets_the_servers_that_the_user_names_and_can_be_passed_on(
+    tmp_path: Path, model_server: ModelServer, named: list[str], http: bool, passed: list[str]
+) -> None:
+    desk = await given(
+        tmp_path,
+        model_server,
+        f"""
+        INITIALIZE = {{"agentCapabilities": {{"mcpCapabilities": {{"http": {http}}}}}}}
+        def new(say):
+            say.servers = say.params["mcpServers"]
+        def turn(say):
+            say.speak(json.dumps(say.servers))
+            return "end_turn"
+        """,
+        f"mcp_servers = {json.dumps(named)}\n{SERVERS}",
+    )
+    await desk.say("Go")
+    (told,) = desk.results()
+    servers = {one["name"]: one for one in json.loads(told)}
+    assert list(servers) == passed
+    if passed:
+        assert servers["plain"]["env"] == [{"name": "KEY", "value": "value"}]
+    await desk.aclose()
+
+
+async def test_a_server_with_limits_is_passed_on_to_no_other_agent(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    more = f'mcp_servers = ["limited"]\n{SERVERS}'
+    desk = await given(tmp_path, model_server, "", more)
+    await desk.say("Go")
+    assert "cannot get the MCP server 'limited'" in desk.results()[0]
+    await desk.aclose()
+
+
 WRITES = """
 import os
 def turn(say):
