@@ -146,7 +146,7 @@ def only(kind: Kind, places: DefinitionFolders) -> DefinitionFolders:
 
 def problem_line(problem: Problem) -> str:
     """A problem in the user's language."""
-    return f"{problem.path}: {translate_rendered(problem.why)}"
+    return f"{problem.place}: {translate_rendered(problem.why)}"
 
 
 def untrusted_line(found: Found) -> str:

@@ -386,7 +386,7 @@ class Definitions:
 def _notice(problems: Sequence[Problem], translate: Translator) -> NoticeShown:
     """Return the notice of what is wrong; definitions that are left out come first."""
     sorted_ones = sorted(problems, key=lambda one: not one.left_out)
-    shown = [f"{one.path}: {translate.rendered(one.why)}" for one in sorted_ones[:SHOWN]]
+    shown = [f"{one.place}: {translate.rendered(one.why)}" for one in sorted_ones[:SHOWN]]
     if len(problems) > SHOWN:
         shown.append(translate("`acp-agent doctor` tells the others."))
     count = len(problems)

@@ -72,8 +72,8 @@ def test_what_is_broken_is_told_below_the_list_in_the_users_language(home: Path)
         ).stdout
         for language in ("en", "zh")
     }
-    assert f"{broken}: temperature: expected a number from 0 to 2, found 3\n" in said["en"]
-    assert f"{broken}: temperature：应为 0 到 2 之间的数字，实为 3\n" in said["zh"]
+    assert f"{broken}:4: temperature: expected a number from 0 to 2, found 3\n" in said["en"]
+    assert f"{broken}:4: temperature：应为 0 到 2 之间的数字，实为 3\n" in said["zh"]
     assert "技能" not in said["en"]
     assert "deploy  " not in said["en"]
 
@@ -152,7 +152,7 @@ def test_the_doctor_tells_what_is_broken_and_what_will_be_otherwise_than_written
     assert status == 1
     assert [state for state, _ in found] == ["ok", "broken", "missing", "missing"]
     assert found[0][1] == "skills: 1, agents: 3"
-    assert found[1][1].startswith(f"{broken}: name: expected a name of lowercase letters")
+    assert found[1][1].startswith(f"{broken}:2: name: expected a name of lowercase letters")
     assert found[2][1].startswith(f"{other}: model: opus is not known here")
     assert found[3][1].startswith(f"{keyless}: its model openai/gpt-5.2 cannot be used: OpenAI ")
 

@@ -77,6 +77,24 @@ def parse_yaml(front_matter: str, *, first: int) -> Mapping[str, object]:
     return {name: value for name, value in found.items() if isinstance(name, str)}
 
 
+def field_line(text: str, name: str) -> int | None:
+    """Return the line of a field in a file's front matter, or of one with other names within it.
+
+    None where there is no such field, or no front matter.
+    """
+    lines = text.replace("\r\n", "\n").split("\n")
+    if lines[0].rstrip() != _FENCE:
+        return None
+    end = next((number for number, line in enumerate(lines[1:], 1) if line.rstrip() == _FENCE), 1)
+    name = re.split(r"[.\[]", name)[0]
+    try:
+        top = yaml.compose("\n".join(lines[1:end]), CoreLoader)
+    except (yaml.YAMLError, ConfigError):
+        return None
+    found = top.value if isinstance(top, MappingNode) else []
+    return next((_line(key.start_mark, 2) for key, _ in found if key.value == name), None)
+
+
 def _loaded(front_matter: str, first: int) -> object:
     loader = CoreLoader(front_matter)
     loader.first = first

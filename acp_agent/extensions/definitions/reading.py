@@ -21,6 +21,7 @@ from acp_agent.extensions.definitions.fields import (
     parse_fields,
     unused_fields,
 )
+from acp_agent.extensions.definitions.front_matter import field_line
 from acp_agent.extensions.definitions.locations import Source
 from acp_agent.extensions.definitions.skill_files import (
     CLAUDE,
@@ -88,12 +89,19 @@ class Origin(Struct, frozen=True, kw_only=True):
 class Problem(Struct, frozen=True):
     """What is wrong with a file, or a folder of them, and what to do, in one line of English.
 
-    What is not `left_out` is found all the same, without the part that is wrong.
+    What is not `left_out` is found all the same, without the part that is wrong. `line` is the one
+    of the field that is wrong, from 1, where it is known.
     """
 
     path: Path
     why: str
     left_out: bool = True
+    line: int | None = None
+
+    @property
+    def place(self) -> str:
+        """Where it is: the file, with the line where that is known."""
+        return str(self.path) if self.line is None else f"{self.path}:{self.line}"
 
 
 def read_definitions(
@@ -123,6 +131,7 @@ def read_definitions(
         return []
     found = []
     for path in paths:
+        whole = ""
         try:
             raw = read_file(path, origin)
             if (
@@ -142,13 +151,17 @@ def read_definitions(
                 continue
             checked = parse_fields(front_matter, fields)
         except ConfigError as error:
-            problems.append(problem(path, error))
+            line = field_line(whole, str(error).partition(":")[0])
+            problems.append(problem(path, error, line=line))
         else:
             if names := unused_fields(front_matter, fields):
-                problems.append(problem(path, unused(names), left_out=False))
+                line = field_line(whole, names[0])
+                problems.append(problem(path, unused(names), left_out=False, line=line))
             folder = path.parent.name
             if path.name == FILE_NAME and checked.name not in {folder, plain_name(folder)}:
-                problems.append(problem(path, _other_name(checked.name, path), left_out=False))
+                other = _other_name(checked.name, path)
+                line = field_line(whole, "name")
+                problems.append(problem(path, other, left_out=False, line=line))
             if origin is not None:
                 checked = structs.replace(checked, name=f"{origin.prefix}{checked.name}")
             found.append(
@@ -182,9 +195,11 @@ def unused(names: list[str]) -> ConfigError:
     return ConfigError(f"the fields {shown}{more} are not used here; take them out, or leave them")
 
 
-def problem(path: Path, error: ConfigError, *, left_out: bool = True) -> Problem:
+def problem(
+    path: Path, error: ConfigError, *, left_out: bool = True, line: int | None = None
+) -> Problem:
     """Return what is wrong with a file or folder; see `Problem`."""
-    return Problem(path, printable_line(str(error)), left_out)
+    return Problem(path, printable_line(str(error)), left_out, line)
 
 
 def _item(kind: Kind, path: Path, raw: bytes, top: str) -> Item:
