@@ -80,7 +80,12 @@ def _show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
             {
                 kind: [_as_json(one, enabled=one.path in enabled) for one in every],
                 "problems": [
-                    {"path": _text(one.path), "why": one.why, "left_out": one.left_out}
+                    {
+                        "path": _text(one.path),
+                        "line": one.line,
+                        "why": one.why,
+                        "left_out": one.left_out,
+                    }
                     for one in found.problems
                 ],
                 **({"untrusted": untrusted} if untrusted else {}),
