@@ -17,6 +17,7 @@ from acp_agent.workspace.checkpoints import prune
 from acp_agent.workspace.checkpoints.base import Deadline
 from acp_agent.workspace.checkpoints.dulwich_repository import DulwichRepository
 from acp_agent.workspace.checkpoints.git_repository import GitRepository
+from acp_agent.workspace.checkpoints.store import CheckpointStore, remove_leftovers
 from tests.workspace.checkpoint_folder import SESSION, Checkpoints, kinds, picture, put
 
 LARGE = 10**12
@@ -169,6 +170,21 @@ def test_who_waits_while_everything_is_removed_begins_anew(tmp_path: Path, root:
     for thread in threads:
         thread.join(60)
     assert failures == []
+
+
+def test_a_sweep_leaves_alone_what_another_process_is_making(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill = CheckpointStore._fill
+
+    def filled(self: CheckpointStore, path: Path) -> None:
+        fill(self, path)
+        remove_leftovers(path.parents[1])
+
+    monkeypatch.setattr(CheckpointStore, "_fill", filled)
+    put(root, {"a": "1"})
+    kept = Checkpoints(tmp_path, root)
+    kept.back(kept.keep())
 
 
 def test_a_checkpoint_that_is_made_while_everything_is_being_removed_is_kept(

@@ -304,18 +304,34 @@ def all_stores(folder: Path) -> list[CheckpointStore]:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what killed processes were making or removing."""
+    """Remove what killed processes were making or removing, and nothing that others work on."""
     for path in folder.glob(f"{_PASSING}*"):
-        shutil.rmtree(path, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                if try_lock(descriptor):
+                    shutil.rmtree(path, ignore_errors=True)
+            finally:
+                os.close(descriptor)
 
 
 @contextmanager
 def _temporary_folder(folder: Path) -> Iterator[Path]:
-    """A folder for what is on its way; what is left in it goes with it."""
+    """A folder for what is on its way, locked; what is left in it goes with it.
+
+    Raises:
+        FileNotFoundError: another process took it for a leftover before it was locked.
+    """
     with tempfile.TemporaryDirectory(
         dir=folder, prefix=_PASSING, ignore_cleanup_errors=True
     ) as name:
-        yield Path(name)
+        descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            if not try_lock(descriptor):
+                raise FileNotFoundError(name)
+            yield Path(name)
+        finally:
+            os.close(descriptor)
 
 
 def _write(path: Path, data: bytes, temporary: Path) -> None:
