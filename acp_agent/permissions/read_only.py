@@ -14,6 +14,7 @@ from pathlib import Path
 from msgspec import Struct, convert
 
 from acp_agent.permissions.arguments import Arguments, parse_arguments
+from acp_agent.permissions.awk_programs import only_prints
 from acp_agent.permissions.paths import CommandContext, is_below, stays_inside
 from acp_agent.permissions.rules import Reader, has_option, read_only_rules
 from acp_agent.permissions.shell.syntax import Assignment, Command, Redirect
@@ -115,7 +116,8 @@ def _reads(
     limited = reader.most is not None and not arguments.has(*reader.listing)
     if limited and (len(paths) > (reader.most or 0) or any(word.pattern for word in paths)):
         return False
-    if reader.operands in {"pattern", "script"} and not _takes_pattern(reader, arguments, paths):
+    takes_pattern = reader.operands in {"awk", "pattern", "script"}
+    if takes_pattern and not _takes_pattern(reader, arguments, paths):
         return False
     if reader.operands in {"text", "format"}:
         paths = [word for word in paths if word.pattern]
@@ -146,6 +148,8 @@ def _takes_pattern(reader: Reader, arguments: Arguments, paths: list[Word]) -> b
     texts = [word.text for word in known]
     if not all(word.fixed for word in known):
         return False
+    if reader.operands == "awk":
+        return all(map(only_prints, texts))
     if reader.operands == "script":
         silent = arguments.has("-n", "--quiet", "--silent")
         return silent and all(_PRINTING.fullmatch(text) for text in texts)

@@ -123,9 +123,9 @@ class Reader(OptionTable, frozen=True, forbid_unknown_fields=True):
     """How a read-only command may be used; the fields are described in the data file."""
 
     use: tuple[str, ...] = ()
-    operands: Literal["paths", "files", "text", "pattern", "script", "format", "words", "test"] = (
-        "paths"
-    )
+    operands: Literal[
+        "paths", "files", "text", "pattern", "script", "awk", "format", "words", "test"
+    ] = "paths"
     most: int | None = None
     listing: frozenset[str] = frozenset()
     start: str = ""
