@@ -16,6 +16,7 @@ _BLOCK = re.compile(
     r"(?:-{5,9}\n)?(.*?)^={5,9}[ \t]*\n(.*?)^(?:>{5,9}|\+{5,9}) ?REPLACE[^\n]*$",
     re.DOTALL | re.MULTILINE,
 )
+_META = re.compile(r"[\\^$.|?*+()\[\]{}]")  # of ripgrep's regular expressions
 _STATES: Final[Mapping[str, str]] = {
     "done": "completed", "complete": "completed", "finished": "completed", "active": "in_progress",
     "doing": "in_progress", "started": "in_progress", "current": "in_progress",
@@ -92,6 +93,18 @@ def _wider(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
     """Lines before or after, where ours has both."""
     lines = _number(value)
     return {} if lines is None else {ours: max(lines, _number(given.get(ours)) or 0)}
+
+
+def _literal(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
+    """Whether the pattern is a text and no regular expression."""
+    pattern = given.get(ours)
+    if not _is_true(value) or not isinstance(pattern, str):
+        return {}
+    return {ours: _META.sub(r"\\\g<0>", pattern)}
+
+
+def _not_literal(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
+    return _literal(ours, not _is_true(value), given)
 
 
 def _output_mode(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
@@ -203,8 +216,13 @@ CONVERSIONS: Final[Mapping[str, Conversion]] = {
     "deep": _deep, "not": _not, "wider": _wider, "output_mode": _output_mode, "files": _files,
     "lines": _lines, "in_folder": _in_folder, "milliseconds": _milliseconds,
     "seconds_of": _seconds_of, "search_replace": _search_replace, "state": _state, "done": _done,
-    "first": _first, "insert": _insert,
+    "first": _first, "insert": _insert, "literal": _literal, "not_literal": _not_literal,
 }  # fmt: skip
 
-FILTERS: Final = {"wider", "in_folder"}  # that change a value which another field gave
+FILTERS: Final = {
+    "wider",
+    "in_folder",
+    "literal",
+    "not_literal",
+}  # that change a value which another field gave
 COMPLETE: Final = {"insert", "search_replace"}  # whose items are in our fields already
