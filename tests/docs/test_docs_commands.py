@@ -48,7 +48,7 @@ ACTIONS = sorted(
     words for words in mentioned("acp-agent") if words.startswith(("config ", "sessions "))
 )
 
-WITH_ACTIONS = {"a2a", "flow"}  # commands whose actions' flags are mentioned with them
+WITH_ACTIONS = {"a2a", "flow", "sessions"}  # commands whose actions' flags are mentioned with them
 
 
 @pytest.mark.parametrize("words", ACTIONS)
