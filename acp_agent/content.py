@@ -1,8 +1,8 @@
-"""Blocks of content that a user sends, an agent shows, and a tool returns.
+"""Content blocks: what a user sends, an agent shows, and a tool returns.
 
-The shapes are those of the Model Context Protocol's content blocks, which the Agent Client Protocol
-shares, so that what an editor sends is kept and given back as it was. All are trees, and many: the
-collector need not look for cycles through them (`gc`).
+The types have the shape of the Model Context Protocol's content blocks, which the Agent Client
+Protocol shares, so content from an editor survives a round trip unchanged. There are many of them
+and none contains a cycle, so the garbage collector skips them (`gc=False`).
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 
 from msgspec import Struct, field
 
-JsonObject = dict[str, Any]  # what came as JSON and is only passed on
+JsonObject = dict[str, Any]  # JSON that is passed on without being interpreted
 
-# What drives a terminal, is not seen, or changes how its neighbours are read: controls but tab and
-# line end, soft hyphens, characters without width, fillers, marks of direction (Unicode Standard
-# Annex 9) and of annotation, tags, characters that end lines. Joiners are left between letters
-# and signs that are not ASCII: some scripts and emoji need them.
+# Characters that control a terminal, are invisible, or change how their neighbours are displayed:
+# controls except tab and newline, soft hyphens, zero-width characters, fillers, bidirectional
+# controls (Unicode Standard Annex 9), annotation marks, tags, line separators. Joiners between
+# characters outside ASCII are allowed: some scripts and emoji need them.
 HIDDEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
     "\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
@@ -30,15 +30,15 @@ _CONTROLS = bytes(code for code in (*range(0x20), 0x7F) if code not in b"\t\n")
 
 
 def escaped(text: str) -> str:
-    """`text` with what is hidden in it written out, such as U+202E as six ASCII characters."""
-    if text.isascii():  # most texts are, and some have megabytes
+    """Return `text` with hidden characters escaped, such as U+202E as six ASCII characters."""
+    if text.isascii():  # the common case, and fast for megabytes of text
         plain = text.encode().translate(None, _CONTROLS)
         return text if len(plain) == len(text) else HIDDEN.sub(_written_out, text)
     return HIDDEN.sub(_written_out, text)
 
 
 def escaped_values(value: Any) -> Any:  # JSON, of any kind
-    """A JSON value whose texts, and the names in it, have nothing hidden in them."""
+    """Return a JSON value with hidden characters in its strings and names escaped."""
     match value:
         case str():
             return escaped(value)
@@ -53,7 +53,7 @@ def escaped_values(value: Any) -> Any:  # JSON, of any kind
             return value
 
 
-# Given back as they came, and never shown.
+# Returned unchanged to the peer, and never shown.
 _OPAQUE = frozenset({"_meta", "elicitationId", "nextCursor", "requestState"})
 
 
@@ -65,7 +65,7 @@ def _written_out(match: re.Match[str]) -> str:
 
 
 def printable_line(text: str, limit: int | None = None) -> str:
-    """`text` as one line of printable characters, cut to `limit` characters."""
+    """Return `text` as one line of printable characters, cut to `limit` characters."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return line if limit is None or len(line) <= limit else line[: limit - 1] + "…"
 
@@ -105,7 +105,7 @@ class AudioBlock(_Block, frozen=True, kw_only=True, tag="audio"):
 
 
 class ResourceLinkBlock(_Block, frozen=True, kw_only=True, tag="resource_link"):
-    """A resource that the agent can fetch by itself."""
+    """A resource that the agent can fetch itself."""
 
     uri: str
     name: str
@@ -128,7 +128,7 @@ class ResourceContents(
 
 
 class ResourceBlock(_Block, frozen=True, kw_only=True, tag="resource"):
-    """A resource with its body."""
+    """A resource with its contents."""
 
     resource: ResourceContents
 
@@ -137,7 +137,7 @@ ContentBlock = TextBlock | ImageBlock | AudioBlock | ResourceLinkBlock | Resourc
 
 
 class ContentPart(Struct, frozen=True, tag_field="type", tag="content", gc=False):
-    """A content block as part of what a tool call shows."""
+    """A content block shown by a tool call."""
 
     content: ContentBlock
 
@@ -145,7 +145,7 @@ class ContentPart(Struct, frozen=True, tag_field="type", tag="content", gc=False
 class DiffPart(
     Struct, frozen=True, tag_field="type", tag="diff", omit_defaults=True, rename="camel", gc=False
 ):
-    """A changed file: its absolute path, its whole old text (None: it is new) and its new text."""
+    """A changed file: absolute path, complete old text (None: a new file) and new text."""
 
     path: str
     new_text: str
@@ -153,7 +153,7 @@ class DiffPart(
 
 
 class TerminalPart(Struct, frozen=True, tag_field="type", tag="terminal", rename="camel", gc=False):
-    """A live terminal of the editor's."""
+    """A live terminal of the editor."""
 
     terminal_id: str
 
@@ -162,25 +162,25 @@ CallContent = ContentPart | DiffPart | TerminalPart
 
 
 def text_part(text: str) -> ContentPart:
-    """`text` as part of what a tool call shows."""
+    """Return `text` as content of a tool call."""
     return ContentPart(TextBlock(text=text))
 
 
 class Location(Struct, frozen=True, omit_defaults=True, gc=False):
-    """A place in a file: absolute path and, where known, a line counted from 1."""
+    """A position in a file: absolute path and, if known, a line counted from 1."""
 
     path: str
     line: int | None = None
 
 
-# -- pictures that models can look at
+# -- Images
 
-IMAGE_LIMIT = 5_000_000  # bytes; the least of what the providers take
+IMAGE_LIMIT = 5_000_000  # bytes; the smallest limit of the providers
 IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
 
 
 def image_type(data: bytes) -> str | None:
-    """Return the media type of a picture by its first bytes; None if models do not take it."""
+    """Return the media type of an image by its first bytes; None if models do not accept it."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if data.startswith(b"\xff\xd8\xff"):
@@ -193,7 +193,7 @@ def image_type(data: bytes) -> str | None:
 
 
 def image_block(data: bytes, media_type: str) -> ImageBlock:
-    """Return a picture as a block of content."""
-    import base64  # noqa: PLC0415 - few need it
+    """Return an image as a content block."""
+    import base64  # noqa: PLC0415 - rarely needed
 
     return ImageBlock(data=base64.b64encode(data).decode("ascii"), mime_type=media_type)

@@ -15,7 +15,7 @@ from acp_agent.content import JsonObject
 class Form(Struct, frozen=True, kw_only=True):
     """A form. `schema` is a flat JSON Schema of an object, as the protocol restricts it.
 
-    A form never asks for a secret: what the user types may be shown, kept and sent to a model.
+    A form never asks for a secret: the values may be shown, stored and sent to a model.
     """
 
     message: str
@@ -23,9 +23,9 @@ class Form(Struct, frozen=True, kw_only=True):
 
 
 class Page(Struct, frozen=True, kw_only=True):
-    """A page that the user is sent to; what they do there does not pass through the editor.
+    """A page for the user to open; what they enter there does not pass through the editor.
 
-    `id` names the visit, so that the editor can be told when it is over.
+    `id` identifies the request, so that the editor can be notified when it is complete.
     """
 
     message: str
@@ -34,9 +34,9 @@ class Page(Struct, frozen=True, kw_only=True):
 
 
 class Response(Struct, frozen=True, kw_only=True):
-    """What the user did: `content` is what they filled in, where they accepted a form.
+    """The user's response; `content` has the values of an accepted form.
 
-    A page that is accepted is a page that was opened; that it was of use is not said by that.
+    An accepted page was opened; it may not have been completed.
     """
 
     action: Literal["accept", "decline", "cancel"]

@@ -9,11 +9,11 @@ from typing import ClassVar
 
 
 class AcpAgentError(Exception):
-    """Anything that this program raises on purpose; `kind` names its sort in the journal.
+    """Base of all exceptions of this program; `kind` names the category in the journal.
 
     Args:
-        message: what was wrong.
-        advice: what a model that reads it is to do about it; users are not shown this.
+        message: what went wrong.
+        advice: what a model should do about it; users do not see this.
         shown: the message for users, if it differs.
     """
 
@@ -26,7 +26,7 @@ class AcpAgentError(Exception):
 
 
 class InvalidInputError(AcpAgentError):
-    """What the caller gave cannot be used; `field` names the part of it that is wrong."""
+    """An argument or parameter is invalid; `field` names it."""
 
     def __init__(self, message: str, *, field: str | None = None) -> None:
         super().__init__(message)
@@ -36,7 +36,7 @@ class InvalidInputError(AcpAgentError):
 class ConfigError(AcpAgentError):
     """A configuration file or variable cannot be used.
 
-    `key` is the way to what is wrong, where it was found only after the file was read.
+    `key` is the path of the wrong value, if the error was found after the file was parsed.
     """
 
     def __init__(self, message: str, *, key: tuple[str | int, ...] = ()) -> None:
@@ -45,7 +45,7 @@ class ConfigError(AcpAgentError):
 
 
 class AuthRequiredError(AcpAgentError):
-    """No model can be used until the user gives a key, starts a local server or picks the demo."""
+    """No model is usable until the user adds a key, starts a local server or picks the demo."""
 
     kind = "auth_required"
 
@@ -55,7 +55,7 @@ class SessionError(AcpAgentError):
 
 
 class SessionNotFoundError(SessionError):
-    """There is no session with this id, or none that is open."""
+    """No session has this id, or it is not open."""
 
     def __init__(self, session_id: str, hint: str = "") -> None:
         super().__init__(f"session not found: {session_id}{hint}")
@@ -63,30 +63,30 @@ class SessionNotFoundError(SessionError):
 
 
 class SessionBusyError(SessionError):
-    """Another process writes this session at the moment."""
+    """Another process is writing to this session."""
 
 
 class TurnRunsError(SessionError):
-    """A turn runs, and what was said is to begin one."""
+    """A turn is running, and the prompt must start a new one."""
 
 
 class NoTurnError(SessionError):
-    """No turn runs that what was said could become part of."""
+    """No turn is running that the prompt could steer."""
 
 
 class PromptCancelledError(SessionError):
-    """A prompt was cancelled before its words were in the conversation; nothing was said."""
+    """A prompt was cancelled before it was added to the conversation."""
 
     def __init__(self) -> None:
-        super().__init__("the prompt was cancelled before its words were in the conversation")
+        super().__init__("the prompt was cancelled before it was added to the conversation")
 
 
 class EditorGoneError(SessionError):
-    """The editor left before it answered."""
+    """The editor disconnected before it answered."""
 
 
 class EditorFailedError(SessionError):
-    """The editor could not ask the user; or `answered` with what makes no sense."""
+    """The editor could not ask the user, or its answer is invalid (`answered`)."""
 
     def __init__(self, message: str, *, answered: bool = False) -> None:
         super().__init__(message)
@@ -94,7 +94,7 @@ class EditorFailedError(SessionError):
 
 
 class BudgetSpentError(AcpAgentError):
-    """A request to a model would exceed a budget, and is not made."""
+    """A model request would exceed a budget, so it is not sent."""
 
 
 class StoreError(AcpAgentError):
@@ -104,15 +104,15 @@ class StoreError(AcpAgentError):
 
 
 class StoreDamagedError(StoreError):
-    """The journal's file is not a journal, or is broken. It is left as it is."""
+    """The journal's file is damaged or is not a journal. It is not changed."""
 
 
 class StoreNewerError(StoreError):
-    """A newer version of the program wrote the journal. It is left as it is."""
+    """A newer version of the program wrote the journal. It is not changed."""
 
 
 class ModelError(AcpAgentError):
-    """A model provider failed; the message says which, with what status, and what to do."""
+    """A model provider failed; the message names it, its status, and what to do."""
 
     kind = "model"
 
@@ -123,35 +123,35 @@ class ModelError(AcpAgentError):
 
 
 class WorkspaceError(AcpAgentError):
-    """A file, a process or an address cannot be used as asked."""
+    """A file, process or network operation failed."""
 
 
 class OutsideWorkspaceError(WorkspaceError):
-    """A path leads out of the folders that this session may use."""
+    """A path is outside the folders that the session may use."""
 
 
 class HostRefusedError(WorkspaceError):
-    """The sandbox does not let a command reach a host."""
+    """The sandbox does not allow a command to connect to a host."""
 
 
 class MissingFileError(WorkspaceError):
-    """There is no such file."""
+    """The file does not exist."""
 
 
 class NoEditorFileError(WorkspaceError):
-    """The editor has no such file, or left: the file on disk is the only one."""
+    """The editor does not have the file, or disconnected; only the file on disk remains."""
 
 
 class NoEditorMethodError(NoEditorFileError):
-    """The editor does not have the method that it advertised."""
+    """The editor does not implement a method that it advertised."""
 
 
 class CheckpointTooSlowError(WorkspaceError):
-    """Keeping a folder's files, or putting them back, takes too long, or was given up."""
+    """Saving or restoring a checkpoint took too long or was abandoned."""
 
 
 class ToolError(AcpAgentError):
-    """A tool cannot do what the model asked; the model reads the message and goes on."""
+    """A tool failed; the model reads the message and continues."""
 
 
 class PermissionRefusedError(ToolError):

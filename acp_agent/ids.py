@@ -1,7 +1,7 @@
 """Typed identifiers that sort by creation time.
 
-The layout is UUID version 7 (RFC 9562, section 5.7) in hex, behind a prefix for the kind. Within
-one millisecond a counter keeps the order.
+The layout is UUID version 7 (RFC 9562, section 5.7) in hex, after a prefix for the kind. A counter
+orders the ids of one millisecond.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _REWIND = "rew_"
 
 
 def _time_ordered() -> str:
-    global _last  # noqa: PLW0603 - the clock's last tick is one for the whole process
+    global _last  # noqa: PLW0603 - the process has one clock
     with _lock:
         millisecond = time.time_ns() // 1_000_000
-        # A clock set back must not break the order: stay at the last tick and count on.
+        # If the clock is set back, keep the last tick and count up, so that the order holds.
         tick = (millisecond, 0) if millisecond > _last[0] else (_last[0], _last[1] + 1)
         if tick[1] > 0xFFF:
             tick = (tick[0] + 1, 0)
@@ -36,45 +36,45 @@ def _time_ordered() -> str:
 
 
 def new_session_id() -> SessionId:
-    """A new session's id."""
+    """Return a new session's id."""
     return SessionId(f"sess_{_time_ordered()}")
 
 
 def new_turn_id() -> TurnId:
-    """A new turn's id."""
+    """Return a new turn's id."""
     return TurnId(f"turn_{_time_ordered()}")
 
 
 def new_message_id() -> MessageId:
-    """A new message's id."""
+    """Return a new message's id."""
     return MessageId(f"msg_{_time_ordered()}")
 
 
 def new_call_id() -> CallId:
-    """A new tool call's id; its characters are those that every provider accepts."""
+    """Return a new tool call's id, in characters that every provider accepts."""
     return CallId(f"call_{_time_ordered()}")
 
 
 def new_checkpoint_id() -> str:
-    """A new checkpoint's id."""
+    """Return a new checkpoint's id."""
     return f"ckpt_{_time_ordered()}"
 
 
 def new_rewind_id() -> str:
-    """A new rewind's id."""
+    """Return a new rewind's id."""
     return f"{_REWIND}{_time_ordered()}"
 
 
 def is_rewind_id(name: str) -> bool:
-    """Whether an id of ours is that of a rewind."""
+    """Return whether an id is that of a rewind."""
     return name.startswith(_REWIND)
 
 
 def new_compaction_id() -> str:
-    """A new compaction's id."""
+    """Return a new compaction's id."""
     return f"comp_{_time_ordered()}"
 
 
 def new_flow_id() -> str:
-    """A new id of a workflow's run."""
+    """Return a new id for a run of a workflow."""
     return f"flow_{_time_ordered()}"
