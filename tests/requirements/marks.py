@@ -36,6 +36,7 @@ def covered() -> dict[str, list[str]]:
     for path in sorted(TESTS.rglob("test_*.py")):
         if "node_modules" in path.parts:
             continue
-        for name in marked(path.read_text("utf-8")):
+        source = path.read_text("utf-8")
+        for name in marked(source) if "covers" in source else ():  # most modules have no mark
             found.setdefault(name, []).append(path.relative_to(TESTS).as_posix())
     return found
