@@ -227,10 +227,14 @@ class CallRunner:
             self._turn.journal, self._turn.user, call.call, stop, only_reads=only_reads
         )
         try:
-            outcome = await prepared.run(progress)
+            try:
+                outcome = await prepared.run(progress)
+            except Exception:
+                await self._turn.tools.changed_by(prepared.access)
+                raise
             await progress.flush()
-            if access is not None and outcome.content is not None:
-                changed = await self._turn.tools.changed_by(prepared.access)
+            changed = await self._turn.tools.changed_by(prepared.access)
+            if changed and outcome.content is not None:
                 outcome = replace(outcome, content=(*outcome.content, *changed))
             outcome = await self._edits.finish(call, prepared, outcome)
             ended = await self._end_of(scheduled, prepared, outcome)

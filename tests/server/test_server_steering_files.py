@@ -89,7 +89,8 @@ async def test_the_user_and_the_model_are_told_once_what_commands_write_into_suc
     assert editor.asked == []
     sent = [str(request.json["messages"]) for request in model_server.requests]
     assert "steer agents changed while commands ran: AGENTS.md." in sent[1]
-    assert sent[-1].count("steer agents changed") == 1
+    assert sent[-1].count("commands ran: AGENTS.md.") == 1
+    assert sent[-1].count("commands ran: deep/GEMINI.md.") == 1
     assert all(name in one for name, one in zip(("AGENTS.md", "deep/GEMINI.md"), told, strict=True))
 
 

@@ -72,7 +72,7 @@ def watched(kept: Path, tmp_path: Path) -> Callable[[str], tuple[str, list[DiffP
     changes.saved(checkpoints, trees, limit)
 
     def run(command: str) -> tuple[str, list[DiffPart]]:
-        changes.before()
+        changes.before(checkpoints)
         subprocess.run(["/bin/sh", "-c", command], cwd=root, check=True)
         first, *others = changes.after(checkpoints, root, Translator("en", {})) or [None]
         if first is None:

@@ -13,6 +13,7 @@ import logging
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -36,6 +37,7 @@ from acp_agent.workspace.checkpoints.restore import SkippedFile
 
 PRUNE_SECONDS = 10.0
 SWEEP_SECONDS = 120.0
+_NAMED = 20  # files left out that an event or an answer names
 
 _log = logging.getLogger(__name__)
 
@@ -83,6 +85,28 @@ class RestoredFiles(Struct, frozen=True, kw_only=True):
     def by_others(self) -> tuple[LeftAlone, ...]:
         """The files that are left unchanged as others changed them."""
         return tuple(one for one in self.left_alone if one.by_others)
+
+
+def changed_files(
+    checkpoints: FolderCheckpoints,
+    trees: Mapping[Path, str],
+    found: Mapping[Path, Snapshot],
+    deadline: Deadline,
+) -> list[str]:
+    """Return the absolute paths of files that are not as they are in earlier trees.
+
+    Args:
+        checkpoints: stores the trees.
+        trees: the earlier trees, by folder.
+        found: the files as they are.
+        deadline: when it has to be known.
+    """
+    return [
+        os.fsdecode(os.path.join(os.fsencode(root), one.path))  # noqa: PTH118 - bytes
+        for root, old in trees.items()
+        if root in found and found[root].tree != old
+        for one in checkpoints.changes(root, old, found[root].tree, deadline)
+    ]
 
 
 def plan_restore(
@@ -163,6 +187,24 @@ def path_name(home: Path, root: Path, path: bytes) -> str:
     """Return the name of a file of the session: relative to `home`, else absolute."""
     name = shown(path)
     return name if root == home else f"{root}/{name}"
+
+
+def left_out_names(home: Path, found: Mapping[Path, Snapshot]) -> tuple[str, ...]:
+    """Return the names of the first files that are not saved, by folder."""
+    names = (
+        path_name(home, root, one.path)
+        for root, snapshot in found.items()
+        for one in snapshot.left_out
+    )
+    return tuple(islice(names, _NAMED))
+
+
+def not_saved(home: Path, found: Sequence[tuple[Path, SkippedFile]]) -> NotSaved:
+    """Return what a checkpoint does not have, named relative to `home`."""
+    named = (
+        LeftAlone(path=path_name(home, root, one.path), why=one.why) for root, one in found[:_NAMED]
+    )
+    return NotSaved(named=tuple(named), count=len(found))
 
 
 def spans(

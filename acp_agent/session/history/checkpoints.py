@@ -4,38 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from acp_agent.errors import AcpAgentError, CheckpointTooSlowError, WorkspaceError
 from acp_agent.events import AnyEvent, CheckpointMade, NoticeShown
 from acp_agent.ids import new_checkpoint_id
-from acp_agent.permissions.access import CommandAccess, WriteAccess, may_write
+from acp_agent.permissions.access import Access, WriteAccess, may_write
 from acp_agent.session.confinement import Confinement
 from acp_agent.session.core import SessionCore
 from acp_agent.session.history.checkpoint_files import (
     SWEEP_SECONDS,
-    LeftAlone,
     NotSaved,
     Others,
     RestoredFiles,
-    path_name,
+    changed_files,
+    left_out_names,
+    not_saved,
     plan_restore,
     restored_files,
     spans,
     sweep,
 )
-from acp_agent.session.history.command_changes import CommandChanges
-from acp_agent.session.history.steering_changes import SteeringChanges
+from acp_agent.session.history.steering_changes import ChangeReports
 from acp_agent.workspace.checkpoints.base import Deadline, Rules, Snapshot, Span
 from acp_agent.workspace.checkpoints.folders import NO_GIT, FolderCheckpoints, RestorePlan
 
 if TYPE_CHECKING:
     from acp_agent.content import CallContent
-    from acp_agent.permissions.access import Access
 
 RESTORE_SECONDS = 120.0
 CANCELLED_SECONDS = 2.0  # that the end of a cancelled turn waits for its files to be saved
@@ -43,7 +42,7 @@ CANCELLED_SECONDS = 2.0  # that the end of a cancelled turn waits for its files 
 # Until a turn waits again for a folder that took too long, or that another session had too long.
 AGAIN_SECONDS = 300.0
 
-_NAMED = 20  # files left out that an event or an answer names
+_UNSAVED = "The files cannot be put back to how they were before this turn"
 _NOT_SAVED = CheckpointMade(checkpoint="", why="turn", trees=())
 
 _log = logging.getLogger(__name__)
@@ -57,9 +56,15 @@ class Checkpoints:
     Args:
         core: whose folders they are.
         on_restored: called when files were restored.
+        background_runs: whether a command runs in the background.
     """
 
-    def __init__(self, core: SessionCore, on_restored: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        core: SessionCore,
+        on_restored: Callable[[], Awaitable[None]],
+        background_runs: Callable[[], bool],
+    ) -> None:
         self._core = core
         self._on_restored = on_restored
         self._lock = asyncio.Lock()
@@ -76,9 +81,8 @@ class Checkpoints:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._restoring: set[asyncio.Task[RestoredFiles]] = set()
         self._working: set[Deadline] = set()
-        self._commands = CommandChanges()
-        self._steering = SteeringChanges(core)
-        self._trees: dict[Path, str] = {}  # of the turn that runs, before it changed anything
+        self._reports = ChangeReports(core, background_runs)
+        self._trees: dict[Path, str] = {}  # as they were saved last
 
     # -- around the turns --------------------------------------------------------------------
 
@@ -95,17 +99,22 @@ class Checkpoints:
         if self._before is None:
             self._before = self._run(self._save_before(self._turns))
         await asyncio.shield(self._before)
-        if self._due and isinstance(access, CommandAccess):
-            await asyncio.to_thread(self._commands.before)
+        if self._due:
+            await self._reports.before(access, self._folder_checkpoints())
 
     async def changed_by(self, access: Access) -> tuple[CallContent, ...]:
         """Return what shows the files that a command changed since `before` was called for it."""
-        if not (self._due and isinstance(access, CommandAccess) and may_write(access)):
-            return ()
-        checkpoints, translate = self._folder_checkpoints(), self._core.translate
-        changed = await asyncio.to_thread(self._commands.after, checkpoints, self._home, translate)
-        await self._steering.tell(self._commands.changed)
-        return changed
+        return await self._reports.after(access, self._folder_checkpoints()) if self._due else ()
+
+    async def check_background(self) -> None:
+        """Warn of files that commands in the background changed since the last turn."""
+        if await self._reports.compare_background(self._folder_checkpoints()):
+            return
+        with suppress(WorkspaceError):
+            async with self._lock:
+                limit = Deadline(self._core.services.config.checkpoints.timeout)
+                now = await self._now(limit)
+                await self._reports.background_changed(await self._changed(now, limit))
 
     async def _save_before(self, turn: int) -> None:
         async with self._lock:
@@ -116,12 +125,13 @@ class Checkpoints:
                 return
             limit = self._limit_before = Deadline(self._core.services.config.checkpoints.timeout)
             try:
+                ran = self._reports.background_ran
                 made, found = await self._save("turn", limit)
+                if ran:
+                    await self._reports.background_changed(await self._changed(found, limit))
                 trees = self._trees = {root: one.tree for root, one in found.items()}
-                checkpoints = self._folder_checkpoints()
-                await self._in_thread(
-                    limit, lambda limit: self._commands.saved(checkpoints, trees, limit)
-                )
+                saved, checkpoints = self._reports.saved, self._folder_checkpoints()
+                await self._in_thread(limit, lambda limit: saved(checkpoints, trees, limit))
             except WorkspaceError as error:
                 if not self._is_outdated(turn):
                     await self._core.emit(_NOT_SAVED)
@@ -144,9 +154,8 @@ class Checkpoints:
             self._off = True
         if not self._warned:
             self._warned = True
-            title = "The files cannot be put back to how they were before this turn"
             await self._core.emit(
-                NoticeShown(severity="warning", title=title, description=f"{error}.")
+                NoticeShown(severity="warning", title=_UNSAVED, description=f"{error}.")
             )
 
     async def turn_ends(self, *, cancelled: bool) -> None:
@@ -168,6 +177,7 @@ class Checkpoints:
         """Be ready for the next turn."""
         self._before = self._limit_before = None
         self._only_tools = True
+        self._reports.turn_ended()
 
     def _run(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
@@ -191,10 +201,8 @@ class Checkpoints:
                 made, found = await self._save("turn_end", limit)
                 await self._core.emit(made)
                 if not self._only_tools:
-                    changed = await self._in_thread(
-                        limit, lambda limit: self._changed(found, limit)
-                    )
-                    await self._steering.tell(changed)
+                    await self._reports.turn_changed(await self._changed(found, limit))
+                self._trees = {root: one.tree for root, one in found.items()}
         except (AcpAgentError, TimeoutError) as error:  # a restore then leaves more files unchanged
             _log.warning("the files were not saved at a turn's end: %s", str(error) or "too slow")
         else:
@@ -203,15 +211,12 @@ class Checkpoints:
             sweeping = self._run(sweep(self._core.services, limit))
             sweeping.add_done_callback(lambda _: self._working.discard(limit))
 
-    def _changed(self, found: Mapping[Path, Snapshot], deadline: Deadline) -> list[str]:
-        """Return the files that are not as they were before the turn."""
-        checkpoints = self._folder_checkpoints()
-        return [
-            os.fsdecode(os.path.join(os.fsencode(root), one.path))  # noqa: PTH118 - bytes
-            for root, old in self._trees.items()
-            if root in found and found[root].tree != old
-            for one in checkpoints.changes(root, old, found[root].tree, deadline)
-        ]
+    async def _changed(self, found: Mapping[Path, Snapshot], deadline: Deadline) -> list[str]:
+        """Return the files that are not as they were saved last."""
+        checkpoints, trees = self._folder_checkpoints(), self._trees
+        return await self._in_thread(
+            deadline, lambda limit: changed_files(checkpoints, trees, found, limit)
+        )
 
     async def settled(self) -> None:
         """Wait until the files are saved as the last turn left them."""
@@ -220,11 +225,13 @@ class Checkpoints:
 
     async def aclose(self) -> None:
         """Give up what is running, and wait for its end; a restore goes on until it ends."""
+        with suppress(AcpAgentError):
+            await self.check_background()
         self._closing = True
         if not self._restoring:
             self._give_up()
         await self.settled()
-        self._commands.close()
+        self._reports.close()
 
     # -- going back --------------------------------------------------------------------------
 
@@ -243,9 +250,7 @@ class Checkpoints:
         """
         async with self._lock:
             deadline = Deadline(RESTORE_SECONDS)
-            now = await self._in_thread(
-                deadline, lambda limit: self._folder_checkpoints().save(None, limit)
-            )
+            now = await self._now(deadline)
             plans, others = await self._plans(now, checkpoint, history, deadline, force=force)
             return restored_files(self._home, plans, others)
 
@@ -329,11 +334,7 @@ class Checkpoints:
                     "what the checkpoint %s does not have is not known: %s", checkpoint, error
                 )
                 return NotSaved()
-        first = [
-            LeftAlone(path=path_name(self._home, root, one.path), why=one.why)
-            for root, one in found[:_NAMED]
-        ]
-        return NotSaved(named=tuple(first), count=len(found))
+        return not_saved(self._home, found)
 
     def _folder_checkpoints(self) -> FolderCheckpoints:
         """Return what saves the files of the folders that the session has now."""
@@ -366,21 +367,22 @@ class Checkpoints:
         found = await self._in_thread(
             deadline, lambda limit: self._folder_checkpoints().save(name, limit)
         )
-        left_out = [
-            path_name(self._home, root, one.path)
-            for root, snapshot in found.items()
-            for one in snapshot.left_out
-        ]
         made = CheckpointMade(
             checkpoint=name,
             why=why,
             trees=tuple((str(root), snapshot.tree) for root, snapshot in found.items()),
-            left_out=tuple(left_out[:_NAMED]),
-            left_out_count=len(left_out),
+            left_out=left_out_names(self._home, found),
+            left_out_count=sum(len(snapshot.left_out) for snapshot in found.values()),
             only_tools=self._only_tools and why in {"turn_end", "restore"},
             target=target,
         )
         return made, found
+
+    async def _now(self, deadline: Deadline) -> dict[Path, Snapshot]:
+        """Return the files as they are, which are not saved."""
+        return await self._in_thread(
+            deadline, lambda limit: self._folder_checkpoints().save(None, limit)
+        )
 
     @property
     def _home(self) -> Path:

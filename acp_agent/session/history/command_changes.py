@@ -1,4 +1,4 @@
-"""What a command changed in the session's folders, shown with its call.
+"""Finds the files that a command changes in the session's folders, to show them with its call.
 
 The folders of the checkpoint are watched (inotify), so that the time it takes does not depend on
 how many files there are. Where the system has nothing like it, nothing is shown.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from acp_agent.config.localization import Translator
 from acp_agent.content import CallContent, DiffPart, text_part
 from acp_agent.errors import WorkspaceError
 from acp_agent.workspace.checkpoints.base import Deadline, shown
-from acp_agent.workspace.checkpoints.folder_watch import FolderWatch, Touched
+from acp_agent.workspace.checkpoints.folder_watch import FolderWatch, Touched, folders_below
 from acp_agent.workspace.checkpoints.folders import FolderCheckpoints
 from acp_agent.workspace.scrub import scrub
 
@@ -30,6 +30,10 @@ _DIFF_BYTES = 40_000  # of a file whose lines are shown
 _ALL_BYTES = 100_000  # of all of them
 _READ = 40  # files whose content from before is read
 _KNOWN = 400  # files whose content is kept in memory
+_FOLDERS = 500  # folders that steer agents, of those that a checkpoint leaves out
+_NEW_FOLDERS = (
+    5_000  # folders of a new folder with many files, where files that steer are looked for
+)
 
 _log = logging.getLogger(__name__)
 
@@ -51,16 +55,23 @@ _UNKNOWN = _State((0, 0, 0))
 class CommandChanges:
     """Finds out what commands change. Everything blocks on the disk: call it in a thread.
 
+    Args:
+        steers: whether agents obey a file, by its absolute path.
+
     Attributes:
-        changed: the files that the last command made, changed or deleted, absolute.
+        steering: the files that agents obey and that the last call of `before` or `after` found
+            to be made, changed or deleted, absolute.
+        complete: whether that call knows all of them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, steers: Callable[[str], bool] = lambda _: False) -> None:
+        self._steers = steers
         self._watches: dict[Path, FolderWatch] = {}
         self._trees: dict[Path, str] = {}
         self._known: dict[tuple[Path, bytes], _State] = {}  # what changed since the trees
         self._off = False
-        self.changed: tuple[str, ...] = ()
+        self.steering: list[str] = []
+        self.complete = True
 
     def saved(
         self, checkpoints: FolderCheckpoints, trees: Mapping[Path, str], deadline: Deadline
@@ -74,7 +85,8 @@ class CommandChanges:
                 self._watches.pop(root).close()
             for root in trees.keys() - self._watches.keys():
                 folders = checkpoints.folders(root, trees[root], deadline)
-                self._watches[root] = FolderWatch(os.fsencode(root), folders)
+                more = self._steering_folders(root)
+                self._watches[root] = FolderWatch(os.fsencode(root), (*folders, *more))
         except (OSError, WorkspaceError) as error:
             self._give_up(error)
 
@@ -89,10 +101,17 @@ class CommandChanges:
             watch.close()
         self._watches.clear()
 
-    def before(self) -> None:
-        """Set aside what others changed before a command begins."""
+    def before(self, checkpoints: FolderCheckpoints) -> None:
+        """Set aside what others changed before a command begins.
+
+        Args:
+            checkpoints: has the contents from before.
+        """
         for root, touched in self._drained():
-            for path in touched.files:
+            mine = {path: made for path, made in touched.files.items() if self._steer(root, path)}
+            for path, _, _ in self._compared(checkpoints, root, mine):
+                self.steering.append(_place(root, path))
+            for path in touched.files.keys() - mine.keys():
                 state = _look(root, path) if len(self._known) < _KNOWN else _UNKNOWN
                 self._known[root, path] = state
 
@@ -109,17 +128,17 @@ class CommandChanges:
         named: list[str] = []
         diffs: list[DiffPart] = []
         room = _ALL_BYTES
-        changed: list[str] = []
         for root, touched in self._drained():
             if not touched.complete:
                 named.append(translate("changed more files than can be listed"))
             changes = [(path, _ABSENT, _UNKNOWN) for path in touched.new_folders]
             changes += [(path, _UNKNOWN, _ABSENT) for path in touched.gone_folders]
-            changes += self._compared(checkpoints, root, touched)
+            changes += self._compared(checkpoints, root, touched.files)
             for path, old, new in changes:
                 named.append(_named(_name(home, root, path), old, new, translate))
-                place = os.fsdecode(os.path.join(os.fsencode(root), path))  # noqa: PTH118 - bytes
-                changed.append(place)
+                place = _place(root, path)
+                if self._steers(place):
+                    self.steering.append(place)
                 size = len(old.text or "") + len(new.text or "")
                 both = new.text is not None and (old.text is not None or old.mark is None)
                 if both and size <= room and len(diffs) < _DIFFS:
@@ -129,7 +148,6 @@ class CommandChanges:
                     # Nobody reviews it before it is there, so that keys are hidden in it.
                     before = None if old.text is None else scrub(old.text)
                     diffs.append(DiffPart(place, scrub(new.text or ""), before))
-        self.changed = tuple(changed)
         if not named:
             return ()
         more = len(named) - _NAMED
@@ -138,22 +156,49 @@ class CommandChanges:
             listed = translate("{files} and {count} more", files=listed, count=more)
         return (text_part(translate("The command {changes}.", changes=listed)), *diffs)
 
+    def _steering_folders(self, root: Path) -> list[bytes]:
+        """Return the folders for agents in a folder, as checkpoints leave out ignored ones."""
+        with suppress(OSError), os.scandir(root) as entries:
+            names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+            steering = [os.fsencode(one) for one in names if self._steers(f"{root}/{one}")]
+            return [
+                folder for one in steering for folder, _ in folders_below(root, one, most=_FOLDERS)
+            ]
+        return []
+
+    def _steer(self, root: Path, path: bytes) -> bool:
+        return self._steers(_place(root, path))
+
     def _drained(self) -> Iterator[tuple[Path, Touched]]:
+        self.steering = []
+        self.complete = not self._off and self._watches.keys() == self._trees.keys()
         for root, watch in tuple(self._watches.items()):
             try:
                 touched = watch.drain()
             except OSError as error:
                 self._give_up(error)
+                self.complete = False
                 return
+            for folder in touched.new_folders:  # its files are not in `touched.files`
+                for inner, names in folders_below(root, folder[:-1], most=_NEW_FOLDERS):
+                    places = (_place(root, inner + b"/" + name) for name in names)
+                    self.steering += filter(self._steers, places)
             yield root, touched
             if not touched.complete:  # new folders may be missing
                 self._watches.pop(root).close()
+                self.complete = False
 
     def _compared(
-        self, checkpoints: FolderCheckpoints, root: Path, touched: Touched
+        self, checkpoints: FolderCheckpoints, root: Path, files: Mapping[bytes, bool]
     ) -> Iterator[tuple[bytes, _State, _State]]:
-        """Yield the files that are not as they were, with both states."""
-        now = {path: _look(root, path) for path in sorted(touched.files)}
+        """Yield those of the files that are not as they were, with both states.
+
+        Args:
+            checkpoints: has the contents from before.
+            root: the folder that they are in.
+            files: whether each was made, as far as is known.
+        """
+        now = {path: _look(root, path) for path in sorted(files)}
         before: dict[bytes, bytes] = {}
         for contents in (True, False):  # large files are not read
             wanted = [
@@ -168,7 +213,7 @@ class CommandChanges:
         for path, new in now.items():
             old = self._known.get((root, path))
             if old is None:
-                old = _of_tree(before.get(path), made=touched.files[path])
+                old = _of_tree(before.get(path), made=files[path])
             self._known[root, path] = new if len(self._known) < _KNOWN else _UNKNOWN
             if old.mark is None and new.mark is None:
                 continue
@@ -183,8 +228,12 @@ def _of_tree(data: bytes | None, *, made: bool) -> _State:
     return _State((1, len(data), 0), _text(data))
 
 
+def _place(root: Path, path: bytes) -> str:
+    return os.fsdecode(os.path.join(os.fsencode(root), path))  # noqa: PTH118 - bytes
+
+
 def _look(root: Path, path: bytes) -> _State:
-    place = os.path.join(os.fsencode(root), path)  # noqa: PTH118 - bytes
+    place = _place(root, path)
     try:
         found = os.lstat(place)
         data = b"\0"

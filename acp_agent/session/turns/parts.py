@@ -33,7 +33,7 @@ from acp_agent.models.roles import (
     small_model,
     vision_model,
 )
-from acp_agent.permissions.access import Access, Ask, Decision, Gate, Mode
+from acp_agent.permissions.access import Access, Ask, Decision, Gate, Mode, may_write
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extensions import Extensions
 from acp_agent.session.services import ConcurrencyLimit, PendingAnswer, Services
@@ -259,6 +259,7 @@ class TurnTools:
         self._checkpoints = checkpoints
         self._allowed = None if options is None else CachedChange(options.filter)
         self._notified = False  # the user, that calls wait
+        self._may_have_written = False
 
     @property
     def workspace(self) -> Workspace:
@@ -293,10 +294,14 @@ class TurnTools:
 
     async def save_files(self, access: Access) -> None:
         """Save the files before the turn changes any."""
-        await self._checkpoints().before(access)
+        self._may_have_written = self._may_have_written or may_write(access)
+        if self._may_have_written:
+            await self._checkpoints().before(access)
 
     async def changed_by(self, access: Access) -> tuple[CallContent, ...]:
         """Return what shows the files that a command changed since its files were saved."""
+        if not may_write(access):
+            return ()
         changed = await self._checkpoints().changed_by(access)
         # What commands in the background change cannot be told apart.
         return () if self.workspace.background.running else changed

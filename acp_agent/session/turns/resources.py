@@ -166,6 +166,11 @@ class SessionResources:
         await self._imported()
         await self._extensions.trust.ask_in_turn()
 
+    async def check_background(self) -> None:
+        """Warn of files that commands in the background changed since the last turn."""
+        if self._checkpoints is not None:
+            await self._checkpoints.check_background()
+
     def _add_tools(self, turn: TurnResources, tools: TurnTools, options: RunOptions | None) -> None:
         """Add the tools that a turn has at times: those of agents, of the session, of rewinding."""
         from acp_agent.session.turns.toolset import AddedTools  # noqa: PLC0415 - for prompts only
@@ -340,7 +345,9 @@ class SessionResources:
         if self._checkpoints is None:
             from acp_agent.session.history.checkpoints import Checkpoints  # noqa: PLC0415 - for turns that write
 
-            self._checkpoints = Checkpoints(self._core, on_restored=self._files_restored)
+            self._checkpoints = Checkpoints(
+                self._core, self._files_restored, lambda: self.has_background
+            )
         return self._checkpoints
 
     @property
@@ -391,8 +398,8 @@ class SessionResources:
         """End every process that was started, and the work on saved files."""
         if self._hooks is not None:
             await self._hooks.aclose()
-        if self._checkpoints is not None:
-            await self._checkpoints.aclose()
         if self._environment is not None:
             await self._environment.aclose()
         await self._tools.aclose()
+        if self._checkpoints is not None:  # last, to see what those processes changed
+            await self._checkpoints.aclose()

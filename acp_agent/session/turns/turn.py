@@ -272,6 +272,7 @@ class Turn:
     async def _ask_model(self, plan: TurnPlan | None = None) -> StopReason:
         """Let the model work on what was said; `plan` overrides the defaults."""
         core = self._core
+        await self._resources.check_background()
         await self._resources.ask_for_trust()
         turn = await self._resources.for_turn(None if plan is None else plan.options)
         self._working = turn

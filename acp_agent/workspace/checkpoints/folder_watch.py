@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from pathlib import Path
 
 from msgspec import Struct, field
 
@@ -35,6 +36,21 @@ class Touched(Struct, kw_only=True):
     new_folders: list[bytes] = field(default_factory=list)
     gone_folders: list[bytes] = field(default_factory=list)
     complete: bool = True
+
+
+def folders_below(top: Path, folder: bytes, *, most: int) -> Iterator[tuple[bytes, list[bytes]]]:
+    """Yield a folder and those below it, not those of git, each with the names of its files.
+
+    Args:
+        top: the folder that their names are relative to.
+        folder: the folder.
+        most: how many folders to yield at most.
+    """
+    base = os.fsencode(top)
+    walk = os.walk(os.path.join(base, folder))  # noqa: PTH118 - bytes
+    for _, (inner, folders, names) in zip(range(most), walk, strict=False):
+        folders[:] = [name for name in folders if name != b".git"]
+        yield os.path.relpath(inner, base), names
 
 
 class FolderWatch:
