@@ -10,6 +10,7 @@ import pytest
 
 from acp_agent.events import NoticeShown
 from acp_agent.session.history.command_changes import CommandChanges
+from acp_agent.session.mcp import servers
 from tests.extensions.mcp_session import call
 from tests.support.model_server import Call, ModelServer, answer
 from tests.support.open_session import Desk, open_desk
@@ -63,8 +64,13 @@ def warnings(desk: Desk) -> list[str]:
 @pytest.mark.parametrize("fail", [False, True])
 @pytest.mark.parametrize("path", ["AGENTS.md", ".cursor/rules/keys.mdc"])
 async def test_a_warning_says_what_a_tool_of_an_mcp_server_changed(
-    tmp_path: Path, model_server: ModelServer, path: str, fail: bool
+    tmp_path: Path,
+    model_server: ModelServer,
+    monkeypatch: pytest.MonkeyPatch,
+    path: str,
+    fail: bool,
 ) -> None:
+    monkeypatch.setattr(servers, "READY_TIMEOUT", 60.0)  # a busy machine
     program = tmp_path / "server.py"
     program.write_text(SERVER)
     command = f"command = {str(sys.executable)!r}\nargs = [{str(program)!r}]\n"

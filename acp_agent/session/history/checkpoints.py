@@ -190,10 +190,6 @@ class Checkpoints:
         if not task.cancelled():
             task.exception()  # the task's waiters see it
 
-    def _give_up(self) -> None:
-        for deadline in self._working:
-            deadline.give_up()
-
     async def _save_end(self, seconds: float) -> None:
         try:
             async with asyncio.timeout(seconds), self._lock:
@@ -229,7 +225,8 @@ class Checkpoints:
             await self.check_background()
         self._closing = True
         if not self._restoring:
-            self._give_up()
+            for deadline in self._working:
+                deadline.give_up()
         await self.settled()
         self._reports.close()
 

@@ -13,7 +13,7 @@ from acp_agent.session import start_up
 from acp_agent.session.children.running import RunningChildren
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extensions import Extensions
-from acp_agent.session.preload import Preload
+from acp_agent.session.preload import PROMPT_MODULES, Preload
 from acp_agent.session.settings import DEFAULT_AGENT
 from acp_agent.session.turns.lazy_tools import LazyTools
 
@@ -32,24 +32,6 @@ if TYPE_CHECKING:  # first needed when a prompt runs
     from acp_agent.tools.memory.notes import NoteFolders
     from acp_agent.tools.task import GivenTask
     from acp_agent.workspace.background_commands import BackgroundCommands
-
-# What the first prompt of a process imports; a test compares it with a prompt. What is small or in
-# nobody else's way comes first, and then what takes longest.
-_PROMPT_MODULES = (
-    "acp_agent.session.trust.question",
-    "acp_agent.session.turns.plan",
-    "acp_agent.session.turns.environment",
-    "acp_agent.session.turns.system_prompt",
-    "acp_agent.session.memory",
-    "acp_agent.session.hooks",
-    "acp_agent.tools.task",
-    "acp_agent.agent.system_prompt",
-    "acp_agent.workspace.instructions.files",
-    "acp_agent.agent.loop_detection",
-    "acp_agent.session.turns.budget",
-    "acp_agent.agent.turn",
-    "acp_agent.session.turns.parts",
-)
 
 
 class SessionResources:
@@ -300,7 +282,7 @@ class SessionResources:
         if self._preload is not None:
             return
         try:
-            preload = Preload(modules, _PROMPT_MODULES, busy)
+            preload = Preload(modules, PROMPT_MODULES, busy)
             loading = asyncio.create_task(preload.run())
             self._preload = preload, loading
             await loading
