@@ -3,7 +3,7 @@
 A child's events are shown under the child's id, as those of any session. The child's existence, its
 state, and its messages with its parent are shown under the parent's id.
 
-Source: Agent Client Protocol v1 and v2 (unstable), SubagentUpdate, SessionMessage.
+Source: Agent Client Protocol v1 and v2, Subagents.
 """
 
 from __future__ import annotations
@@ -102,6 +102,7 @@ class ChildSessions(Generic[UpdateT, ProjectorT]):
 
     Args:
         updates: the version's types.
+        own: shows the session's own events.
         make_projector: makes what shows the events of one child.
         translate: translates texts for the user.
     """
@@ -109,15 +110,20 @@ class ChildSessions(Generic[UpdateT, ProjectorT]):
     def __init__(
         self,
         updates: ChildUpdates,
+        own: ProjectorT,
         make_projector: Callable[[], ProjectorT],
         translate: Translator = ENGLISH,
     ) -> None:
         self._updates = updates
+        self._own = own
         self._make_projector = make_projector
         self._translate = translate
         self._projectors: dict[SessionId, ProjectorT] = {}
         self._told: dict[SessionId, SubagentChanged] = {}  # all that was sent of each, combined
         self._calls: dict[CallId, SessionId] = {}  # the child of each open call
+        self._referred: set[tuple[CallId, SessionId]] = (
+            set()
+        )  # the parent's calls with their children
         self._sent: dict[SessionId, SessionMessageSent] = {}  # to each child, and not yet read
 
     def project(
@@ -127,6 +133,10 @@ class ChildSessions(Generic[UpdateT, ProjectorT]):
         if isinstance(event, ChildWorked):
             if event.session not in self._told:  # a client must know of it before anything else
                 yield from self.project(parent, SubagentChanged(session=event.session))
+            if (event.call, event.session) not in self._referred:
+                self._referred.add((event.call, event.session))
+                for update in self._own.refer(event.call, event.session):
+                    yield parent, update
             yield from self._worked(parent, event)
             return
         if isinstance(event, SubagentChanged):

@@ -51,6 +51,10 @@ class SessionProjector(Protocol[UpdateT_co]):
         """Return the updates that end what was shown as running."""
         ...
 
+    def refer(self, call: CallId, child: SessionId) -> Sequence[UpdateT_co]:
+        """Return the updates that show a reference to a child session in an open call."""
+        ...
+
 
 class ChildrenProjector(Protocol[UpdateT_co]):
     """Turns the events of a session's children into updates, each with its session."""

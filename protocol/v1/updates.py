@@ -74,7 +74,13 @@ class Terminal(Wire, tag_field="type", tag="terminal"):
     terminal_id: TerminalId
 
 
-ToolCallContent: TypeAlias = Content | Diff | Terminal
+class SessionReference(Wire, tag_field="type", tag="session"):
+    """UNSTABLE. A session that a tool call works with, and that the client knows already."""
+
+    session_id: SessionId
+
+
+ToolCallContent: TypeAlias = Content | Diff | Terminal | SessionReference
 
 
 class ToolCallLocation(Wire):
@@ -152,10 +158,11 @@ class PlanFile(Wire, tag_field="type", tag="file"):
 
 
 class PlanMarkdown(Wire, tag_field="type", tag="markdown"):
-    """UNSTABLE. A plan that is a text in Markdown."""
+    """UNSTABLE. A plan that is a text in Markdown, and the absolute path of its file."""
 
     plan_id: PlanId
     content: str
+    path: str | None = None
 
 
 PlanUpdateContent: TypeAlias = PlanItems | PlanFile | PlanMarkdown

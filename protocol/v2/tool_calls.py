@@ -18,6 +18,7 @@ from protocol.shared.types import (
     AbsolutePath,
     Int64,
     MediaType,
+    SessionId,
     TerminalId,
     ToolCallId,
     Upsert,
@@ -116,6 +117,12 @@ class Terminal(Wire, ToolCallContent, tag="terminal"):
     """A terminal, which `terminal_update` and `terminal_output_chunk` tell about."""
 
     terminal_id: TerminalId
+
+
+class SessionReference(Wire, ToolCallContent, tag="session"):
+    """UNSTABLE. A session that a tool call works with, and that the client knows already."""
+
+    session_id: SessionId
 
 
 class OtherToolCallContent(UnknownVariant, ToolCallContent):

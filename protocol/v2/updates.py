@@ -14,7 +14,16 @@ from protocol.codec.tolerance import (
     SkipInvalidItems,
     UnknownVariant,
 )
-from protocol.shared.types import CompactionId, Cost, MessageId, PlanId, UInt64, Upsert, Wire
+from protocol.shared.types import (
+    AbsolutePath,
+    CompactionId,
+    Cost,
+    MessageId,
+    PlanId,
+    UInt64,
+    Upsert,
+    Wire,
+)
 from protocol.v2.content import ContentBlock
 from protocol.v2.options import SessionUpdate
 
@@ -94,10 +103,11 @@ class PlanFile(Wire, PlanUpdateContent, tag="file"):
 
 
 class PlanMarkdown(Wire, PlanUpdateContent, tag="markdown"):
-    """UNSTABLE. A plan that is a text in Markdown."""
+    """UNSTABLE. A plan that is a text in Markdown, and the path of its file."""
 
     plan_id: PlanId
     content: str
+    path: AbsolutePath | None = None
 
 
 class OtherPlan(UnknownVariant, PlanUpdateContent):

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
+from acp_agent.content import text_part
 from acp_agent.events import (
     AgentText,
     AnyEvent,
     SessionForked,
     SubagentChanged,
     ToolEnded,
+    ToolShown,
     TurnEnded,
 )
 from acp_agent.ids import CallId, SessionId, TurnId
@@ -36,6 +38,7 @@ def test_a_child_is_announced_first_and_works_in_a_session_of_its_own() -> None:
         "tool_call_update",
         "subagent_update",
         "session_message",
+        "tool_call_update",
     ]
     assert kinds(told, CHILD) == [
         "session_message",
@@ -61,6 +64,28 @@ def test_a_child_is_announced_first_and_works_in_a_session_of_its_own() -> None:
         {"state": "running"},
         {"state": "idle", "stopReason": "end_turn"},
     ]
+
+
+@pytest.mark.covers("P13")
+def test_a_call_refers_to_its_child_whatever_else_it_shows() -> None:
+    reference = {"type": "session", "sessionId": CHILD}
+    text = text_part("Half done")
+    events = [
+        *child_work.begun(),
+        *child_work.announced(),
+        ToolShown(call=TASK, content=(text,)),
+        *did(AgentText(message=child_work.SAID, text="a")),
+    ]
+    shown_text = {"type": "content", "content": {"type": "text", "text": "Half done"}}
+    contents = [card["content"] for card in cards(shown(KNOWS, events), PARENT)[TASK][2:]]
+    assert contents == [[reference], [shown_text, reference]]
+    ended = shown(KNOWS, [*events, ToolEnded(call=TASK, content=(text, text))])
+    assert ended[-1][1]["content"] == [shown_text, shown_text, reference]
+    cut = shown(KNOWS, [*events, *close_open_turn(events)])
+    last = cards(cut, PARENT)[TASK][-1]["content"]
+    assert last[:2] == [shown_text, reference]
+    assert len(last) == 3  # and why it ended
+    assert '"session"' not in str(shown(KNOWS_NOT, events)).replace("'", '"')
 
 
 @pytest.mark.covers("P13")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 import pytest
 
-from acp_agent.content import TextBlock
+from acp_agent.content import TextBlock, text_part
 from acp_agent.events import (
     AgentText,
     AnyEvent,
@@ -18,6 +19,7 @@ from acp_agent.events import (
     SubagentChanged,
     ToolEnded,
     ToolOutput,
+    ToolShown,
     ToolStarted,
 )
 from acp_agent.ids import CallId, MessageId, SessionId
@@ -136,6 +138,37 @@ def test_a_child_is_announced_before_anything_that_bears_its_id() -> None:
         kinds = [update["sessionUpdate"] for of, update in told]
         first = next(at for at, (of, _) in enumerate(told) if of == CHILD)
         assert kinds.index("subagent_update") < kinds.index("session_message") < first
+        named = next(at for at, (_, update) in enumerate(told) if '"session"' in json.dumps(update))
+        assert kinds.index("subagent_update") < named
+
+
+@pytest.mark.covers("P13", "S4")
+def test_a_call_refers_to_its_child_whatever_else_it_shows() -> None:
+    reference = {"type": "session", "sessionId": CHILD}
+    text = text_part("Half done")
+    half = {"type": "content", "content": {"type": "text", "text": "Half done"}}
+    changed = {"type": "content", "content": {"type": "text", "text": "Changed"}}
+    events: list[AnyEvent] = [*child_work.begun(), *child_work.announced()]
+    assert content_of_task(live(events)) == content_of_task(replayed(events)) == [reference]
+    events.append(ToolShown(call=TASK, content=(text,)))
+    assert content_of_task(live(events)) == content_of_task(replayed(events)) == [half, reference]
+    for last in (
+        ToolShown(call=TASK, content=(text_part("Changed"),)),
+        ToolEnded(call=TASK, content=(text_part("Changed"),)),
+    ):
+        told = live([*events, last])
+        assert content_of_task(told) == content_of_task(replayed([*events, last]))
+        assert content_of_task(told) == [changed, reference]
+
+
+def content_of_task(told: Told) -> list[Json]:
+    """What the client shows of the parent's call in the end."""
+    content: list[Json] = []
+    for _, update in told:
+        if update.get("toolCallId") == TASK and "content" in update:
+            chunk = update["sessionUpdate"] == "tool_call_content_chunk"
+            content = [*content, update["content"]] if chunk else update["content"]
+    return content
 
 
 @pytest.mark.covers("P13")

@@ -33,7 +33,7 @@ from acp_agent.events import (
     UsageReported,
     UserMessage,
 )
-from acp_agent.ids import CallId, MessageId
+from acp_agent.ids import CallId, MessageId, SessionId
 from acp_agent.server.conversion import raw_input
 from acp_agent.server.handshake import ClientProfile
 from acp_agent.server.notices import CUT_CALL, interrupted_note
@@ -61,6 +61,7 @@ class Projector:
         self._live_output: dict[CallId, str] = {}
         self._continued: dict[MessageId, MessageId] = {}  # answers shown as a part of another
         self._shown: dict[CallId, Sequence[CallContent]] = {}  # of calls that have not ended
+        self._children: dict[CallId, list[acp.ToolCallContent]] = {}  # references of open calls
 
         # By type and not by pattern: a replay projects thousands of events.
         self._by_type: dict[type, Callable[[Any], Sequence[acp.SessionUpdate]]] = {
@@ -137,10 +138,25 @@ class Projector:
             _update(
                 event.call,
                 title=event.title,
-                content=None if event.content is None else to_call_content(event.content),
+                content=self._content(event.call, event.content),
                 locations=event.locations,
             )
         ]
+
+    def refer(self, call: CallId, child: SessionId) -> Sequence[acp.SessionUpdate]:
+        """Show a reference to a child session in an open call; the client knows children."""
+        if call not in self._shown:
+            return ()
+        self._children.setdefault(call, []).append(acp.SessionReference(session_id=child))
+        return [_update(call, content=self._content(call, self._shown[call]))]
+
+    def _content(
+        self, call: CallId, content: Sequence[CallContent] | None
+    ) -> list[acp.ToolCallContent] | None:
+        """Return a call's content with its references to children; None stays unchanged."""
+        if content is None:
+            return None
+        return [*to_call_content(content), *self._children.get(call, ())]
 
     def _started(self, event: ToolStarted) -> Sequence[acp.SessionUpdate]:
         if event.call not in self._shown:
@@ -173,7 +189,8 @@ class Projector:
             return ()
         ran_command = self._live_output.pop(event.call, None) is not None
         meta = None
-        content = None if event.content is None else to_call_content(event.content)
+        content = self._content(event.call, event.content)
+        self._children.pop(event.call, None)
         if ran_command and self._client.terminal_output:
             # The client has the whole output in the terminal, which stays as the content.
             ended_by_itself = event.exit_code is not None or event.signal is not None
@@ -246,7 +263,8 @@ class Projector:
         output = self._live_output.pop(call, None)
         if output is None:
             kept = to_call_content([part for part in before if not isinstance(part, TerminalPart)])
-            return _update(call, status="failed", content=[*kept, *reason])
+            children = self._children.pop(call, ())
+            return _update(call, status="failed", content=[*kept, *children, *reason])
         if self._client.terminal_output:
             return _update(
                 call,
@@ -319,7 +337,7 @@ def plan(event: PlanChanged | PlanRemoved) -> Sequence[acp.SessionUpdate]:
 
 
 def plan_by_id(event: PlanChanged | PlanRemoved) -> Sequence[acp.SessionUpdate]:
-    """Return a plan for a client that advertises `plan` (v1 unstable, PlanUpdate, PlanRemoved)."""
+    """Return a plan for a client that advertises `plan` (v1, PlanUpdate, PlanRemoved)."""
     if isinstance(event, PlanRemoved):
         return [acp.PlanRemoved(plan_id=event.plan_id)]
     return [acp.PlanUpdate(plan=acp.PlanItems(plan_id=event.plan_id, entries=_entries(event)))]
@@ -333,7 +351,7 @@ def _entries(event: PlanChanged) -> list[acp.PlanEntry]:
 
 
 def compaction_update(event: CompactionChanged) -> acp.CompactionUpdate:
-    """Return the state of a compaction (v1 unstable, CompactionUpdate)."""
+    """Return the state of a compaction (v1, CompactionUpdate)."""
     return acp.CompactionUpdate(
         compaction_id=event.compaction,
         status=event.status,
@@ -364,7 +382,7 @@ def compaction_line(event: CompactionChanged, translate: Translator, *, live: bo
 
 
 def summary_chunk(event: CompactionSummaryText) -> Sequence[acp.SessionUpdate]:
-    """Return a piece of the summary (v1 unstable, CompactionSummaryChunk)."""
+    """Return a piece of the summary (v1, CompactionSummaryChunk)."""
     return [
         acp.CompactionSummaryChunk(
             compaction_id=event.compaction, content=acp.TextContent(text=event.text)

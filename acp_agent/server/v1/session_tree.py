@@ -18,14 +18,16 @@ def make_session_tree(
     def projector() -> Projector:
         return Projector(client, replay=False, translate=translate)
 
+    own = Projector(client, replay=replay, translate=translate)
+
     def children() -> ChildrenProjector[acp.SessionUpdate]:
         if client.subagents:
             from acp_agent.server.child_sessions import ChildSessions  # noqa: PLC0415 - few have any
             from acp_agent.server.v1.child_sessions import CHILD_UPDATES  # noqa: PLC0415 - likewise
 
-            return ChildSessions(CHILD_UPDATES, projector, translate)
+            return ChildSessions(CHILD_UPDATES, own, projector, translate)
         from acp_agent.server.v1.child_sessions import AskedCalls  # noqa: PLC0415 - likewise
 
         return AskedCalls(projector(), translate)
 
-    return SessionTree(session, Projector(client, replay=replay, translate=translate), children)
+    return SessionTree(session, own, children)

@@ -21,7 +21,7 @@ from acp_agent.events import (
     ToolShown,
     ToolStarted,
 )
-from acp_agent.ids import CallId
+from acp_agent.ids import CallId, SessionId
 from acp_agent.server.conversion import raw_input
 from acp_agent.server.notices import CUT_CALL
 from acp_agent.server.v2.conversion import shown_part, to_call_content, to_locations
@@ -37,6 +37,7 @@ class _OpenCall:
         self.content = event.content
         self.locations = event.locations
         self.title = event.title
+        self.children: list[acp.ToolCallContent] = []  # references to child sessions
         self.terminal: acp.TerminalUpdate | None = None  # as it started, if it has one
         self.goes_on = False  # its command runs in the background
         self.exited = False  # its command ended before the call
@@ -103,6 +104,15 @@ class Calls:
             title = call.title = event.title
         return self._shows(event.call, call, content, event.locations, title=title)
 
+    def refer(self, call: CallId, child: SessionId) -> Sequence[acp.SessionUpdate]:
+        """Show a reference to a child session in an open call."""
+        known = self._open.get(call)
+        if known is None:
+            return []
+        reference = acp.SessionReference(session_id=child)
+        known.children.append(reference)
+        return [acp.ToolCallContentChunk(tool_call_id=call, content=reference)]
+
     def ended(self, event: ToolEnded) -> Sequence[acp.SessionUpdate]:
         """Show that a call and its command ended, so that neither can be cancelled."""
         call = self._open.pop(event.call, None)
@@ -122,7 +132,7 @@ class Calls:
                 parts = to_call_content(event.content[1:] if ended_by_itself else event.content)
                 content = [acp.Terminal(terminal_id=event.call), *parts]
         elif event.content is not None and (call is None or event.content != call.content):
-            content = to_call_content(event.content)
+            content = [*to_call_content(event.content), *(call.children if call else ())]
         moved = event.locations is not None and (call is None or event.locations != call.locations)
         updates.append(
             acp.ToolCallProgress(
@@ -195,7 +205,7 @@ class Calls:
                 acp.ToolCallProgress(
                     tool_call_id=name,
                     title=title,
-                    content=to_call_content(content) if grown < 0 else UNSET,
+                    content=[*to_call_content(content), *call.children] if grown < 0 else UNSET,
                     locations=to_locations(call.locations) if moved else UNSET,
                 )
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from acp_agent.config.localization import ENGLISH, Translator
 from acp_agent.events import ChildWorked
@@ -12,10 +11,6 @@ from acp_agent.server.child_sessions import ChildSessions, ChildUpdates
 from acp_agent.server.v2.conversion import to_acp
 from acp_agent.server.v2.projection import Projector
 from protocol.v2 import types as acp, unstable_subagents as unstable
-
-if TYPE_CHECKING:
-    from acp_agent.server.v2.activity import Activity
-
 
 CHILD_UPDATES = ChildUpdates(
     subagent=unstable.SubagentUpdate,
@@ -35,13 +30,13 @@ class Children(ChildSessions[acp.SessionUpdate, Projector]):
     """The children of a session.
 
     Args:
-        activity: the state of the session, which waits for the user while a child does.
+        own: shows the session's own events. It waits for the user while a child does.
         translate: translates texts for the user.
     """
 
-    def __init__(self, activity: Activity, translate: Translator = ENGLISH) -> None:
-        super().__init__(CHILD_UPDATES, lambda: Projector(translate), translate)
-        self._activity = activity
+    def __init__(self, own: Projector, translate: Translator = ENGLISH) -> None:
+        super().__init__(CHILD_UPDATES, own, lambda: Projector(translate), translate)
+        self._activity = own.activity
         self._work_for: dict[SessionId, CallId] = {}  # the call of each child
 
     def announced(self, parent: SessionId) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:

@@ -39,7 +39,7 @@ from acp_agent.events import (
     UsageReported,
     UserMessage,
 )
-from acp_agent.ids import MessageId, TurnId
+from acp_agent.ids import CallId, MessageId, SessionId, TurnId
 from acp_agent.server.notices import interrupted_note
 from acp_agent.server.v2.activity import Activity
 from acp_agent.server.v2.calls import Calls
@@ -101,6 +101,10 @@ class Projector:
     def announced(self) -> Sequence[acp.SessionUpdate]:
         """Return the background terminals, for a client that did not see them start."""
         return self._calls.announced()
+
+    def refer(self, call: CallId, child: SessionId) -> Sequence[acp.SessionUpdate]:
+        """Show a reference to a child session in an open call."""
+        return self._calls.refer(call, child)
 
     def cut_off(self) -> Sequence[acp.SessionUpdate]:
         """Return the updates that end what was shown as running."""

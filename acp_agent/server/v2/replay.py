@@ -84,8 +84,14 @@ class _Whole:
             self._shown.setdefault((of, kind.__name__, ""), _Entity(kind)).patch(update)
 
     def updates(self) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
-        for (of, _, _), entity in self._shown.items():
-            yield of, entity.whole()
+        shown = self._shown
+        for key, entity in list(shown.items()):
+            for child in entity.references():  # a client must know a child before it is referred to
+                announced = shown.pop((key[0], unstable.SubagentUpdate.__name__, child), None)
+                if announced is not None:
+                    yield key[0], announced.whole()
+            if key in shown:
+                yield key[0], entity.whole()
 
     def _entity(
         self, of: SessionId, kind: type[acp.SessionUpdate], update: acp.SessionUpdate
@@ -130,6 +136,11 @@ class _Entity:
             self._pieces.append([piece.text])  # joined at the end: a long answer has many
         else:
             self._pieces.append(piece)
+
+    def references(self) -> Iterator[SessionId]:
+        for piece in self._pieces:
+            if type(piece) is acp.SessionReference:
+                yield SessionId(piece.session_id)
 
     def write(self, data: bytes) -> None:
         self._written += data

@@ -34,7 +34,7 @@ class SessionTreeV2(SessionTree[acp.SessionUpdate]):
     def _begin_children(self) -> Children:
         from acp_agent.server.v2.child_sessions import Children  # noqa: PLC0415 - few sessions have any
 
-        self._shown_children = Children(self._projector.activity, self._translate)
+        self._shown_children = Children(self._projector, self._translate)
         return self._shown_children
 
     @property
