@@ -78,6 +78,30 @@ def listed_folder(path: str | bytes | Path) -> Iterator[int]:
             os.close(descriptor)
 
 
+def give_owner_all(folder: int) -> int:
+    """Let a folder's owner list and change it; return the mode that it had.
+
+    Args:
+        folder: a descriptor of it, as `opened_folder` opens it.
+
+    Raises:
+        OSError: the folder is another user's.
+    """
+    mode = stat.S_IMODE(os.fstat(folder).st_mode)
+    Path(f"/proc/self/fd/{folder}").chmod(mode | stat.S_IRWXU)  # fchmod takes no such descriptor
+    return mode
+
+
+@contextmanager
+def owner_may_change(folder: int) -> Iterator[None]:
+    """Let a folder's owner change it for as long as the block runs; see `give_owner_all`."""
+    mode = give_owner_all(folder)
+    try:
+        yield
+    finally:
+        Path(f"/proc/self/fd/{folder}").chmod(mode)
+
+
 def open_last(name: str | bytes, flags: int, folder: int, mode: int = 0o666) -> int:
     """Open a name in an open folder, without following a symlink or waiting at a FIFO."""
     return os.open(name, flags | LAST, mode, dir_fd=folder)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 
 from acp_agent.config.sandbox_types import SandboxLimitsConfig
-from acp_agent.sandbox.launch import PROXY_SOCKET, CommandNetwork, Launch
+from acp_agent.sandbox.launch import (
+    PROXY_SOCKET,
+    CommandNetwork,
+    Launch,
+    without_loader_variables,
+)
 from acp_agent.sandbox.policy import (
     TEMPORARY,
     MountKind,
@@ -17,6 +21,7 @@ from acp_agent.sandbox.policy import (
     visible_in_run,
 )
 from acp_agent.sandbox.seccomp import system_call_filter
+from acp_agent.sandbox.unix_sockets import UnixSockets
 
 # A process of its own for the kernel's limits: they are to count from inside the namespaces.
 _LIMITS = (
@@ -47,6 +52,7 @@ class Bubblewrap:
         self.new_user = new_user
         self._sizes = sizes
         self._filters: dict[tuple[bool, int | None], int] = {}
+        self._sockets = UnixSockets()
 
     def temporary(self, policy: SandboxPolicy) -> str:
         """Return where programs have their folder for temporary files; see `Backend`."""
@@ -60,6 +66,11 @@ class Bubblewrap:
             program = system_call_filter(sockets=sockets, shared_bytes=shared_bytes) or b""
             self._filters[key] = _filter_file(program)
         return os.open(f"/proc/self/fd/{self._filters[key]}", os.O_RDONLY | os.O_CLOEXEC)
+
+    def _hidden_sockets(self, mounts: Sequence[tuple[str, MountKind]]) -> list[str]:
+        """Return sockets to hide; those in folders that may be changed are the project's."""
+        kinds = dict(mounts)
+        return [path for path in self._sockets.find() if kind_of(path, kinds) == "read"]
 
     def launch(
         self,
@@ -79,12 +90,16 @@ class Bubblewrap:
             cwd=cwd,
             new_user=self.new_user,
             proxy=None if network is None else network.path,
+            sockets=self._hidden_sockets(mounts),
             shared_bytes=memory if self._sizes else None,
         )
         environ = policy.environ(environ)
         if network is not None:
             argv, environ = [*network.command, *argv], environ | network.environ
         descriptor = self.filter_descriptor(sockets=True, shared_bytes=memory)
+        environ, later = without_loader_variables(environ)
+        for name, value in later.items():
+            options += ["--setenv", name, value]
         command = [self.program, *options, "--seccomp", str(descriptor), "--"]
         command += limited(argv, policy.config.limits)
         return Launch(tuple(command), environ, (descriptor,), network)
@@ -97,6 +112,7 @@ def bubblewrap_options(
     cwd: str,
     new_user: bool = False,
     proxy: str | None = None,
+    sockets: Iterable[str] = (),
     shared_bytes: int | None = None,
 ) -> list[str]:
     """Return the options of bwrap for a program.
@@ -107,6 +123,7 @@ def bubblewrap_options(
         cwd: the folder that it starts in.
         new_user: whether it gets a user namespace where bwrap would not need one.
         proxy: the socket of the proxy through which it reaches the network; None: it does not.
+        sockets: sockets of programs outside that it must not see.
         shared_bytes: how much memory may be shared as files; None: this bwrap cannot limit it.
     """
     options = ["--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"]
@@ -132,8 +149,11 @@ def bubblewrap_options(
             options += _hide(path)
         else:
             options += ["--bind-try" if kind == "write" else "--ro-bind-try", path, path]
-    for path in _sockets(mounts):
+    for path in sockets:
         options += _hide(path)
+    empty = [path for path, kind in mounts if kind == "hide" and os.path.isdir(path)]  # noqa: PTH112 - as below
+    for path in ["/run", "/dev", *empty]:  # in memory, which no limit of a process counts
+        options += ["--remount-ro", path]
     return [*options, "--chdir", cwd]
 
 
@@ -163,21 +183,6 @@ def _hide(path: str) -> list[str]:
     if os.path.isdir(path):  # noqa: PTH112 - pathlib is slow, and there are many
         return ["--perms", "0555", "--tmpfs", path]
     return ["--ro-bind", "/dev/null", path]
-
-
-def _sockets(mounts: Sequence[tuple[str, MountKind]]) -> Iterator[str]:
-    """Yield the sockets of programs outside, which can be connected to though nothing is written.
-
-    Those in folders that may be changed are left: they are the project's.
-    """
-    with suppress(OSError):
-        lines = Path("/proc/net/unix").read_text("utf-8", "surrogateescape").splitlines()[1:]
-        kinds = dict(mounts)
-        for path in {line.split(maxsplit=7)[7] for line in lines if line.count(" /")}:
-            if path.startswith("/") and os.path.exists(path):  # noqa: PTH110 - as above
-                found = os.path.realpath(path)
-                if kind_of(found, kinds) == "read":
-                    yield found
 
 
 def _filter_file(program: bytes) -> int:

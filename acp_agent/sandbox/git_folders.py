@@ -95,6 +95,7 @@ class GitFolders:
     def _list_one(self, folder: str) -> tuple[bool, frozenset[str]]:
         """Return whether a folder has a repository, and the folders in it."""
         changed = os.stat(folder).st_ctime_ns  # noqa: PTH116 - as above
+        self._listed[folder] = 0, frozenset()  # looked into when it can be
         with os.scandir(folder) as listed:
             entries = {entry.name: entry for entry in listed}
         below = frozenset(

@@ -85,6 +85,20 @@ class CommandNetwork:
         self.refused[f"{host}:{port}"] = None
 
 
+def without_loader_variables(environ: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return an environment for the program that confines, and what it must set later.
+
+    The latter has programs load code before they do anything: it must not hold for the one that is
+    not confined yet (ld.so(8)).
+    """
+    later = {
+        name: value
+        for name, value in environ.items()
+        if name.startswith("LD_") or name == "GLIBC_TUNABLES"
+    }
+    return {name: value for name, value in environ.items() if name not in later}, later
+
+
 class Launch(Struct, frozen=True):
     """How a program is started.
 

@@ -8,6 +8,8 @@ from contextlib import suppress
 
 from msgspec import Struct
 
+from acp_agent.platform.nofollow import give_owner_all, opened_folder
+
 
 class _State(Struct, frozen=True):
     """What a name leads to."""
@@ -30,6 +32,7 @@ class NewFiles:
         # Names come and go in these; the time of that cannot be set by a program.
         self._folders = tuple({os.path.dirname(path) for path in self._paths})  # noqa: PTH120 - many, and pathlib is slow
         self._times: tuple[object, ...] = ()
+        self._locked = {folder for folder in self._folders if not _is_open(folder)}
 
     def find(self) -> Iterator[str]:
         """Yield the paths that are to be moved away: they came since, or lead elsewhere."""
@@ -37,6 +40,7 @@ class NewFiles:
         if times == self._times and not any(state.link for state in self._before.values()):
             return
         self._times = times
+        self._unlock()
         for path in self._paths:
             if os.path.lexists(path):
                 before, now = self._before.get(path), _state(path)
@@ -46,6 +50,13 @@ class NewFiles:
                     yield now.target  # the link is the project's, and what it leads to is new
                 else:
                     yield path
+
+    def _unlock(self) -> None:
+        """Let folders be looked into that a command made unreadable."""
+        for folder in sorted(self._folders):  # those above first
+            if folder not in self._locked and not _is_open(folder):
+                with suppress(OSError), opened_folder(folder) as opened:
+                    give_owner_all(opened)
 
     def restore(self, path: str) -> None:
         """Make a link again that was replaced; what came in its place was moved away."""
@@ -68,6 +79,11 @@ def _state(path: str) -> _State:
         link = os.readlink(path)  # noqa: PTH115 - as above
     target = os.path.realpath(path)
     return _State(link, target, os.path.exists(target))  # noqa: PTH110 - as above
+
+
+def _is_open(folder: str) -> bool:
+    """Return whether this user can list and change a folder; true where there is none."""
+    return not os.path.lexists(folder) or os.access(folder, os.R_OK | os.W_OK | os.X_OK)
 
 
 def _time(folder: str) -> tuple[int, int, int] | None:

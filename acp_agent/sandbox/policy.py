@@ -7,6 +7,7 @@ import os
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -16,6 +17,7 @@ from msgspec import Struct, convert
 
 from acp_agent.config.sandbox_types import SandboxConfig
 from acp_agent.platform.first_use import first_use
+from acp_agent.sandbox.mount_aliases import aliases
 
 if TYPE_CHECKING:  # needed by the first command
     from acp_agent.sandbox.git_folders import GitFolders
@@ -24,6 +26,7 @@ TEMPORARY = "/tmp"  # noqa: S108 - as confined programs see it: a folder of the 
 UNSEEN = (TEMPORARY, "/var/tmp", "/run", "/dev", "/proc")  # noqa: S108 - no file is made there
 
 _HOMES = 50  # of other users that are looked at
+_MOST_ENTRIES = 300  # of a protected folder that are looked at for links
 
 MountKind = Literal["write", "read", "hide"]
 
@@ -33,6 +36,7 @@ _Table = TypeVar("_Table", bound=Struct)
 
 class _Hidden(Struct, frozen=True, forbid_unknown_fields=True):
     home: tuple[str, ...]
+    agents: tuple[str, ...]
     system: tuple[str, ...]
     run: tuple[str, ...]
     variables: tuple[str, ...]
@@ -89,11 +93,15 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
         readable = [*self._readable(roots), *_existing(self._absolute(given.allow_read))]
         mounts |= dict.fromkeys(readable, "read")
         own_code = [sys.prefix, sys.base_prefix, os.path.dirname(__file__)]  # noqa: PTH120 - strings
-        seen = [self.home, *_program_folders(self.search_path), *own_code]
-        seen += roots if only_reads else []
-        for path in _existing(seen):
+        for path in _existing([*own_code, *(roots if only_reads else ())]):
             mounts.setdefault(path, "read")
+        around: dict[str, MountKind] = {} if only_reads else dict.fromkeys(roots, "write")
+        around |= mounts
+        for path in list(_existing([self.home, *_program_folders(self.search_path)])):
+            if kind_of(path, around) != "write":  # a project's own programs may be changed
+                mounts.setdefault(path, "read")
         denied = [*_existing(self._absolute(given.deny_read))]
+        denied += aliases(denied)
         if not only_reads:
             found = self.repositories() if repositories is None else repositories
             mounts |= self._writable(roots, [*hidden, *denied], found)
@@ -140,6 +148,8 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
             if not any(is_below(root, path) for root in roots)
         ]
         paths = [f"{root}/{name}" for root in roots for name in protected_names()]
+        if any(is_below(self.home, root) for root in roots):
+            paths += _own_program_folders(self.search_path, self.home)
         return [path for path in paths if not any(is_below(path, one) for one in allowed)]
 
     def with_new_names(self, mounts: Sequence[tuple[str, MountKind]]) -> dict[str, MountKind]:
@@ -168,6 +178,7 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
         for found in repositories:
             writable += found.outside
             read_only += _existing(found.fixed)
+        read_only += [target for path in read_only for target in _linked_from(path)]
         # Links may lead anywhere, and what is not to be changed could be hidden there.
         read_only = [path for path in read_only if any(is_below(path, one) for one in writable)]
         mounts: dict[str, MountKind] = dict.fromkeys(writable, "write")
@@ -187,15 +198,16 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
                     yield found
 
     def secret_paths(self) -> list[str]:
-        """Return what there is of credentials and of this program's own files."""
-        return list(self._secret_paths())
+        """Return what there is of credentials and of this program's own files, by all its paths."""
+        found = list(self._secret_paths())
+        return [*found, *aliases(found)]
 
     def _secret_paths(self) -> Iterator[str]:
         table = _hidden()
         others = glob.glob("/home/*")[:_HOMES]  # noqa: PTH207 - strings
         homes = dict.fromkeys([*_existing([self.home, "/root"]), *others])
         for home in homes:
-            yield from _found(f"{home}/{name}" for name in table.home)
+            yield from _found(f"{home}/{name}" for name in (*table.home, *table.agents))
         for path in _existing(self.own):
             # Where a home folder is our own, only the files in it are hidden.
             if not any(is_below(home, path) for home in homes):
@@ -247,6 +259,19 @@ def _existing(paths: Iterable[str]) -> Iterator[str]:
                 yield found
 
 
+def _linked_from(folder: str) -> Iterator[str]:
+    """Yield what the links in a folder lead to, such as hooks that are a project's scripts."""
+    pending, looked = [folder], 0
+    while pending and looked < _MOST_ENTRIES:
+        with suppress(OSError), os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                looked += 1
+                if entry.is_symlink():
+                    yield from _existing([entry.path])
+                elif entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+
+
 def _found(patterns: Iterable[str]) -> Iterator[str]:
     for pattern in patterns:
         yield from _existing(glob.glob(pattern) if "*" in pattern else [pattern])  # noqa: PTH207 - strings
@@ -272,6 +297,18 @@ def _program_folders(search_path: str) -> Iterator[str]:
         yield parent if name == "bin" and parent.count("/") > 1 else folder
 
 
+def _own_program_folders(search_path: str, home: str) -> Iterator[str]:
+    """Yield the folders of a home folder in which shells look for programs.
+
+    What build tools fill themselves is left out: a virtual environment, and `node_modules`.
+    """
+    for folder in search_path.split(os.pathsep):
+        parent = os.path.dirname(folder.rstrip("/"))  # noqa: PTH120 - a string
+        is_filled = os.path.exists(f"{parent}/pyvenv.cfg") or parent.endswith("/node_modules")  # noqa: PTH110 - so
+        if is_below(folder, home) and not is_filled:
+            yield folder.rstrip("/")
+
+
 @cache
 def _hidden() -> _Hidden:
     return _read("hidden_paths.toml", _Hidden)
@@ -280,7 +317,7 @@ def _hidden() -> _Hidden:
 @cache
 def protected_names() -> tuple[str, ...]:
     """Return what a confined program cannot change, relative to a folder that it may change."""
-    return _read("protected_paths.toml", _Protected).paths
+    return (*_read("protected_paths.toml", _Protected).paths, *_hidden().agents)
 
 
 def _read(name: str, kind: type[_Table]) -> _Table:

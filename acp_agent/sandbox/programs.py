@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from acp_agent.sandbox.launch import CommandNetwork, Launch
+from acp_agent.sandbox.launch import CommandNetwork, Launch, without_loader_variables
 
 if TYPE_CHECKING:
     import subprocess
@@ -190,4 +190,4 @@ def _launch_otherwise(
     launch = backend.launch(
         argv, mounts=list(mounts.items()), policy=policy, cwd=os.path.realpath(cwd), environ=environ
     )
-    return Launch(launch.argv, dict(environ), launch.descriptors)
+    return Launch(launch.argv, without_loader_variables(environ)[0], launch.descriptors)

@@ -1,8 +1,9 @@
 """The filter of system calls: a classic BPF program for seccomp(2).
 
 It takes away what no build or test needs and what has led out of sandboxes: other programs'
-terminals, the kernel's keyrings, mounts and namespaces, and kinds of sockets that namespaces do not
-confine. What stays out of reach by mounts and namespaces alone is not filtered again.
+terminals, the kernel's keyrings, mounts and namespaces, files that give others their owner's
+rights, and kinds of sockets that namespaces do not confine. What stays out of reach by mounts and
+namespaces alone is not filtered again.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import errno
 import platform
 import struct
 import tomllib
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -20,7 +22,7 @@ from acp_agent.platform.first_use import first_use
 
 # linux/bpf_common.h, linux/seccomp.h
 _LOAD, _EQUAL, _ANY_BIT, _AT_LEAST, _RETURN = 0x20, 0x15, 0x45, 0x35, 0x06
-_ABOVE, _AND = 0x25, 0x54
+_ABOVE, _AND, _JUMP = 0x25, 0x54, 0x05
 # sys/mman.h: memory that processes share, which no limit of a process counts
 _SHARED_KINDS, _SHARED = 0x2F, (0x21, 0x23)
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
@@ -36,17 +38,27 @@ class _Call(Struct, frozen=True, forbid_unknown_fields=True):
     aarch64: int
 
 
-class _Architecture(Struct, frozen=True, forbid_unknown_fields=True):
-    audit: int
-    foreign: int | None = None  # numbers from here on are of another binary interface
+class _ModeCall(_Call, frozen=True, forbid_unknown_fields=True):
+    """A system call that sets a file's mode, with the number of the argument."""
+
+    mode: int
+    flags: int | None = None  # the argument that says whether there is a mode
 
 
 class _Table(Struct, frozen=True, forbid_unknown_fields=True):
-    architectures: dict[str, _Architecture]
+    first_later: int
+    architectures: dict[str, int]
     denied: dict[str, _Call]
     unknown: dict[str, _Call]
     namespaces: dict[str, _Call]
+    modes: dict[str, _ModeCall]
+    set_user_id: int
+    creates: int
     mmap: _Call
+    fcntl: _Call
+    fcntl_commands: list[int]
+    socketpair: _Call
+    pair_domains: list[int]
     ioctl: _Call
     ioctl_requests: list[int]
     socket: _Call
@@ -68,8 +80,8 @@ def system_call_filter(
     """
     machine = machine or platform.machine()
     table = _table()
-    architecture = table.architectures.get(machine)
-    if architecture is None:
+    audit = table.architectures.get(machine)
+    if audit is None:
         return None
 
     def number(call: _Call) -> int:
@@ -79,53 +91,69 @@ def system_call_filter(
         return instruction(_RETURN, _ERRNO | error)
 
     parts = [instruction(_LOAD, _ARCHITECTURE)]
-    parts += [instruction(_EQUAL, architecture.audit, 1, 0), refuse(errno.ENOSYS)]
+    parts += [instruction(_EQUAL, audit, 1, 0), refuse(errno.ENOSYS)]
     parts += [instruction(_LOAD, _NUMBER)]
-    if architecture.foreign is not None:
-        parts += [instruction(_AT_LEAST, architecture.foreign, 0, 1), refuse(errno.ENOSYS)]
+    parts += [instruction(_AT_LEAST, table.first_later, 0, 1), refuse(errno.ENOSYS)]
+
+    def rule(call: _Call, *block: bytes) -> None:
+        if number(call):
+            parts.append(instruction(_EQUAL, number(call), 0, len(block)))
+            parts.extend(block)
+
     for call in table.denied.values():
-        parts += [instruction(_EQUAL, number(call), 0, 1), refuse(errno.EPERM)]
+        rule(call, refuse(errno.EPERM))
     for call in table.unknown.values():  # programs do without what the kernel does not have
-        parts += [instruction(_EQUAL, number(call), 0, 1), refuse(errno.ENOSYS)]
+        rule(call, refuse(errno.ENOSYS))
     for call in table.namespaces.values():
-        parts += [instruction(_EQUAL, number(call), 0, 4), instruction(_LOAD, argument(0))]
-        parts += [instruction(_ANY_BIT, table.namespace_flags, 0, 1), refuse(errno.EPERM)]
-        parts += [instruction(_RETURN, _ALLOW)]
+        rule(call, *_if_any_bit(0, table.namespace_flags, refuse(errno.EPERM)), _ALLOWED)
+    for mode in table.modes.values():
+        block = [*_if_any_bit(mode.mode, table.set_user_id, refuse(errno.EPERM)), _ALLOWED]
+        if mode.flags is not None:
+            block = [
+                *_if_any_bit(mode.flags, table.creates, instruction(_JUMP, 1)),
+                _ALLOWED,
+                *block,
+            ]
+        rule(mode, *block)
     if shared_bytes is not None:
-        parts += _limit_shared(number(table.mmap), shared_bytes, refuse(errno.ENOMEM))
-    requests = table.ioctl_requests
-    parts += [instruction(_EQUAL, number(table.ioctl), 0, 2 + 2 * len(requests))]
-    parts += [instruction(_LOAD, argument(1))]
-    for request in requests:
-        parts += [instruction(_EQUAL, request, 0, 1), refuse(errno.EPERM)]
-    parts += [instruction(_RETURN, _ALLOW)]
+        rule(table.mmap, *_limit_shared(shared_bytes, refuse(errno.ENOMEM)))
+    rule(table.fcntl, *_if_one_of(1, table.fcntl_commands, refuse(errno.EPERM)), _ALLOWED)
+    rule(table.ioctl, *_if_one_of(1, table.ioctl_requests, refuse(errno.EPERM)), _ALLOWED)
     domains = [*table.socket_domains, *table.network_domains] if sockets else table.socket_domains
-    parts += [instruction(_EQUAL, number(table.socket), 0, 2 + 2 * len(domains))]
-    parts += [instruction(_LOAD, argument(0))]
-    for domain in domains:
-        parts += [instruction(_EQUAL, domain, 0, 1), instruction(_RETURN, _ALLOW)]
-    parts += [refuse(errno.EACCES), instruction(_RETURN, _ALLOW)]
-    return b"".join(parts)
+    rule(table.socket, *_if_one_of(0, domains, _ALLOWED), refuse(errno.EACCES))
+    rule(table.socketpair, *_if_one_of(0, table.pair_domains, _ALLOWED), refuse(errno.EACCES))
+    return b"".join([*parts, _ALLOWED])
 
 
-def _limit_shared(call: int, most: int, refuse: bytes) -> list[bytes]:
+def _if_any_bit(index: int, bits: int, then: bytes) -> list[bytes]:
+    """Return instructions that do another one if an argument has one of these bits."""
+    return [instruction(_LOAD, argument(index)), instruction(_ANY_BIT, bits, 0, 1), then]
+
+
+def _if_one_of(index: int, values: Sequence[int], then: bytes) -> list[bytes]:
+    """Return instructions that do another one if an argument is one of these values."""
+    block = [instruction(_LOAD, argument(index))]
+    for value in values:
+        block += [instruction(_EQUAL, value, 0, 1), then]
+    return block
+
+
+def _limit_shared(most: int, refuse: bytes) -> list[bytes]:
     high, low = divmod(most, 1 << 32)
-    allow = instruction(_RETURN, _ALLOW)
-    block = [
+    return [
         instruction(_LOAD, argument(3)),
         instruction(_AND, _SHARED_KINDS),
         instruction(_EQUAL, _SHARED[0], 2, 0),
         instruction(_EQUAL, _SHARED[1], 1, 0),
-        allow,
+        _ALLOWED,
         instruction(_LOAD, argument(1) + 4),
         instruction(_ABOVE, high, 3, 0),
         instruction(_EQUAL, high, 0, 3),
         instruction(_LOAD, argument(1)),
         instruction(_ABOVE, low, 0, 1),
         refuse,
-        allow,
+        _ALLOWED,
     ]
-    return [instruction(_EQUAL, call, 0, len(block)), *block]
 
 
 def argument(index: int) -> int:
@@ -136,6 +164,9 @@ def argument(index: int) -> int:
 def instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
     """Return a `struct sock_filter`; the last two say how many instructions are skipped."""
     return struct.pack("<HBBI", code, if_true, if_false, value)
+
+
+_ALLOWED = instruction(_RETURN, _ALLOW)
 
 
 @cache

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from acp_agent.platform.nofollow import opened_folder
+from acp_agent.platform.nofollow import opened_folder, owner_may_change
 from acp_agent.sandbox.new_files import NewFiles
 from acp_agent.sandbox.new_repositories import NewRepositories
 from acp_agent.sandbox.process_limits import ProcessLimits
@@ -82,7 +82,7 @@ class Surroundings(Struct, frozen=True):
         new = f"{kept}{_MARK}{os.urandom(4).hex()}"
         try:
             with opened_folder(folder) as opened:  # a link put in its place leads nowhere else
-                os.rename(name, new, src_dir_fd=opened, dst_dir_fd=opened)
+                _rename(opened, name, new)
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -90,6 +90,19 @@ class Surroundings(Struct, frozen=True):
             return []
         # Within what was moved away already it is not worth another word.
         return [] if _MARK in folder else [Moved(f"{folder}/{name}", new)]
+
+
+def _rename(folder: int, old: str, new: str) -> None:
+    """Rename a file in an open folder, also where a command took the right to do that away.
+
+    Raises:
+        OSError: it cannot be renamed.
+    """
+    try:
+        os.rename(old, new, src_dir_fd=folder, dst_dir_fd=folder)
+    except PermissionError:
+        with owner_may_change(folder):
+            os.rename(old, new, src_dir_fd=folder, dst_dir_fd=folder)
 
 
 class WatchedCommand:

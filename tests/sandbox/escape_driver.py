@@ -77,6 +77,8 @@ NUMBERS = {  # x86_64, aarch64
     "shmget": (29, 194),
     "shmat": (30, 196),
     "fchmodat2": (452, 452),
+    "openat2": (437, 437),
+    "open_tree_attr": (467, 467),
 }
 
 

@@ -107,6 +107,9 @@ class World:
         _write(folder / "README", "text\n")
         _write(folder / "evil", EVIL.format(mine=self.outside / case.name))
         (folder / "evil").chmod(0o755)
+        _write(folder / "scripts/hook", "#!/bin/sh\n")
+        (folder / "scripts/hook").chmod(0o755)
+        (folder / ".git/hooks/pre-commit").symlink_to("../../scripts/hook")
 
     def _serve(self) -> None:
         user = os.getuid()
@@ -115,6 +118,7 @@ class World:
         self._listen(socket.AF_UNIX, socket.SOCK_STREAM, str(self.home / ".service/socket"))
         self._listen(socket.AF_UNIX, socket.SOCK_STREAM, str(self.outside / "service.socket"))
         self._listen(socket.AF_UNIX, socket.SOCK_DGRAM, str(self.outside / "datagram.socket"))
+        self._listen_elsewhere(self.outside / "relative")
         self._listen(socket.AF_UNIX, socket.SOCK_STREAM, "\0escape")
         self._listen(socket.AF_UNIX, socket.SOCK_DGRAM, "\0escape-datagram")
         self._listen(socket.AF_UNIX, socket.SOCK_STREAM, "\0/tmp/.X11-unix/X0")
@@ -137,6 +141,16 @@ class World:
             one.listen()
         self._sockets[one.fileno()] = one
         return one
+
+    def _listen_elsewhere(self, folder: Path) -> None:
+        """Listen at names that the kernel does not list: a relative one, and a link."""
+        self._listen(socket.AF_UNIX, socket.SOCK_STREAM, str(folder / "before"))
+        (folder / "linked").hardlink_to(folder / "before")
+        (folder / "before").unlink()
+        before = Path.cwd()
+        os.chdir(self.outside)
+        self._listen(socket.AF_UNIX, socket.SOCK_STREAM, "relative.socket")
+        os.chdir(before)
 
     def _hear(self) -> None:
         while True:

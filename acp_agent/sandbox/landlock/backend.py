@@ -14,7 +14,7 @@ from acp_agent.sandbox.bubblewrap import memory_limit
 from acp_agent.sandbox.landlock.call_filter import landlock_filter
 from acp_agent.sandbox.landlock.path_rules import path_rules
 from acp_agent.sandbox.landlock.ruleset import SCOPES_SINCE, make_ruleset
-from acp_agent.sandbox.launch import CommandNetwork, Launch
+from acp_agent.sandbox.launch import CommandNetwork, Launch, without_loader_variables
 from acp_agent.sandbox.policy import (
     UNSEEN,
     MountKind,
@@ -83,6 +83,8 @@ class Landlock:
         )
         common = system_call_filter(sockets=False, shared_bytes=memory) or b""
         ruleset = make_ruleset(rules, self.version)
+        environ = policy.environ(environ, policy.temporary or "/")
+        environ, later = without_loader_variables(environ)
         orders = {
             "ruleset": ruleset,
             "filters": [common, calls.program],
@@ -94,6 +96,7 @@ class Landlock:
                 (resource.RLIMIT_CORE, 0),
             ],
             "capabilities": _OTHERS_FILES if _has_others_files(mounts) else 0,
+            "variables": later,
             "kinds": {os.fsencode(path): kind for path, kind in kinds.items()},
             "granted": [os.fsencode(path) for path in rules.write],
             "divided": [os.fsencode(path) for path in rules.divided],
@@ -102,7 +105,6 @@ class Landlock:
         os.write(descriptor, marshal.dumps(orders))
         os.lseek(descriptor, 0, os.SEEK_SET)
         python = [sys.executable, "-I", "-S", str(_LAUNCHER), str(descriptor)]
-        environ = policy.environ(environ, policy.temporary or "/")
         return Launch((*python, *argv), environ, (descriptor, ruleset))
 
 

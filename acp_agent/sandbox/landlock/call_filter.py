@@ -18,7 +18,7 @@ from acp_agent.platform.first_use import first_use
 from acp_agent.sandbox.seccomp import argument, instruction
 
 # linux/bpf_common.h, linux/seccomp.h
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
+_LOAD, _EQUAL, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x45, 0x54, 0x06
 _ALLOW, _ERRNO, _ASK = 0x7FFF0000, 0x00050000, 0x7FC00000
 _KIND_OF_SOCKET = 0xF  # without SOCK_CLOEXEC and SOCK_NONBLOCK
 _KIND_OF_REQUEST = 0xFFFFFF00
@@ -57,7 +57,6 @@ class _Opens(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Table(Struct, frozen=True, forbid_unknown_fields=True):
-    first_later: int
     unknown: dict[str, _Call]
     unsupported: dict[str, _Call]
     own_process: dict[str, _Call]
@@ -95,8 +94,7 @@ def landlock_filter(
     """
     machine = machine or platform.machine()
     table = _table()
-    parts = [instruction(_LOAD, 0), instruction(_AT_LEAST, table.first_later, 0, 1)]
-    parts.append(instruction(_RETURN, _ERRNO | errno.ENOSYS))
+    parts = [instruction(_LOAD, 0)]
 
     def rule(call: _Call, *block: bytes) -> None:
         if call.number(machine):

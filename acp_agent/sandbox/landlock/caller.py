@@ -17,6 +17,7 @@ _ANSWER = 2  # together with the descriptor
 _LONGEST = 4096  # bytes of a path, with its end
 _AT_CURRENT = -100
 _MOST_LINKS = 40
+_TRIES = 3  # where files are renamed meanwhile
 
 
 class LandlockDecides(Exception):  # noqa: N818 - says what is done, and is no error
@@ -169,8 +170,24 @@ class Caller:
         return b"/proc/self/fd/%d" % held, own
 
     def path_of(self, descriptor: int) -> bytes:
-        """Return the path of something that this process has open."""
-        return os.readlink(b"/proc/self/fd/%d" % descriptor)
+        """Return the path of something that this process has open.
+
+        Raises:
+            OSError: it is reached through another process whose folders are mounted otherwise, as
+                those of a container are; its path there says nothing here.
+        """
+        held = os.fstat(descriptor)
+        for _ in range(_TRIES):
+            path = os.readlink(b"/proc/self/fd/%d" % descriptor)
+            if held.st_nlink == 0:
+                return path
+            try:
+                found = os.stat(path, follow_symlinks=False)
+            except FileNotFoundError:  # renamed just now
+                continue
+            if (found.st_dev, found.st_ino) == (held.st_dev, held.st_ino):
+                return path
+        raise PermissionError(errno.EACCES, "it is not among the files that are seen here")
 
     def give(self, descriptor: int, flags: int) -> None:
         """Answer with a descriptor. Raises `Answered`, or OSError where the program is gone."""

@@ -31,8 +31,8 @@ if TYPE_CHECKING:  # `typing` would take longer than all it does
 
         `ruleset` is a descriptor; `filters` are arrays of `struct sock_filter`, of which the last
         one asks the supervisor for the calls in `asked`, by number; `limits` are (kind, value);
-        `capabilities` is a mask of what root keeps. `kinds`, `granted` and `divided` are the
-        supervisor's, see `supervisor.Files`.
+        `capabilities` is a mask of what root keeps; `variables` are set for the command alone.
+        `kinds`, `granted` and `divided` are the supervisor's, see `supervisor.Files`.
         """
 
         ruleset: int
@@ -40,6 +40,7 @@ if TYPE_CHECKING:  # `typing` would take longer than all it does
         asked: dict[int, str]
         limits: list[tuple[int, int]]
         capabilities: int
+        variables: dict[str, str]
         kinds: dict[bytes, str]
         granted: list[bytes]
         divided: list[bytes]
@@ -114,6 +115,7 @@ def become(orders: Orders, command: list[str], supervisor: _socket.socket | None
         os.close(listener)
     for number in _IGNORED_BY_PYTHON:
         _signal.signal(number, _signal.SIG_DFL)
+    os.environ.update(orders["variables"])
     try:
         os.execvp(command[0], command)  # noqa: S606 - that is its task
     except FileNotFoundError as error:

@@ -1,0 +1,72 @@
+"""Finds the other paths by which a file is reached where a file system is mounted more than once.
+
+Systems do that: ostree has `/var` below `/sysroot` too, btrfs has its subvolumes below the mount of
+the top, and containers bind folders. See proc_pid_mountinfo(5).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+_MOUNTS = Path("/proc/self/mountinfo")
+_ESCAPE = re.compile(r"\\([0-7]{3})")
+
+
+class _Mount(Struct, frozen=True):
+    device: str
+    root: str  # the folder of the file system that is mounted; "" for the whole
+    point: str  # where; "" for /
+
+    def path_in(self, path: str) -> str | None:
+        """Return the path within the file system of a path below the mount point."""
+        return self.root + path[len(self.point) :] if _is_in(path, self.point) else None
+
+
+def aliases(paths: Iterable[str]) -> Iterator[str]:
+    """Yield the other paths of files that exist.
+
+    Args:
+        paths: absolute, and with links resolved.
+    """
+    mounts = _mounts()
+    shared = [mount.device for mount in mounts]
+    if len(shared) == len(set(shared)):
+        return
+    for path in paths:
+        holder = max(
+            (mount for mount in mounts if _is_in(path, mount.point)),
+            key=lambda mount: len(mount.point),
+            default=None,
+        )
+        inner = None if holder is None else holder.path_in(path)
+        for mount in mounts:
+            if holder is None or inner is None or mount is holder or mount.device != holder.device:
+                continue
+            if _is_in(inner, mount.root):
+                other = mount.point + inner[len(mount.root) :]
+                with suppress(OSError):
+                    if other != path and os.path.samefile(other, path):  # noqa: PTH121 - strings
+                        yield other
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder}/")
+
+
+def _mounts() -> list[_Mount]:
+    with suppress(OSError), _MOUNTS.open(encoding="utf-8", errors="surrogateescape") as file:
+        return [_mount(line.split(" ")) for line in file]
+    return []
+
+
+def _mount(fields: list[str]) -> _Mount:
+    root, point = (
+        _ESCAPE.sub(lambda found: chr(int(found[1], 8)), text).rstrip("/") for text in fields[3:5]
+    )
+    return _Mount(fields[2], root, point)
