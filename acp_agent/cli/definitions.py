@@ -24,7 +24,7 @@ from acp_agent.extensions.definitions.locations import (
     bundled_skills,
     find_folders,
 )
-from acp_agent.extensions.definitions.reading import Problem
+from acp_agent.extensions.definitions.reading import Problem, grouped
 from acp_agent.extensions.definitions.types import AgentSpec, Skill
 from acp_agent.trust.store import TrustStore
 
@@ -109,7 +109,7 @@ def _show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
         say(translate("Other programs: {names}", names=", ".join(lines)))
     if found.problems:
         say()
-        for problem in found.problems:
+        for problem in grouped(found.problems):
             say(problem_line(problem))
     if found.untrusted:
         say()
@@ -151,7 +151,10 @@ def only(kind: Kind, places: DefinitionFolders) -> DefinitionFolders:
 
 def problem_line(problem: Problem) -> str:
     """A problem in the user's language."""
-    return f"{problem.place}: {translate_rendered(problem.why)}"
+    line = f"{problem.place}: {translate_rendered(problem.why)}"
+    if not problem.others:
+        return line
+    return f"{line} ({translate('the same in {count} other files', count=problem.others)})"
 
 
 def untrusted_line(found: Found) -> str:

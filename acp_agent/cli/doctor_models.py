@@ -24,6 +24,7 @@ from acp_agent.config.types import Config
 from acp_agent.errors import AcpAgentError, ConfigError, ModelError
 from acp_agent.extensions.definitions.discovery import Found, find_definitions
 from acp_agent.extensions.definitions.locations import any_folder_exists
+from acp_agent.extensions.definitions.reading import grouped
 from acp_agent.extensions.definitions.types import SMALL, AgentSpec, Skill
 from acp_agent.session.known_providers import with_known_providers
 from acp_agent.trust.store import TrustStore
@@ -253,7 +254,7 @@ async def check_definitions(paths: Paths, environ: Mapping[str, str], cwd: Path)
     findings = [Finding("ok", counts), *others]
     if found.untrusted:
         findings.append(Finding("missing", untrusted_line(found)))
-    for problem in found.problems:
+    for problem in grouped(found.problems):
         state: Literal["broken", "missing"] = "broken" if problem.left_out else "missing"
         findings.append(Finding(state, problem_line(problem)))
     return [*findings, *(await _definition_models(found, paths, environ, config))]

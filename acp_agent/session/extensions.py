@@ -229,8 +229,7 @@ class Definitions:
             if self.commands != before:
                 self._on_commands()
             self._offer_agents()
-            new = [one for one in found.problems if (one.path, one.why) not in self._reported]
-            if new:
+            if new := [one for one in found.problems if (one.path, one.why) not in self._reported]:
                 self._reported |= {(one.path, one.why) for one in new}
                 # Not journaled: it is about the files as they are now.
                 await self._core.notify(_notice(new, self._core.translate))
@@ -385,11 +384,13 @@ class Definitions:
 
 def _notice(problems: Sequence[Problem], translate: Translator) -> NoticeShown:
     """Return the notice of what is wrong; definitions that are left out come first."""
-    sorted_ones = sorted(problems, key=lambda one: not one.left_out)
+    from acp_agent.extensions.definitions.reading import grouped  # noqa: PLC0415 - loaded
+
+    sorted_ones = sorted(grouped(problems), key=lambda one: not one.left_out)
     shown = [f"{one.place}: {translate.rendered(one.why)}" for one in sorted_ones[:SHOWN]]
-    if len(problems) > SHOWN:
-        shown.append(translate("`acp-agent doctor` tells the others."))
     count = len(problems)
+    if len(sorted_ones) > SHOWN:
+        shown.append(translate("`acp-agent doctor` tells the others."))
     return NoticeShown(
         severity="warning",
         title="A skill or an agent is not used as it is written."

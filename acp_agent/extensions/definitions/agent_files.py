@@ -1,4 +1,4 @@
-"""The forms of an agent's file: ours and Claude's are one; opencode and codex have their own.
+"""The forms of an agent's file: ours and Claude's are one; the other programs have their own.
 
 opencode (the type `AgentConfig` in npm's @opencode-ai/sdk 1.19) names an agent by its file, and has
 tools as switches. codex has TOML, whose `developer_instructions` are the prompt.
@@ -6,23 +6,30 @@ tools as switches. codex has TOML, whose `developer_instructions` are the prompt
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from acp_agent.errors import ConfigError
 from acp_agent.extensions.definitions.fields import LONGEST_DESCRIPTION
 from acp_agent.extensions.definitions.front_matter import read_front_matter
-from acp_agent.extensions.definitions.skill_files import plain_name, read_toml
+from acp_agent.extensions.definitions.skill_files import first_line, plain_name, read_toml
+from acp_agent.extensions.definitions.tool_names import CHANGES, github_tools
 
 _CODEX, _OPENCODE = ".codex", (".opencode", "opencode")
-_CHANGES = ("edit", "write", "apply_patch")  # tools that a read-only agent does not have
+_GITHUB, _CURSOR, _GEMINI = (".github", ".copilot"), ".cursor", ".gemini"
 # Their names of our fields.
 _CODEX_FIELDS = {"model_reasoning_effort": "thought-level"}
 _OPENCODE_FIELDS = {
     "steps": "max-requests", "maxSteps": "max-requests", "reasoningEffort": "thought-level",
 }  # fmt: skip
 _EDITS = frozenset({"edit", "write", "patch", "multiedit"})  # one permission there
+_GEMINI_TOOL = re.compile(r"^mcp_(?!_)([^_]+)_")  # mcp_SERVER_TOOL
+_GITHUB_LOOKS = frozenset({"argument-hint", "infer", "target"})
 _LOOKS = ("color", "hidden", "nickname_candidates")  # mean nothing where there is no such menu
+
+
+_NO_AGENTS = frozenset({"README.md", "AGENTS.md", "CLAUDE.md"})
 
 
 def agent_files(place: Path, names: list[str]) -> list[Path]:
@@ -33,7 +40,7 @@ def agent_files(place: Path, names: list[str]) -> list[Path]:
         names: what is in it, sorted.
     """
     suffix = ".toml" if place.parent.name == _CODEX else ".md"
-    return [place / name for name in names if name.endswith(suffix) and name != "README.md"]
+    return [place / name for name in names if name.endswith(suffix) and name not in _NO_AGENTS]
 
 
 def read_agent(
@@ -61,7 +68,64 @@ def read_agent(
         off = fields.get("disable") is True or fields.get("disabled") is True
         return None if off else (opencode_fields(path.stem, fields), prompt)
     fields = {name: value for name, value in fields.items() if name not in _LOOKS}
-    return _named(path.stem, fields) if is_lenient else fields, prompt
+    if fields.get("permissionMode") == "plan":
+        fields = {**fields, "disallowedTools": [*_listed(fields.get("disallowedTools")), *CHANGES]}
+        del fields["permissionMode"]
+    if program in _GITHUB:
+        fields = _github({"description": first_line(prompt), **fields})
+    elif program == _CURSOR:
+        fields = _cursor(fields)
+    elif program == _GEMINI:
+        if fields.get("kind") == "remote":
+            raise ConfigError("kind: an agent at another address is not used here; take it out")
+        fields = _gemini(fields)
+    stem = path.stem.removesuffix(".agent").removesuffix(".chatmode")
+    return _named(stem, fields) if is_lenient else fields, prompt
+
+
+def _listed(names: object) -> list[object]:
+    if isinstance(names, str):
+        return [*names.split(",")]
+    return names if isinstance(names, list) else []
+
+
+def _github(fields: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the fields of an agent of GitHub as ours would have them."""
+    given = {name: one for name, one in fields.items() if name not in _GITHUB_LOOKS}
+    if fields.get("infer") is False or given.pop("disable-model-invocation", None) is True:
+        given["mode"] = "primary"
+    elif given.get("mode") in {"agent", "ask", "edit"}:  # of a chat mode
+        del given["mode"]
+    given.pop("user-invocable", None)  # every agent can be chosen
+    if isinstance(models := given.get("model"), list):  # the first that there is
+        given["model"] = next(iter(models), None)
+    if (agents := given.pop("agents", None)) is not None:
+        given["subagents"] = agents
+    if isinstance(given.get("tools"), str | list):
+        several = [str(one).strip() for one in _listed(given["tools"])]
+        given["tools"] = [name for one in several for name in github_tools(one)]
+    return given
+
+
+def _cursor(fields: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the fields of an agent of Cursor as ours would have them."""
+    given = {name: one for name, one in fields.items() if name not in {"readonly", "is_background"}}
+    if fields.get("readonly") is True:
+        given["disallowed-tools"] = [*CHANGES, "shell"]
+    if given.get("model") == "fast":
+        given["model"] = "small"
+    return given
+
+
+def _gemini(fields: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the fields of an agent of Gemini as ours would have them."""
+    given = {name: one for name, one in fields.items() if name != "kind"}
+    tools = given.get("tools")
+    if isinstance(tools, list):
+        given["tools"] = [
+            _GEMINI_TOOL.sub(r"mcp__\1__", one) if isinstance(one, str) else one for one in tools
+        ]
+    return given
 
 
 def _named(otherwise: str, fields: Mapping[str, object]) -> Mapping[str, object]:
@@ -80,7 +144,9 @@ def _codex(text: str) -> tuple[Mapping[str, object], str]:
     if not isinstance(prompt, str):
         raise ConfigError("developer_instructions: expected text")
     if given.pop("sandbox_mode", None) == "read-only":
-        given["disallowed-tools"] = list(_CHANGES)
+        given["disallowed-tools"] = list(CHANGES)
+    if given.get("description") is None:  # codex has it in its configuration
+        given["description"] = first_line(prompt)
     known = {_CODEX_FIELDS.get(name, name): value for name, value in given.items()}
     return {name: value for name, value in known.items() if name not in _LOOKS}, prompt
 
@@ -121,4 +187,4 @@ def _partly_off(said: object) -> bool:
 
 
 def _tools(name: str) -> tuple[str, ...]:
-    return _CHANGES if name in _EDITS else (name,)
+    return CHANGES if name in _EDITS else (name,)

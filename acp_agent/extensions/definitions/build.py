@@ -18,10 +18,9 @@ from acp_agent.extensions.definitions.fields import (
     AgentFields,
     RunFields,
     SkillFields,
-    normalize_tools,
-    restricted_tool,
 )
 from acp_agent.extensions.definitions.locations import Source
+from acp_agent.extensions.definitions.tool_names import normalize_tools, restricted_tool
 from acp_agent.extensions.definitions.types import (
     SMALL,
     TASK,

@@ -6,8 +6,7 @@ reported by `unused_fields`.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import msgspec
@@ -246,9 +245,44 @@ def parse_fields(front_matter: Mapping[str, object], kind: type[_Fields]) -> _Fi
 
 
 def unused_fields(front_matter: Mapping[str, object], kind: type[RunFields]) -> list[str]:
-    """Return the fields that have no meaning here."""
-    known = {field.encode_name for field in msgspec.structs.fields(kind)}
+    """Return the fields that have no meaning here, except those that mean nothing anywhere."""
+    known = {field.encode_name for field in msgspec.structs.fields(kind)} | _FOR_PEOPLE
     return sorted(name for name in front_matter if FIELD_ALIASES.get(name, name) not in known)
+
+
+def without_wrong_notes(
+    front_matter: Mapping[str, object], kind: type[RunFields]
+) -> tuple[Mapping[str, object], list[ConfigError]]:
+    """Return front matter without wrong values of fields that change nothing here, and why."""
+    given = dict(front_matter)
+    problems = []
+    for field in msgspec.structs.fields(kind):
+        for name in (name for name in front_matter if normal_name(name) == field.encode_name):
+            if field.encode_name in _NOTES and given[name] is not None:
+                try:
+                    with first_use:
+                        msgspec.convert(given[name], field.type, strict=True)
+                except msgspec.ValidationError:
+                    problems.append(_wrong_value(name, given.pop(name), field.type))
+    return given, problems
+
+
+def normal_name(name: str) -> str:
+    """Return our name of a field."""
+    return FIELD_ALIASES.get(name, name)
+
+
+# Fields whose value changes nothing here: a wrong one is reported, and the file is used.
+_NOTES = frozenset({"license", "compatibility", "metadata", "allowed-tools", "version"})
+# Fields in which authors describe a file, and which no program acts on.
+_FOR_PEOPLE = frozenset(
+    {
+        "author", "authors", "categories", "category", "color", "colour", "created", "date",
+        "date_added", "display-name", "display_name", "displayName", "emoji", "homepage", "icon",
+        "keywords", "last-updated", "last_updated", "license", "maintainer", "metadata", "origin",
+        "owner", "repo", "repository", "risk", "source", "tags", "title", "updated", "version",
+    }
+)  # fmt: skip
 
 
 def _first_mistake(
@@ -265,10 +299,13 @@ def _first_mistake(
             with first_use:
                 msgspec.convert(given[name], field.type, strict=True)
         except msgspec.ValidationError:
-            wants = next(meta.extra["wants"] for meta in get_args(field.type) if _says(meta))
-            found = _found(given[name])
-            return ConfigError(f"{spelled.get(name, name)}: expected {wants}, found {found}")
+            return _wrong_value(spelled.get(name, name), given[name], field.type)
     raise AssertionError(f"each field of {kind.__name__} is right, but not all")
+
+
+def _wrong_value(name: str, value: object, expected: object) -> ConfigError:
+    wants = next(meta.extra["wants"] for meta in get_args(expected) if _says(meta))
+    return ConfigError(f"{name}: expected {wants}, found {_found(value)}")
 
 
 def _says(meta: object) -> bool:
@@ -291,6 +328,10 @@ def _found(value: object) -> str:
 
 # Fields by which other programs, or earlier versions of this one, mean one of ours.
 FIELD_ALIASES: Mapping[str, str] = {
+    "allowedTools": "allowed-tools",
+    "allowed_tools": "allowed-tools",
+    "argument_hint": "argument-hint",
+    "disable_model_invocation": "disable-model-invocation",
     "effort": "thought-level",
     "disallowedTools": "disallowed-tools",
     "exclude_tools": "disallowed-tools",
@@ -298,55 +339,16 @@ FIELD_ALIASES: Mapping[str, str] = {
     "maxTurns": "max-requests",
     "max_turns": "max-requests",
     "system_prompt_args": "system-prompt-args",
+    "user-invokable": "user-invocable",
+    "user_invocable": "user-invocable",
 }
-
-# Tools by which others mean one of ours.
-TOOL_ALIASES: Mapping[str, str] = {
-    "Agent": "task",
-    "AskUserQuestion": "ask_user",
-    "Bash": "shell",
-    "BashOutput": "background",
-    "Edit": "edit",
-    "Glob": "glob",
-    "Grep": "grep",
-    "KillShell": "background",
-    "LS": "list",
-    "MultiEdit": "edit",
-    "Read": "read",
-    "Skill": "skill",
-    "Task": "task",
-    "TodoWrite": "todo",
-    "WebFetch": "web_fetch",
-    "WebSearch": "web_search",
-    "Write": "write",
-    "bash": "shell",
-    "todowrite": "todo",
-    "webfetch": "web_fetch",
-    "websearch": "web_search",
-    "file_list": "list",
-    "file_read": "read",
-    "file_write": "write",
-    "ocr": "read",
-}
-_COMMA = re.compile(r",(?![^(]*\))")  # not between brackets: Bash(git add, git commit)
 
 
 def normalize_fields(front_matter: Mapping[str, object]) -> dict[str, object]:
     """A front matter in which others' fields have the names of ours, which go first."""
-    meant = {FIELD_ALIASES.get(name, name): value for name, value in front_matter.items()}
-    return meant | {
-        name: value for name, value in front_matter.items() if name not in FIELD_ALIASES
-    }
-
-
-def normalize_tools(names: str | Sequence[str]) -> list[str]:
-    """Tools as a list, by the names that they have here; a text has commas between them."""
-    several = _COMMA.split(names) if isinstance(names, str) else names
-    named = (name.strip() for name in several)
-    return [TOOL_ALIASES.get(name, name) for name in named if name]
-
-
-def restricted_tool(name: str) -> str | None:
-    """The tool of which others allow or refuse a part so: `Bash(git *)`. None for a whole tool."""
-    tool, bracket, _ = name.partition("(")
-    return TOOL_ALIASES.get(tool.strip(), tool.strip()) if bracket else None
+    meant = {normal_name(name): value for name, value in front_matter.items()}
+    meant |= {name: value for name, value in front_matter.items() if name not in FIELD_ALIASES}
+    for name in ("input", "output"):
+        if isinstance(meant.get(name), str):
+            meant[name] = {"description": meant[name]}
+    return meant

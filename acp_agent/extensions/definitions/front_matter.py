@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Protocol, cast
 
 import yaml
@@ -22,6 +24,18 @@ DEEPEST = 16  # levels of lists and fields within each other
 _FENCE = "---"
 # What people write into these has a colon in it often enough, and other programs take it so.
 _PROSE = re.compile(r"^(description:|argument-hint:) +(?![\"'|>])(\S.*?)\s*$", re.MULTILINE)
+_STAR = re.compile(r"^([\w-]+: +)(\*[^\"\n]*)$", re.MULTILINE)  # all tools, and no alias
+_FIELD = re.compile(r"^[A-Za-z][\w-]*:(?= |$)", re.MULTILINE)
+_NO_FIELD = re.compile(r"^(?![A-Za-z][\w-]*:( |$))[^\s#-]", re.MULTILINE)
+# Fields that are never a part of a description, as a file without them may do more.
+_LIMITS = frozenset(
+    {
+        "disallowed-tools", "disallowedTools", "exclude_tools", "tools", "max-requests",
+        "max_turns", "maxTurns", "mode", "permissionMode", "readonly", "subagents", "context",
+        "disable-model-invocation", "user-invocable",
+    }
+)  # fmt: skip
+_MOST_ENDS = 50  # of a description, that are tried
 _KEPT = 1_024  # of what was parsed: a session looks at all of its files again and again
 
 
@@ -59,10 +73,8 @@ def parse_yaml(front_matter: str, *, first: int) -> Mapping[str, object]:
         try:
             found = _loaded(front_matter, first)
         except yaml.MarkedYAMLError:
-            quoted = _PROSE.sub(lambda one: f"{one[1]} {json.dumps(one[2])}", front_matter)
-            try:
-                found = _loaded(quoted, first)
-            except yaml.MarkedYAMLError:
+            found = _loosely(front_matter, first)
+            if found is None:
                 found = _loaded(front_matter, first)  # for its own words on what is wrong
     except yaml.MarkedYAMLError as error:
         line = _line(error.problem_mark, first)
@@ -75,6 +87,33 @@ def parse_yaml(front_matter: str, *, first: int) -> Mapping[str, object]:
     if not isinstance(found, dict):
         raise ConfigError("the front matter has no fields; write name: and description: there")
     return {name: value for name, value in found.items() if isinstance(name, str)}
+
+
+def _loosely(front_matter: str, first: int) -> object | None:
+    """Return the fields of what is no YAML, but that other programs read; None where it is not.
+
+    A text with a colon in it counts as quoted, and a description goes on over lines that are no
+    fields, such as examples, as far as the lines below them are YAML.
+    """
+    quoted = _PROSE.sub(lambda one: f"{one[1]} {json.dumps(one[2])}", front_matter)
+    quoted = _STAR.sub(lambda one: f"{one[1]}{json.dumps(one[2].rstrip())}", quoted)
+    with suppress(yaml.MarkedYAMLError):
+        return _loaded(quoted, first)
+    start = re.search(r"^description: +(?![\"'|>])(?=\S)", front_matter, re.MULTILINE)
+    if start is None:
+        return None
+    before = front_matter[: start.start()]
+    fields = list(islice(_FIELD.finditer(front_matter, start.end()), _MOST_ENDS))
+    known = next((at for at, one in enumerate(fields) if one[0][:-1] in _LIMITS), len(fields))
+    ends = [one.start() for one in fields[: known + 1]]
+    for end in ends if known < len(fields) else (*ends, len(front_matter)):
+        prose = front_matter[start.end() : end].rstrip()
+        if _FIELD.search(prose) and not _NO_FIELD.search(prose, prose.find("\n")):
+            continue
+        rest = _STAR.sub(lambda one: f"{one[1]}{json.dumps(one[2].rstrip())}", front_matter[end:])
+        with suppress(yaml.MarkedYAMLError, ConfigError):
+            return _loaded(f"{before}description: {json.dumps(prose)}\n{rest}", first)
+    return None
 
 
 def field_line(text: str, name: str) -> int | None:

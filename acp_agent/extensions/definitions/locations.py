@@ -22,11 +22,19 @@ if TYPE_CHECKING:
 Source = Literal["bundled", "user", "project"]
 BUNDLED = Path(__file__).parents[1] / "bundled"
 # Folders of agents of other programs: in the home folder and in projects.
-OTHER_AGENTS = (".claude/agents", ".codex/agents", ".opencode/agent", ".opencode/agents")
+OTHER_AGENTS = (
+    ".github/chatmodes", ".github/agents", ".gemini/agents", ".cursor/agents",
+    ".claude/agents", ".codex/agents", ".opencode/agent", ".opencode/agents",
+)  # fmt: skip
 # Folders of commands of other programs, likewise; a command is a skill that only the user chooses.
 OTHER_COMMANDS = (
-    ".claude/commands", ".cursor/commands", ".gemini/commands",
+    ".github/prompts", ".claude/commands", ".cursor/commands", ".gemini/commands",
     ".opencode/command", ".opencode/commands",
+)  # fmt: skip
+# Folders of skills of other programs, likewise.
+OTHER_SKILLS = (
+    ".github/skills", ".gemini/skills", ".cursor/skills", ".codex/skills",
+    ".opencode/skill", ".opencode/skills", ".claude/skills",
 )  # fmt: skip
 # Files that have a table of agents, in projects and in the user's folder of that program.
 AGENT_TABLES = ("opencode.json", "opencode.jsonc")
@@ -114,6 +122,7 @@ def find_folders(cwd: Path, *, user: Path, home: Path) -> DefinitionFolders:
 def _agent_folders(user: Path, home: Path, projects: list[Path]) -> tuple[tuple[Path, Source], ...]:
     """Return the folders of agents; those of other programs come before ours, which win."""
     own = [home / place for place in OTHER_AGENTS]
+    own += [home / ".copilot" / "agents"]
     own += [home / ".config" / "opencode" / name for name in (*AGENT_TABLES, "agent", "agents")]
     own += [user / "agents", home / ".agents" / "agents"]
     ours = (*AGENT_TABLES, *OTHER_AGENTS, ".agents/agents", ".acp-agent/agents")
@@ -138,8 +147,11 @@ def _plugin_folders(
 
 def _skill_folders(user: Path, home: Path, projects: list[Path]) -> tuple[tuple[Path, Source], ...]:
     """Return the folders of skills; those of other programs come before ours, which win."""
-    theirs = (*OTHER_COMMANDS, ".claude/skills")  # of two with the same name the skill wins
-    only_home = (".codex/prompts", ".config/opencode/command", ".config/opencode/commands")
+    theirs = (*OTHER_COMMANDS, *OTHER_SKILLS)  # of two with the same name the skill wins
+    only_home = (
+        ".codex/prompts", ".config/opencode/command", ".config/opencode/commands",
+        ".config/opencode/skill", ".config/opencode/skills", ".copilot/skills",
+    )  # fmt: skip
     own = [home / place for place in (*only_home, *theirs, ".agents/skills")]
     own.append(user / "skills")
     ours = (*theirs, ".agents/skills", ".acp-agent/skills")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -20,13 +20,14 @@ from acp_agent.extensions.definitions.fields import (
     SkillFields,
     parse_fields,
     unused_fields,
+    without_wrong_notes,
 )
 from acp_agent.extensions.definitions.front_matter import field_line
 from acp_agent.extensions.definitions.locations import Source
 from acp_agent.extensions.definitions.skill_files import (
-    CLAUDE,
     COMMANDS,
     FILE_NAME,
+    PROGRAMS,
     command_files,
     is_single_file,
     is_visible,
@@ -90,18 +91,31 @@ class Problem(Struct, frozen=True):
     """What is wrong with a file, or a folder of them, and what to do, in one line of English.
 
     What is not `left_out` is found all the same, without the part that is wrong. `line` is the one
-    of the field that is wrong, from 1, where it is known.
+    of the field that is wrong, from 1, where it is known, and `others` counts further files with
+    the same.
     """
 
     path: Path
     why: str
     left_out: bool = True
     line: int | None = None
+    others: int = 0
 
     @property
     def place(self) -> str:
         """Where it is: the file, with the line where that is known."""
         return str(self.path) if self.line is None else f"{self.path}:{self.line}"
+
+
+def grouped(problems: Iterable[Problem]) -> list[Problem]:
+    """Return problems with those that are the same in several files that are used only once."""
+    found: dict[tuple[Path, str] | str, Problem] = {}
+    for one in problems:
+        key = (one.path, one.why) if one.left_out else one.why
+        first = found.setdefault(key, one)
+        if first is not one:
+            found[key] = structs.replace(first, others=first.others + 1)
+    return list(found.values())
 
 
 def read_definitions(
@@ -123,7 +137,7 @@ def read_definitions(
     if kind == "skills" and place.name in COMMANDS:
         kind = "commands"
     is_plugin = origin is not None and bool(origin.prefix)
-    lenient = place.parent.name == CLAUDE or (origin is not None and origin.is_lenient)
+    lenient = place.parent.name in PROGRAMS or (origin is not None and origin.is_lenient)
     try:
         paths = [place] if is_plugin and place.is_file() else files_in(place, kind)
     except ConfigError as error:
@@ -149,11 +163,15 @@ def read_definitions(
                 front_matter, text = parts
             else:
                 continue
+            front_matter, wrong = without_wrong_notes(front_matter, fields)
             checked = parse_fields(front_matter, fields)
         except ConfigError as error:
             line = field_line(whole, str(error).partition(":")[0])
             problems.append(problem(path, error, line=line))
         else:
+            for note in wrong:
+                line = field_line(whole, str(note).partition(":")[0])
+                problems.append(problem(path, note, left_out=False, line=line))
             if names := unused_fields(front_matter, fields):
                 line = field_line(whole, names[0])
                 problems.append(problem(path, unused(names), left_out=False, line=line))

@@ -26,7 +26,15 @@ COMMANDS = frozenset({"commands", "command", "prompts"})  # names of folders of 
 _GEMINI = ".gemini"
 _FROM_ONE = frozenset({".codex", ".opencode", "opencode"})  # where `$1` is the first word
 _NUMBER = re.compile(r"\$([1-9])(?!\d)")
-CLAUDE = ".claude"  # the folder that has those of another program, which takes more for granted
+# Folders of programs that take more for granted than the standard of skills.
+PROGRAMS = frozenset(
+    {".claude", ".codex", ".copilot", ".cursor", ".gemini", ".github", ".opencode", "opencode"}
+)
+_GITHUB = ".github"
+_INPUT = re.compile(r"\$\{input:([A-Za-z_]\w*)(?::[^}\n]*)?\}")  # of a prompt of GitHub
+# Agents that come with other programs, in whose place the session's model does the work.
+_THEIR_AGENTS = frozenset({"agent", "ask", "edit", "build", "plan"})
+_PROMPT = ".prompt.md"
 _LEVELS = 3  # of folders within a folder of commands
 _SHOWN = 100  # characters of a first line that is the description
 _UNNAMED = re.compile(r"[^a-z0-9]+")
@@ -53,7 +61,8 @@ def skill_files(place: Path, names: list[str]) -> list[Path]:
 
 def command_files(place: Path, names: list[str]) -> list[Path]:
     """Return the files of commands in a folder and those below it; see `skill_files`."""
-    suffix = ".toml" if place.parent.name == _GEMINI else ".md"
+    program = place.parent.name
+    suffix = {_GEMINI: ".toml", _GITHUB: _PROMPT}.get(program, ".md")
     return sorted(_commands(place, names, _LEVELS, suffix))
 
 
@@ -90,11 +99,38 @@ def read_command(path: Path, text: str, place: Path) -> tuple[Mapping[str, objec
         fields, text = _gemini(text)
     elif text.startswith("---"):
         fields, text = read_front_matter(text)
+    if program == _GITHUB:
+        text, names = _inputs_named(text)
+        fields = {**({"arguments": names} if names else {}), **fields}
+    fields = _run_by(fields, program)
     if program in _FROM_ONE:
         text = _NUMBER.sub(lambda found: f"${int(found[1]) - 1}", text)
     within = place if path != place else place.parent
-    name = "-".join(path.relative_to(within).with_suffix("").parts)
+    name = "-".join(path.relative_to(within).with_suffix("").parts).removesuffix(".prompt")
     return {**_described(fields, text), "name": plain_name(name), **_BY_USER}, text.strip()
+
+
+def _inputs_named(text: str) -> tuple[str, list[str]]:
+    """Return a prompt of GitHub with our names of what the user gives it, and these names."""
+    names = list(dict.fromkeys(_INPUT.findall(text)))
+    if len(names) == 1:
+        return _INPUT.sub("$ARGUMENTS", text), []
+    return _INPUT.sub(lambda found: f"${found[1]}", text), names
+
+
+def _run_by(fields: Mapping[str, object], program: str) -> Mapping[str, object]:
+    """Return the fields of a command with what ours say of who runs it.
+
+    In opencode an agent that is not the session's runs a command apart, as `subtask` does.
+    """
+    given = {name: value for name, value in fields.items() if name not in {"mode", "subtask"}}
+    agent = given.get("agent")
+    if isinstance(agent, str) and agent.lower() in _THEIR_AGENTS:
+        del given["agent"]
+    subtask = fields.get("subtask")
+    if subtask is True or (program in _FROM_ONE and "agent" in given and subtask is not False):
+        given["context"] = "fork"
+    return given
 
 
 def read_toml(text: str) -> dict[str, Any]:
@@ -145,13 +181,14 @@ _BY_USER = {"disable-model-invocation": True}
 def plain_name(name: str) -> str:
     """Return a name of another program as one of ours: `My_Skill` becomes `my-skill`."""
     plain = unicodedata.normalize("NFKC", name).lower()
+    plain = plain.replace("#", "-sharp").replace("+", "-plus")  # C, C# and C++ are three
     return _UNNAMED.sub("-", plain)[:LONGEST_NAME].strip("-") or name
 
 
 def _described(fields: Mapping[str, object], text: str) -> dict[str, object]:
     """Return the fields with the description that Claude would take."""
     known = dict(fields)
-    description = known.get("description") or _first_line(text)
+    description = known.get("description") or first_line(text)
     # It shows both where the model chooses.
     when = known.pop("when_to_use", None)
     if isinstance(description, str) and isinstance(when, str):
@@ -161,7 +198,8 @@ def _described(fields: Mapping[str, object], text: str) -> dict[str, object]:
     return {**known, "description": description}
 
 
-def _first_line(text: str) -> str:
+def first_line(text: str) -> str:
+    """Return the first line of a text that says something, shortened."""
     lines = (line.strip().lstrip("#").strip() for line in text.splitlines())
     first = next(filter(None, lines), "")
     return first if len(first) <= _SHOWN else f"{first[: _SHOWN - 1]}…"

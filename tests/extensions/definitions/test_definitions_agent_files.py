@@ -106,3 +106,67 @@ def test_what_is_wrong_with_one_is_said(files: Files) -> None:
     assert first.startswith("line 1 is not TOML")
     assert second == "developer_instructions: expected text"
     assert "mcp_servers" in third
+
+
+GITHUB = """---
+name: "C++ Expert"
+description: Writes C++.
+tools: ['codebase', 'edit/editFiles', 'github/*', 'web/fetch', 'vscode/openSimpleBrowser']
+model: [GPT-5, Claude Sonnet 4.5]
+infer: false
+---
+Write."""
+
+
+def test_agents_of_github_have_our_tools_that_do_the_same(files: Files) -> None:
+    folder = files.project / ".github" / "agents"
+    write(folder / "cpp.agent.md", GITHUB)
+    write(folder / "c.agent.md", "---\nname: C Expert\ndescription: C.\ntools: ['*']\n---\nWrite.")
+    write(
+        files.project / ".github" / "chatmodes" / "Ask Me.chatmode.md",
+        "---\ntools: []\n---\n# Asks.\nAsk.",
+    )
+    found = files.find()
+    assert [(one.path.name, one.why.partition(" is")[0]) for one in found.problems] == [
+        ("cpp.agent.md", "model: GPT-5")
+    ]
+    ask, c, cpp = found.agents
+    assert (ask.name, ask.description) == ("ask-me", "Asks.")
+    assert (c.name, cpp.name, cpp.takes_tasks) == ("c-expert", "c-plus-plus-expert", False)
+    allowed = {
+        tool: cpp.uses.allows(tool)
+        for tool in ("grep", "read", "edit", "write", "web_fetch", "mcp__github__issue", "shell")
+    }
+    assert [tool for tool, yes in allowed.items() if not yes] == ["shell"]
+    assert c.uses.allows("shell")
+
+
+def test_agents_of_cursor_and_gemini_keep_their_limits(files: Files) -> None:
+    write(
+        files.project / ".cursor" / "agents" / "looks.md",
+        "---\nname: looks\ndescription: Looks.\nreadonly: true\nmodel: fast\n---\nLook.",
+    )
+    write(
+        files.project / ".gemini" / "agents" / "few.md",
+        "---\nname: few\ndescription: Few.\nkind: local\ntools: [read_file, mcp_git_log]\n"
+        "max_turns: 3\n---\nLook.",
+    )
+    write(
+        files.project / ".gemini" / "agents" / "far.md",
+        "---\nname: far\ndescription: Far.\nkind: remote\n---\n",
+    )
+    write(
+        files.project / ".claude" / "agents" / "plans.md",
+        "---\nname: plans\ndescription: Plans.\npermissionMode: plan\n"
+        "disallowedTools: Bash\n---\nPlan.",
+    )
+    found = files.find()
+    assert [one.path.name for one in found.problems] == ["far.md"]
+    few, looks, plans = found.agents
+    assert few.uses.tools == ("read", "mcp__git__log")
+    assert few.uses.max_requests == 3
+    assert looks.uses.model == "small"
+    for tool in ("write", "edit", "apply_patch", "shell"):
+        assert not looks.uses.allows(tool)
+        assert not plans.uses.allows(tool)
+    assert looks.uses.allows("read")

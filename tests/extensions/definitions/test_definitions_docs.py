@@ -11,11 +11,11 @@ import pytest
 from acp_agent.config.load import load_config
 from acp_agent.extensions.definitions.fields import (
     FIELD_ALIASES,
-    TOOL_ALIASES,
     AgentFields,
     RunFields,
     SkillFields,
 )
+from acp_agent.extensions.definitions.tool_names import TOOL_ALIASES
 from tests.extensions.definitions.definition_files import Files
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "skills.md").read_text("utf-8")

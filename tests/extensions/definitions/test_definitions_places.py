@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 from acp_agent.extensions.definitions.locations import (
+    OTHER_AGENTS,
     OTHER_COMMANDS,
+    OTHER_SKILLS,
     DefinitionFolders,
     any_folder_exists,
     find_folders,
@@ -18,18 +20,22 @@ from tests.extensions.definitions.definition_files import Files
 
 def test_the_users_places_come_first_then_the_repositorys_then_the_folders(files: Files) -> None:
     files.cwd = files.project / "deep" / "inside"
-    names = (*OTHER_COMMANDS, ".claude/skills", ".agents/skills", ".acp-agent/skills")
-    only_home = ".codex/prompts", ".config/opencode/command", ".config/opencode/commands"
+    names = (*OTHER_COMMANDS, *OTHER_SKILLS, ".agents/skills", ".acp-agent/skills")
+    opencode = (f".config/opencode/{name}" for name in ("command", "commands", "skill", "skills"))
+    only_home = ".codex/prompts", *opencode, ".copilot/skills"
     assert files.places.skills == (
         *((files.home / name, "user") for name in (*only_home, *names[:-1])),
         (files.user / "skills", "user"),
         *((files.project / name, "project") for name in names),
         *((files.cwd / name, "project") for name in names),
     )
-    hidden = ".claude/agents", ".codex/agents", ".opencode/agent", ".opencode/agents"
     tables = "opencode.json", "opencode.jsonc"
-    own = *hidden, *(f".config/opencode/{name}" for name in (*tables, "agent", "agents"))
-    ours = *tables, *hidden, ".agents/agents", ".acp-agent/agents"
+    own = (
+        *OTHER_AGENTS,
+        ".copilot/agents",
+        *(f".config/opencode/{name}" for name in (*tables, "agent", "agents")),
+    )
+    ours = *tables, *OTHER_AGENTS, ".agents/agents", ".acp-agent/agents"
     assert files.places.agents == (
         *((files.home / name, "user") for name in own),
         (files.user / "agents", "user"),
@@ -40,11 +46,12 @@ def test_the_users_places_come_first_then_the_repositorys_then_the_folders(files
 
 
 def test_a_folder_that_is_the_repository_or_in_none_is_looked_into_once(files: Files) -> None:
-    assert len(files.places.skills) == 19
+    folders = [folder for folder, _ in files.places.skills]
+    assert len(folders) == len(set(folders))
     outside = find_folders(Path("/"), user=files.user, home=files.home)
     assert [folder for folder, source in outside.skills if source == "project"] == [
         *(Path("/", name) for name in OTHER_COMMANDS),
-        Path("/.claude/skills"),
+        *(Path("/", name) for name in OTHER_SKILLS),
         Path("/.agents/skills"),
         Path("/.acp-agent/skills"),
     ]

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from acp_agent.errors import ConfigError
 from acp_agent.extensions.definitions.fields import AgentFields, SkillFields, parse_fields
 from acp_agent.extensions.definitions.front_matter import LARGEST, read_front_matter
-from acp_agent.extensions.definitions.reading import MOST
+from acp_agent.extensions.definitions.reading import MOST, grouped
 from tests.extensions.definitions.definition_files import Files, write
 
 NAME = "a name of lowercase letters, digits and hyphens, at most 64"
@@ -53,13 +53,11 @@ DESCRIPTION = "text of at most 1,024 characters"
         ),
         ("user-invocable: no", 'user-invocable: expected true or false, found "no"'),
         ("context: frok", 'context: expected fork, or nothing, found "frok"'),
-        ("metadata: none", 'metadata: expected names with values, found "none"'),
         (
             "tools: {read: true}",
             f"tools: expected {NAMES}, found names with values",
         ),
         ("tools:", "tools: there is nothing behind it; write [] for none, or take it out"),
-        ("license: 2024", "license: expected text, found 2024"),
         ("model: true", "model: expected text, found true"),
     ],
 )
@@ -69,6 +67,40 @@ def test_a_wrong_value_is_told_with_its_field_and_what_belongs_there(
     path = files.skill("fix", line)
     assert files.why(path) == [why]
     assert files.find().skills == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("metadata: none", 'metadata: expected names with values, found "none"'),
+        ("license: 2024", "license: expected text, found 2024"),
+        (
+            "allowed_tools: {read: true}",
+            f"allowed_tools: expected {NAMES}, found names with values",
+        ),
+    ],
+)
+def test_a_wrong_value_that_changes_nothing_is_reported_and_the_file_is_used(
+    files: Files, line: str, why: str
+) -> None:
+    path = files.skill("fix", line)
+    assert files.why(path) == [why]
+    assert [one.name for one in files.find().skills] == ["fix"]
+
+
+def test_fields_that_only_describe_a_file_are_ignored(files: Files) -> None:
+    files.skill("fix", "author: me", "tags: [a, b]", "source: community", "date_added: 2026-01-01")
+    assert files.the_skill().name == "fix"
+
+
+def test_what_is_the_same_in_many_files_is_grouped_unless_they_are_left_out(files: Files) -> None:
+    for name in ("one", "two", "three"):
+        files.skill(name, "model: sonnet")
+        files.skill(f"{name}-broken", "context: frok")
+    shown = grouped(files.find().problems)
+    assert sorted((one.left_out, one.others) for one in shown) == [
+        (False, 2), (True, 0), (True, 0), (True, 0),
+    ]  # fmt: skip
 
 
 QUOTE = "; texts with : # [ or { in them go in quotes"
@@ -113,6 +145,33 @@ def test_front_matter_that_is_no_plain_yaml_is_told_with_its_line(
     files: Files, lines: list[str], why: str
 ) -> None:
     assert files.why(files.skill("fix", *lines)) == [why]
+
+
+EXAMPLES = """description: Use it when asked to "review". Examples:
+
+<example>
+Context: A change was made.
+user: "Review it"
+assistant: "I use: the reviewer"
+</example>"""
+
+
+def test_a_description_goes_on_over_examples_as_in_other_programs(files: Files) -> None:
+    place = files.project / ".claude"
+    files.agent("reviewer", EXAMPLES, "tools: *", "disallowedTools: Bash", place=place)
+    agent = files.the_agent("reviewer")
+    assert agent.description.startswith('Use it when asked to "review". Examples: <example>')
+    assert agent.description.endswith('assistant: "I use: the reviewer" </example>')
+    assert agent.uses.allows("read")
+    assert not agent.uses.allows("shell")
+
+
+@pytest.mark.parametrize("limit", ["tools: [read", "disallowedTools: a: b", "max-requests: 1: 2"])
+def test_a_description_never_goes_on_over_a_limit(files: Files, limit: str) -> None:
+    path = files.agent("reviewer", EXAMPLES, limit, place=files.project / ".claude")
+    (why,) = files.why(path)
+    assert "is not YAML" in why
+    assert files.find().agents == ()
 
 
 def test_prose_with_a_colon_or_brackets_is_read_as_it_is_meant(files: Files) -> None:
