@@ -74,7 +74,7 @@ class _Delta(Struct):
     text: str | None = None
     thinking: str | None = None
     signature: str | None = None
-    partial_json: str | None = None
+    partial_json: str | JsonObject | None = None
     citation: JsonObject | None = None
     stop_reason: str | None = None
     stop_details: _StopDetails | None = None
@@ -101,6 +101,15 @@ class _Block(Struct):
     signature: str = ""
     data: str = ""
     pieces: list[str] = field(default_factory=list)
+
+    @property
+    def arguments(self) -> list[str]:
+        """The pieces of the arguments; some services give all of them as an object at the start."""
+        return [_json(self.input)] if self.input and not self.pieces else self.pieces
+
+
+def _json(value: str | JsonObject) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 _decode_event = event_decoder(_Event)
@@ -185,27 +194,21 @@ class AnthropicDecoder:
         """The last events of the answer."""
         if self._failed is not None:
             return [self._failed]
-        if self._stop is None:
+        if self._stop is None and not self.ended:
             return [failures.cut(self._provider.name)]
         self.ended = True
         events: list[StreamEvent] = []
         for index in list(self._blocks):
             self._end_block(index, events)
-        stop = _STOPS.get(self._stop, "end_turn")
+        stop = _STOPS.get(self._stop or "", "tool_calls" if self._calls else "end_turn")
         # A paused answer goes on with the results of the searches that it began.
         for search in list(self._searches):
             self._end_search(search, None, "" if stop == "paused" else "cut off", events)
         if self._cited:
             events.append(Cited(tuple(self._cited.values())))
         for call in self._calls:
-            text = "".join(call.pieces)
-            if not text and call.input:
-                text = msgspec.json.encode(call.input).decode()  # whole at its start
-            events.append(
-                ended_call(
-                    call.call, call.name, text, cut=stop == "max_tokens" and call is self._calls[-1]
-                )
-            )
+            cut = stop == "max_tokens" and call is self._calls[-1]
+            events.append(ended_call(call.call, call.name, call.arguments, cut=cut))
         why = f"{self._why.category or 'refusal'}. {self._why.explanation or ''}"
         finished = Finished(
             stop=stop, why=why.strip() if stop == "refusal" else "", usage=self._total()
@@ -249,9 +252,10 @@ class AnthropicDecoder:
             if source is not None:
                 self._cited.setdefault(source.url, source)
         if delta.partial_json:
-            block.pieces.append(delta.partial_json)
-        if delta.partial_json and block.kind == "tool_use":  # the provider runs its own tools
-            events.append(CallDelta(index=block.call, text=delta.partial_json))
+            piece = _json(delta.partial_json)
+            block.pieces.append(piece)
+            if block.kind == "tool_use":  # the provider runs its own tools
+                events.append(CallDelta(index=block.call, text=piece))
 
     def _end_block(self, index: int, events: list[StreamEvent]) -> None:
         block = self._blocks.pop(index, None)

@@ -193,6 +193,8 @@ def _as_answer(events: Sequence[StreamEvent]) -> Sequence[StreamEvent]:
 def _feed(decoder: Decoder, data: bytes, events: list[StreamEvent]) -> None:
     """Decode one event. Empty ones say nothing, and after a complete answer nothing matters.
 
+    Some services leave out the empty line between events; each line of such data is an event.
+
     Raises:
         ValueError: the event cannot be read.
     """
@@ -201,7 +203,10 @@ def _feed(decoder: Decoder, data: bytes, events: list[StreamEvent]) -> None:
     try:
         decoder.feed(data, events)
     except ValueError:
-        if not decoder.answered:
+        if b"\n" in data:
+            for line in data.split(b"\n"):
+                _feed(decoder, line, events)
+        elif not decoder.answered:
             raise
 
 
@@ -221,13 +226,22 @@ async def _whole(body: Body, received: bytes) -> bytes:
 
 
 def _feed_page(decoder: Decoder, page: bytes, events: list[StreamEvent]) -> bool:
-    """Decode the answer of a service that does not stream; return whether it is one."""
-    if read_problem(page).message:
-        return False
+    """Decode the answer of a service that sends no event stream; return whether it is one.
+
+    It is one JSON value, a list of them, or one on each line.
+    """
+    page = page.removeprefix(b"\xef\xbb\xbf")
     try:
-        found: object = msgspec.json.decode(page.removeprefix(b"\xef\xbb\xbf"))
-        for part in found if isinstance(found, list) else [found]:
-            decoder.feed(msgspec.json.encode(part), events)
+        found: object = msgspec.json.decode(page)
+        if read_problem(page).message:
+            return False
+        listed = found if isinstance(found, list) else [found]
+        values = [msgspec.json.encode(value) for value in listed]
+    except ValueError:
+        values = [line for line in page.splitlines() if line.strip()]
+    try:
+        for value in values:
+            decoder.feed(value, events)
     except ValueError:
         return False
     return decoder.answered or decoder.ended

@@ -100,6 +100,7 @@ _BROKEN = {
     "TOO_MANY_TOOL_CALLS", "MISSING_THOUGHT_SIGNATURE", "OTHER",
 }  # fmt: skip
 _USUAL = {"STOP", "FINISH_REASON_UNSPECIFIED"}
+_REFUSALS = {"SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"}
 
 
 class GeminiDecoder:
@@ -115,6 +116,7 @@ class GeminiDecoder:
         self._queries: dict[str, None] = {}
         self._cited: dict[str, Source] = {}
         self._answered = False
+        self._told = False  # text or a call came
         self._finish: str | None = None
         self._detail = ""
         self._blocked: str | None = None
@@ -231,8 +233,10 @@ class GeminiDecoder:
     def _stop(self) -> Literal["end_turn", "tool_calls", "max_tokens", "refusal"]:
         if self._finish in _LENGTH:
             return "max_tokens"
-        if self._finish is None or self._finish not in _USUAL:
-            return "refusal"  # SAFETY, RECITATION, PROHIBITED_CONTENT and the like
+        if self._finish is None or self._finish in _REFUSALS:
+            return "refusal"
+        if self._finish not in _USUAL and not self._told:
+            return "refusal"  # for a reason that is new
         return "tool_calls" if self._calls else "end_turn"
 
     def _part(self, part: _Part, events: list[StreamEvent]) -> None:
@@ -250,6 +254,7 @@ class GeminiDecoder:
         if text and part.thought:
             events.append(ThoughtDelta(text))
         elif text:
+            self._told = True
             events.append(TextDelta(text))
         if signature:  # also with no text at all
             # The model is kept beside it: a signature is taken back by the same model only.
@@ -264,6 +269,7 @@ class GeminiDecoder:
 
     def _call(self, call: _FunctionCall, signature: str | None, events: list[StreamEvent]) -> None:
         """A call comes whole. It is told complete at the end, as the contract wants it."""
+        self._told = True
         index = len(self._calls)
         arguments = bytes(call.args).decode()
         if arguments == "null":

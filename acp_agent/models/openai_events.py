@@ -42,10 +42,14 @@ class _CallPiece(Struct):
     id: str | None = None
     function: _Function | None = None
     extra_content: JsonObject | None = None  # Gemini's signature of its reasoning
+    # A function as some services write it: without an envelope.
+    name: str | None = None
+    arguments: str | JsonObject | None = None
 
 
 class _Part(Struct):
     text: str | None = None
+    thinking: list[_Part] | str | None = None  # Mistral's reasoning
 
 
 class _Citation(Struct):
@@ -61,6 +65,7 @@ class _Delta(Struct):
     content: str | list[_Part] | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
+    thinking: str | None = None
     reasoning_details: list[JsonObject] | None = None
     refusal: str | None = None
     tool_calls: list[_CallPiece] | None = None
@@ -213,7 +218,7 @@ class OpenAIDecoder:
             ended_call(
                 call.index,
                 call.name,
-                "".join(call.pieces),
+                call.pieces,
                 cut=stop == "max_tokens" and call is self._calls[-1],
                 provider_data=call.provider_data,
             )
@@ -238,16 +243,17 @@ class OpenAIDecoder:
             cited = annotation.url_citation
             if cited is not None and cited.url:
                 self._cited.setdefault(cited.url, Source(cited.url, cited.title or ""))
-        thought = delta.reasoning_content or delta.reasoning
+        content = delta.content
+        thought = delta.reasoning_content or delta.reasoning or delta.thinking
+        if isinstance(content, list):
+            thought = thought or "".join(_text(part.thinking) for part in content)
+            content = _text(content)
         if delta.reasoning_details:
             _join_details(self._details, delta.reasoning_details)
             self._thinking = True
         if thought:
             self._thinking = True
             events.append(ThoughtDelta(thought))
-        content = delta.content
-        if isinstance(content, list):
-            content = "".join(part.text or "" for part in content)
         if content:
             self._end_thought(events)
             events.append(TextDelta(content))
@@ -274,7 +280,7 @@ class OpenAIDecoder:
         self._details = []
 
     def _piece(self, piece: _CallPiece, events: list[StreamEvent]) -> None:
-        function = piece.function or _Function()
+        function = piece.function or _Function(name=piece.name, arguments=piece.arguments)
         call = self._call_of(piece, function)
         if piece.extra_content:
             call.provider_data = {
@@ -283,8 +289,8 @@ class OpenAIDecoder:
             }
         given = function.arguments
         text = msgspec.json.encode(given).decode() if isinstance(given, dict) else given
-        begins = bool(function.name and call.name and text and text.lstrip().startswith("{"))
-        if begins and is_object("".join(call.pieces)):
+        begins = text.lstrip().startswith("{") if text else function.name != call.name
+        if function.name and call.name and begins and is_object("".join(call.pieces)):
             # A further call under the same number; the very same one is a repeated event.
             if piece.id and piece.id == call.id and text == "".join(call.pieces):
                 return
@@ -339,6 +345,10 @@ def _usage(given: _Usage) -> Usage:
         reasoning=output.reasoning_tokens,
         total=given.total_tokens,
     )
+
+
+def _text(parts: list[_Part] | str | None) -> str:
+    return parts if isinstance(parts, str) else "".join(part.text or "" for part in parts or ())
 
 
 def _join_details(whole: list[JsonObject], pieces: list[JsonObject]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
 from msgspec import Struct, field
 
 from acp_agent.content import JsonObject
@@ -27,6 +28,7 @@ from acp_agent.models.base import (
     ThoughtDone,
 )
 from acp_agent.models.providers import Provider
+from acp_agent.models.request_parts import is_object
 from acp_agent.models.stream_events import counted, ended_call, event_decoder
 
 
@@ -41,7 +43,7 @@ class _Item(Struct):
     type: str = ""
     id: str | None = None
     name: str | None = None
-    arguments: str | None = None
+    arguments: str | JsonObject | None = None
     encrypted_content: str | None = None
     summary: list[JsonObject] | None = None
     content: list[_Content] | None = None
@@ -85,6 +87,8 @@ class _Event(Struct):
     summary_index: int = 0
     delta: str | JsonObject | None = None
     text: str | None = None
+    refusal: str | None = None
+    part: _Content | None = None
     arguments: str | None = None
     item: _Item | None = None
     annotation: JsonObject | None = None
@@ -101,7 +105,7 @@ class _Open(Struct):
     kind: str
     call: int = 0
     name: str = ""
-    streamed: bool = False  # a piece of it was told
+    told: list[str] = field(default_factory=list)  # its text or reasoning, as far as it came
     summaries: int = 0  # parts of the summary that were begun
     pieces: list[str] = field(default_factory=list)
 
@@ -182,13 +186,16 @@ class OpenAIResponsesDecoder:
                 self._think(index, 0, piece, events)
             case "function_call_arguments.delta":
                 self._argue(index, piece, events)
-            case "output_text.done" if not self._opened(index, "message").streamed:
-                self._say(index, event.text or "", events)
+            case "content_part.done" if event.part is not None:
+                self._finish_content(index, [event.part], events)
+            case "output_text.done" | "refusal.done":
+                whole = _Content(text=event.text, refusal=event.refusal)
+                self._finish_content(index, [whole], events)
+            case "reasoning_summary_text.done" | "reasoning_text.done":
+                if not self._opened(index, "reasoning").told:
+                    self._think(index, event.summary_index, event.text or "", events)
             case "function_call_arguments.done":
-                opened = self._items.get(index)
-                if opened is None or not opened.pieces:
-                    self._early.pop(index, None)
-                    self._argue(index, event.arguments or "", events)
+                self._finish_arguments(index, event.arguments or "", events)
             case _:
                 pass
 
@@ -203,7 +210,7 @@ class OpenAIResponsesDecoder:
             ended_call(
                 call.call,
                 call.name,
-                "".join(call.pieces),
+                call.pieces,
                 cut=stop == "max_tokens" and call is self._calls[-1],
             )
             for call in self._calls
@@ -241,17 +248,27 @@ class OpenAIResponsesDecoder:
 
     def _say(self, index: int, text: str, events: list[StreamEvent]) -> None:
         if text:
-            self._opened(index, "message").streamed = True
+            self._opened(index, "message").told.append(text)
             events.append(TextDelta(text))
+
+    def _finish_content(
+        self, index: int, content: list[_Content], events: list[StreamEvent]
+    ) -> None:
+        """Say what is missing of a message, which comes once more as a whole."""
+        self._refused = self._refused or any(part.refusal for part in content)
+        whole = "".join(part.text or part.refusal or "" for part in content)
+        told = "".join(self._opened(index, "message").told)
+        if whole.startswith(told):
+            self._say(index, whole[len(told) :], events)
 
     def _think(self, index: int, part: int, text: str, events: list[StreamEvent]) -> None:
         opened = self._opened(index, "reasoning")
         if part >= opened.summaries:
-            if opened.streamed:
+            if opened.told:
                 events.append(ThoughtDelta("\n\n"))  # each part of a summary is a paragraph
             opened.summaries = part + 1
         if text:
-            opened.streamed = True
+            opened.told.append(text)
             events.append(ThoughtDelta(text))
 
     def _argue(self, index: int, text: str, events: list[StreamEvent]) -> None:
@@ -261,6 +278,17 @@ class OpenAIResponsesDecoder:
         elif opened.kind == "function_call" and text:
             opened.pieces.append(text)
             events.append(CallDelta(index=opened.call, text=text))
+
+    def _finish_arguments(self, index: int, whole: str, events: list[StreamEvent]) -> None:
+        """Take the arguments of a call, which come once more as a whole, where pieces are lost."""
+        opened = self._items.get(index)
+        if opened is None:
+            self._early[index] = whole
+        elif is_object(whole) and not is_object("".join(opened.pieces)):
+            opened.pieces.clear()
+            self._argue(index, whole, events)
+        elif not opened.pieces:
+            self._argue(index, whole, events)
 
     def _finish_item(self, index: int, item: _Item, events: list[StreamEvent]) -> None:
         if index not in self._items:
@@ -276,14 +304,12 @@ class OpenAIResponsesDecoder:
                     "encrypted_content": item.encrypted_content,
                     "model": self._model,
                 }
-                if not opened.streamed:
+                if not opened.told:
                     self._think(index, 0, _summary(item), events)
                 if item.encrypted_content:
                     events.append(ThoughtDone(provider_data))
             case "message":
-                for content in () if opened.streamed else item.content or ():
-                    self._refused = self._refused or bool(content.refusal)
-                    self._say(index, content.text or content.refusal or "", events)
+                self._finish_content(index, item.content or [], events)
                 for content in item.content or ():
                     self._cite(content.annotations or [])
                 if item.phase:
@@ -291,8 +317,9 @@ class OpenAIResponsesDecoder:
                     events.append(ThoughtDone(provider_data))
             case "function_call":
                 opened.name = opened.name or item.name or ""
-                if not opened.pieces:
-                    self._argue(index, item.arguments or "", events)
+                given = item.arguments or ""
+                whole = given if isinstance(given, str) else msgspec.json.encode(given).decode()
+                self._finish_arguments(index, whole, events)
             case "web_search_call":
                 action = item.action or {}
                 self._searches += action.get("type", "search") == "search"

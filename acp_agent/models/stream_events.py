@@ -7,7 +7,7 @@ the data of an event is kept: the APIs served here repeat the event's name in th
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import NoneType, UnionType
 from typing import Any, Final, TypeVar, Union, get_args, get_origin
 
@@ -110,8 +110,9 @@ def event_decoder(expected: type[T]) -> Callable[[bytes], T]:
     """A function that decodes one event to `expected`.
 
     A character that a provider cuts in half (one half of a surrogate pair in each of two events) is
-    no valid text to msgspec; such an event keeps its half, and the journal joins the two. A
-    field that is not of its type is left out, so that what an API adds does not end an answer.
+    no valid text to msgspec; such an event keeps its half, and the journal joins the two. Bytes
+    that are no UTF-8 become replacement characters. A field that is not of its type is left out, so
+    that what an API adds does not end an answer.
 
     The function raises msgspec.DecodeError for an event that cannot be read.
     """
@@ -120,7 +121,7 @@ def event_decoder(expected: type[T]) -> Callable[[bytes], T]:
     def decode_event(data: bytes) -> T:
         try:
             return decode(data)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             return read_odd_event(data, expected, error)
 
     return decode_event
@@ -129,21 +130,20 @@ def event_decoder(expected: type[T]) -> Callable[[bytes], T]:
 _UNFIT: Final = object()
 
 
-def read_odd_event(data: bytes, expected: type[T], error: msgspec.DecodeError) -> T:
+def read_odd_event(
+    data: bytes, expected: type[T], error: msgspec.DecodeError | UnicodeDecodeError
+) -> T:
     """The event with what can be read of it; `error` is why it could not be read as it is.
 
     Half a surrogate pair is kept, a number that is written as text is taken for the number, and a
-    field of another type than its own is left out. Of a list the first object counts; what is no
-    object has no fields.
+    field of another type than its own is left out. Of a list the first object counts, one object
+    in place of a list is a list of it; what is no object has no fields.
 
     Raises:
         msgspec.DecodeError: it is no JSON.
     """
-    halves = not isinstance(error, msgspec.ValidationError)
-    if halves and b"\\ud" not in data.lower():
-        raise error
     try:
-        value: object = json.loads(data)
+        value: object = json.loads(data.decode("utf-8", "replace"))
         if isinstance(value, list):
             value = next((one for one in value if isinstance(one, dict)), {})
         elif not isinstance(value, dict):
@@ -164,9 +164,10 @@ def _fitting(value: object, expected: Any) -> Any:
     for option in options:
         if isinstance(option, type) and issubclass(option, msgspec.Struct):
             found = _struct(value, option)
-        elif get_origin(option) is list and isinstance(value, list):
+        elif get_origin(option) is list and isinstance(value, list | dict):
             (kind,) = get_args(option)
-            found = [one for each in value if (one := _fitting(each, kind)) is not _UNFIT]
+            values = value if isinstance(value, list) else [value]
+            found = [one for each in values if (one := _fitting(each, kind)) is not _UNFIT]
         else:
             found = _plain(value, option)
         if found is not _UNFIT:
@@ -200,10 +201,30 @@ def _plain(value: object, expected: Any) -> object:
     return found
 
 
+def joined_arguments(pieces: Sequence[str]) -> str:
+    """Return the arguments of a call as JSON text, however a service cuts them.
+
+    Some services begin again: each piece repeats what came before, all of it comes once more at
+    the end, or `{}` comes first. Where the pieces in a row are no object, those from the point at
+    which they began again count.
+    """
+    whole = "".join(pieces)
+    if is_object(whole):
+        return whole
+    for at in range(1, len(pieces)):
+        if not pieces[at].startswith("{"):
+            continue
+        before, rest = pieces[:at], "".join(pieces[at:])
+        repeats = "".join(before) in {"{}", rest} or all(map(rest.startswith, before))
+        if repeats and is_object(rest):
+            return rest
+    return whole
+
+
 def ended_call(
     index: int,
     name: str,
-    arguments: str,
+    pieces: Sequence[str],
     *,
     cut: bool,
     provider_data: JsonObject | None = None,
@@ -212,6 +233,7 @@ def ended_call(
 
     Arguments that are a whole object were not cut off. None at all may have been.
     """
+    arguments = joined_arguments(pieces)
     if cut and not is_object(arguments):
         return CallCut(index=index, name=name, size=len(arguments))
     return CallDone(

@@ -197,7 +197,7 @@ async def test_thoughts_count_as_output_and_cached_tokens_as_input(
     ("reason", "stop"),
     [
         ("STOP", "end_turn"), ("MAX_TOKENS", "max_tokens"), ("SAFETY", "refusal"),
-        ("RECITATION", "refusal"), ("PROHIBITED_CONTENT", "refusal"), ("SOMETHING_NEW", "refusal"),
+        ("RECITATION", "refusal"), ("PROHIBITED_CONTENT", "refusal"), ("SOMETHING_NEW", "end_turn"),
     ],
 )  # fmt: skip
 async def test_why_an_answer_ended_is_told(

@@ -272,6 +272,26 @@ LEGACY = [{"choices": [{"delta": {"function_call": one}}]}
         ([piece(0, "x", "read", A[:4]), piece(0, "x", "read", A[4:])], [("read", A)]),
         ([piece(7, "x", "read", A), piece(3, "y", "read", B)], [("read", A), ("read", B)]),
         (LEGACY, [("read", A)]),
+        (
+            [piece(0, "", "read", A), piece(0, "", "write", ""), piece(0, None, None, B)],
+            [("read", A), ("write", B)],
+        ),
+        # Arguments that begin again.
+        ([piece(0, "x", "read", end) for end in ("", A[:3], A[:8], A)], [("read", A)]),
+        ([piece(0, "x", "read", "{}"), piece(0, None, None, A)], [("read", A)]),
+        (
+            [*(piece(0, "x", "read", one) for one in (A[:4], A[4:])), piece(0, None, None, A)],
+            [("read", A)],
+        ),
+        (
+            [piece(0, "x", "read", '{"a":'), piece(0, None, None, '{"a":1}}')],
+            [("read", '{"a":{"a":1}}')],
+        ),
+        # Without a list, and without an envelope.
+        (
+            [{"choices": [{"delta": {"tool_calls": {"name": "read", "arguments": A}}}]}],
+            [("read", A)],
+        ),
     ],
 )
 def test_calls_are_told_apart_however_a_service_numbers_them(
@@ -280,6 +300,110 @@ def test_calls_are_told_apart_however_a_service_numbers_them(
     got = read("openai", *events, {"choices": [{"delta": {}, "finish_reason": "stop"}]})
     assert got.calls == calls
     assert got.finished.stop == "tool_calls"
+
+
+REFUSED = {"type": "response.refusal.done", "output_index": 0, "refusal": "No."}
+LOST = [
+    {"type": "response.output_item.added", "output_index": 0,
+     "item": {"type": "function_call", "name": "read"}},
+    {"type": "response.function_call_arguments.delta", "output_index": 0, "delta": A[:4]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("api", "events", "text", "calls", "stop"),
+    [
+        ("openai_responses", [REFUSED], "No.", [], "refusal"),
+        (
+            "openai_responses",
+            [
+                {**HELLO, "delta": "Hel"},
+                {"type": "response.output_text.done", "output_index": 1, "text": "Hello."},
+            ],
+            "Hello.",
+            [],
+            "end_turn",
+        ),
+        (
+            "openai_responses",
+            [{"type": "response.content_part.done", "part": {"type": "output_text", "text": "Hi"}}],
+            "Hi",
+            [],
+            "end_turn",
+        ),
+        (
+            "openai_responses",
+            [
+                *LOST,
+                {
+                    "type": "response.output_item.done",
+                    "output_index": 0,
+                    "item": {"type": "function_call", "arguments": A},
+                },
+            ],
+            "",
+            [("read", A)],
+            "tool_calls",
+        ),
+        (
+            "openai_responses",
+            [
+                {
+                    "type": "response.output_item.done",
+                    "item": {"type": "function_call", "name": "read", "arguments": {"path": "a"}},
+                }
+            ],
+            "",
+            [("read", A)],
+            "tool_calls",
+        ),
+        ("anthropic", [*SAID, {"type": "message_stop"}], "Hello.", [], "end_turn"),
+        (
+            "anthropic",
+            [
+                *block(0, {"type": "tool_use", "name": "read"}, {"partial_json": {"path": "a"}}),
+                ended("tool_use"),
+            ],
+            "",
+            [("read", A)],
+            "tool_calls",
+        ),
+        (
+            "openai",
+            [
+                {
+                    "choices": [
+                        {
+                            "delta": {
+                                "content": [
+                                    {"type": "thinking", "thinking": [{"text": "Hm"}]},
+                                    {"text": "Hi"},
+                                ]
+                            }
+                        }
+                    ]
+                },
+                DONE,
+            ],
+            "HiHello.",
+            [],
+            "end_turn",
+        ),
+        (
+            "openai",
+            [b'{"choices":[{"delta":{"content":"Hi \xff"},"logprobs":NaN}]}', DONE],
+            "Hi \ufffdHello.",
+            [],
+            "end_turn",
+        ),
+    ],
+)
+def test_what_came_only_in_part_is_completed_by_what_comes_whole(
+    api: str, events: list[Json | bytes], text: str, calls: list[tuple[str, str]], stop: str
+) -> None:
+    closing = [COMPLETED] if api == "openai_responses" else []
+    got = read(api, *events, *closing)
+    assert (got.text, got.calls, got.finished.stop) == (text, calls, stop)
 
 
 def test_an_answer_that_comes_whole_is_read() -> None:
