@@ -141,6 +141,22 @@ async def test_several_edits_of_one_call_are_all_made_or_none(user: ToolUser) ->
     assert "edit 2 of 2: the text to replace is not in shapes.py; none was made" in message
 
 
+async def test_an_edit_of_a_list_may_have_lines_that_another_one_changes(user: ToolUser) -> None:
+    path = user.folder / "list.txt"
+    path.write_bytes(b"one\r\ntwo\r\nthree\r\nfour\r\n")
+    first = {"old": "one\ntwo\n", "new": "1\ntwo\n"}
+    await user.call(
+        "edit", path="list.txt", edits=[first, {"old": "one\ntwo\nthree", "new": "one\ntwo\n3"}]
+    )
+    assert path.read_bytes() == b"1\r\ntwo\r\n3\r\nfour\r\n"
+    path.write_text("one\ntwo\n")
+    message = await refusal(
+        user, path="list.txt", edits=[first, {"old": "one\ntwo", "new": "2\ntwo"}]
+    )
+    assert "edit 2 of 2" in message
+    assert path.read_text() == "one\ntwo\n"
+
+
 async def test_an_empty_old_text_makes_a_new_file_or_fills_an_empty_one(user: ToolUser) -> None:
     prepared = await user.prepare("edit", path="src/new.py", old="", new="x = 1\n")
     assert prepared.title == "Create src/new.py"

@@ -17,6 +17,7 @@ from acp_agent.tools.editing.folding import (
     is_entity,
     parse,
     plain_spaces,
+    without_invisible,
 )
 from acp_agent.tools.editing.matching import Match
 
@@ -48,8 +49,8 @@ def adapt(match: Match, new: str) -> str:
         UnclearError: the indentation of a new line cannot be told.
     """
     lines = [parse(line) for line in new.split("\n")]
-    style = _Style(match)
-    sources = dict(_sources(match.old, lines))
+    sources = dict(source_lines(match.old, lines))
+    style = _Style(match, as_given=_has_file_form(match, lines, sources))
     as_given = _has_file_indentation(match, lines, sources)
     if as_given:
         match = msgspec.structs.replace(match, indentation=None)
@@ -76,19 +77,37 @@ def adapt(match: Match, new: str) -> str:
 
 
 def _has_file_indentation(match: Match, lines: Sequence[Line], sources: Mapping[int, int]) -> bool:
-    """Whether `new` is indented as the file is, though `old` is not."""
-    pairs = [
+    """Whether `new` is indented as the file is, though `old` is not.
+
+    Lines that `new` did not move say so: they are as deep as in the file, or as deep as in `old`.
+    Where some say one and some the other, the least depth of `new` decides, which few edits change.
+    """
+    if match.indentation is None:
+        return False
+    shared = [
         (line.indent, match.old[sources[index]].indent, match.file[sources[index]].indent)
         for index, line in enumerate(lines)
         if index in sources and line.units and match.old[sources[index]].units
     ]
-    least = min((len(file) for _, _, file in pairs), default=0)
-    return (
-        match.indentation is not None
-        and any(new != old for new, old, _ in pairs)
-        and all(new == file for new, _, file in pairs)
-        and all(len(line.indent) >= least for line in lines if line.units)
-    )
+    as_file = sum(new == file != old for new, old, file in shared)
+    as_old = sum(new == old != file for new, old, file in shared)
+    if not as_file:
+        return False
+    least_in_old = min(len(old) for _, old, _ in shared)
+    least_in_file = min(len(file) for _, _, file in shared)
+    least = min(len(line.indent) for line in lines if line.units)
+    return least >= least_in_file and (not as_old or least < least_in_old or least == least_in_file)
+
+
+def _has_file_form(match: Match, lines: Sequence[Line], sources: Mapping[int, int]) -> bool:
+    """Whether `new` writes its unchanged lines as the file does, though `old` does not."""
+    texts = [
+        tuple(_raw(one.units) for one in (lines[index], match.old[source], match.file[source]))
+        for index, source in sources.items()
+        if lines[index].form == match.old[source].form
+    ]
+    differing = [(new, old, file) for new, old, file in texts if old != file]
+    return bool(differing) and all(new == file for new, _, file in differing)
 
 
 def _indent(match: Match, line: Line, index: int) -> str:
@@ -104,8 +123,12 @@ def _indent(match: Match, line: Line, index: int) -> str:
     return known
 
 
-def _sources(old: Sequence[Line], new: Sequence[Line]) -> Iterator[tuple[int, int]]:
-    """For lines of `new`, by index, the line of `old` that they are, or were made of."""
+def source_lines(old: Sequence[Line], new: Sequence[Line]) -> Iterator[tuple[int, int]]:
+    """For lines of `new`, by index, the line of `old` that they are, or were made of.
+
+    Raises:
+        UnclearError: what differs is too long for that.
+    """
     for tag, old_start, old_end, new_start, new_end in _opcodes(old, new):
         same_length = old_end - old_start == new_end - new_start
         if tag in ("equal", "replace") and same_length:
@@ -225,7 +248,9 @@ def _plain(raw: str) -> str:
 class _Style:
     """How the file writes what the lines of a match write in another way."""
 
-    def __init__(self, match: Match) -> None:
+    def __init__(self, match: Match, *, as_given: bool) -> None:
+        self._as_given = as_given
+        self._hides = False  # whether only `old` has characters that are not seen
         self._by_place: dict[tuple[str, str, str], set[str]] = {}
         self._by_char: dict[str, set[str]] = {}
         self._plain_quotes = False  # whether the file has ASCII where `old` has other quotes
@@ -239,6 +264,7 @@ class _Style:
                 if unit.form in "'\"" and unit.raw != other.raw == _plain(unit.raw):
                     self._plain_quotes = True
                 if not unit.raw.isascii():
+                    self._hides |= without_invisible(unit.raw) == other.raw != unit.raw
                     forms.update(
                         one
                         for one in _NORMAL_FORMS
@@ -267,7 +293,13 @@ class _Style:
     def apply(self, units: Sequence[Unit], places: range) -> Iterator[str]:
         """The units of a new line at some places, as the file would write them."""
         for index in places:
-            yield self._form(units[index], *_around(units, index))
+            unit = units[index]
+            if self._as_given:
+                yield unit.raw
+                continue
+            if self._hides:
+                unit = Unit(without_invisible(unit.raw), unit.form)
+            yield self._form(unit, *_around(units, index))
 
     def trailing(self, line: Line) -> str:
         """The white space at the end of a new line: none of what only `old` has."""
@@ -275,7 +307,7 @@ class _Style:
 
     def indent(self, raw: str) -> str:
         """The indentation of a new line, with plain spaces where only `old` has others."""
-        return " " * len(raw) if self._plain_spaces and not raw.isascii() else raw
+        return plain_spaces(raw) if self._plain_spaces else raw
 
     def _space(self, raw: str) -> str:
         known = self._by_char.get(raw, set())

@@ -68,6 +68,11 @@ def plain_spaces(indent: str) -> str:
     return indent if indent.isascii() else re.sub(r"[^ \t]", " ", indent)
 
 
+def without_invisible(text: str) -> str:
+    """A text without characters that are not seen."""
+    return text if text.isascii() else re.sub(f"[{_INVISIBLE}]", "", text)
+
+
 def fold(text: str) -> str:
     """The same as `parse(text).form`, faster."""
     text = text.strip(" \t\r\f\v") if text.isascii() else text

@@ -99,9 +99,9 @@ class FoldedText:
     def __init__(self, text: str) -> None:
         self.text = text
         self.lines = text.split("\n")
-        folded = [fold(line) for line in self.lines]
-        self._folded = "\n".join(folded)
-        self._starts = _starts(folded)  # of each line in the folded text
+        self.forms = [fold(line) for line in self.lines]
+        self._folded = "\n".join(self.forms)
+        self._starts = _starts(self.forms)  # of each line in the folded text
         self._raw_starts = _starts(self.lines)
 
     @cached_property

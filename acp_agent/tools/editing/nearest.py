@@ -42,9 +42,9 @@ def explain_absence(text: str, wanted: str) -> str:
     return _quote(found, start) + _first_difference(found, wanted_lines, start)
 
 
-def quote_lines(text: str, first: int, wanted: str) -> str:
-    """The lines of a text from index `first` on, as many as `wanted` has, with their numbers."""
-    lines = text.split("\n")[first : first + wanted.strip("\n").count("\n") + 1]
+def quote_lines(lines: Sequence[str], first: int, wanted: str) -> str:
+    """The lines from index `first` on, as many as `wanted` has, with their numbers."""
+    lines = lines[first : first + wanted.strip("\n").count("\n") + 1]
     return _quote(lines, first)
 
 
@@ -61,7 +61,7 @@ def lines_that_differ(lines: list[str], numbers: Sequence[int]) -> str:
     return ""
 
 
-def _quote(lines: list[str], start: int) -> str:
+def _quote(lines: Sequence[str], start: int) -> str:
     rows = [f"{start + 1 + at}\t{line[:_LINE_SHOWN]}" for at, line in enumerate(lines)]
     more = f"\n[{len(rows) - _LINES_SHOWN} more lines]" if len(rows) > _LINES_SHOWN else ""
     return (

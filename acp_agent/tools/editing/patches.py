@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import msgspec
 from msgspec import Struct
 
 from acp_agent.errors import ToolError
 from acp_agent.tools.editing.folding import fold
-from acp_agent.tools.editing.replace import Edit, Edited, apply_edits
+from acp_agent.tools.editing.replace import Edit, Edited, apply_edits, apply_to_either
 from acp_agent.workspace.file_io import TextFile
 
 FILE_LINE = re.compile(r"^\*\*\* (Update|Add|Delete) File: *(.+?)\s*$", re.MULTILINE)
@@ -61,13 +62,17 @@ def parse_patch(text: str) -> list[FilePatch]:
 def apply_hunks(file: TextFile, hunks: Sequence[Hunk], shown: str) -> Edited:
     """Return a file's text after its hunks, each applied in the result of the one before.
 
+    One that has no place there is made in the text before all, unless they change the same lines.
+
     Raises:
         ToolError: a hunk has no place in the file, or more than one.
     """
     done: list[Edited] = []
+    original = file
     for number, hunk in enumerate(hunks, 1):
         try:
-            done.append(_apply(file, hunk, shown))
+            make = partial(_apply, hunk=hunk, shown=shown)
+            done.append(apply_to_either(file, original, make))
         except ToolError as error:
             which = f"{shown}, hunk {number}" if len(hunks) > 1 else shown
             raise ToolError(f"{which}: {error.shown}", advice=error.advice) from error

@@ -6,6 +6,7 @@ import re
 import tomllib
 from functools import lru_cache
 from importlib.resources import files
+from itertools import takewhile
 from typing import NamedTuple
 
 from acp_agent.errors import ToolError
@@ -13,6 +14,8 @@ from acp_agent.errors import ToolError
 _DOTS = r"(?:\.{2,}|\u2026)"
 _NOUN = r"(?:[\w'/&-]+ ?){1,4}"
 _SHOWN = 100  # characters
+_OMITTED = 2  # lines in place of which dots are no text of their own
+_DOTS_ARE_CODE = (".py", ".pyi", ".pyx")
 
 
 class _Patterns(NamedTuple):
@@ -20,6 +23,7 @@ class _Patterns(NamedTuple):
     bare: re.Pattern[str]
     marked: re.Pattern[str]
     plain: re.Pattern[str]
+    omission: re.Pattern[str]
 
 
 def refuse_placeholder(text: str, before: str) -> None:
@@ -38,6 +42,38 @@ def refuse_placeholder(text: str, before: str) -> None:
             f"the new text has a placeholder for code that is left out: {found[:_SHOWN]!r}",
             advice="write out all of the text; to keep lines, leave them out of `old` in an `edit`",
         )
+
+
+def refuse_omission(old: str, new: str, before: str, name: str) -> None:
+    """Refuse a line of `new` with dots, or "rest of the code", where `old` has two lines or more.
+
+    Args:
+        old: the text to replace.
+        new: the new text.
+        before: the whole file as it is.
+        name: that of the file. In Python three dots are code.
+
+    Raises:
+        ToolError: the lines around such a line follow each other in `new` only.
+    """
+    given = [line.strip() for line in old.split("\n") if line.strip()]
+    lines = [line.strip() for line in new.split("\n") if line.strip()]
+    for at, line in enumerate(lines):
+        if len(line) > _SHOWN or not _patterns().omission.fullmatch(line.lower()):
+            continue
+        if line in map(str.strip, before.split("\n")) or (
+            name.endswith(_DOTS_ARE_CODE) and not line.strip(".")
+        ):
+            continue
+        start = given.index(lines[at - 1]) + 1 if at and lines[at - 1] in given else 0
+        rest = [one for one in lines[at + 1 :] if one in given[start:]]
+        ends = zip(reversed(given[start:]), reversed(rest), strict=False)
+        end = len(given) - len(list(takewhile(lambda pair: pair[0] == pair[1], ends)))
+        if end - start >= _OMITTED:
+            raise ToolError(
+                f"{line!r} stands for {end - start} lines of `old`, which would be deleted",
+                advice="write them out, or leave them out of `old` as well",
+            )
 
 
 def find_placeholder(text: str, before: str = "") -> str | None:
@@ -90,6 +126,10 @@ def _patterns() -> _Patterns:
         marked=re.compile(
             rf"{_DOTS} ?[(\[]?(?:{phrases})[)\]]? ?{_DOTS}?|[(\[]?(?:{phrases})[)\]]? ?{_DOTS}"
             rf"|[(\[<] ?{_DOTS}? ?(?:{phrases}) ?{_DOTS}? ?[)\]>]"
+        ),
+        omission=re.compile(
+            rf"(?:{openings})? ?{_DOTS} ?(?:{closings})?"
+            rf"|(?:{openings}) ?(?:{phrases}) ?(?:{closings})?"
         ),
         plain=re.compile(rf"(?!(?:the )?original)(?=\S+ .*(?:{kept})\W*$)(?:{said})\.?"),
     )

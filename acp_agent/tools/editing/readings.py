@@ -6,6 +6,7 @@ of `old` is in the file, in one place. Where `new` could be read in two ways, th
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable, Sequence
 
@@ -14,22 +15,35 @@ import msgspec
 from acp_agent.tools.editing.folding import fold
 from acp_agent.tools.editing.matching import STRICT, Wanted
 
-_FENCE = re.compile(
-    r"\s*(?P<fence>```+|~~~+)[^\n`]*\n(?P<text>.*?)\n?[ \t]*(?P=fence)\s*", re.DOTALL
+# What is around a text that is not of the file: a fence, the marks of a search and replace block.
+_FENCES = tuple(
+    re.compile(pattern, re.DOTALL)
+    for pattern in (
+        r"\s*(?P<fence>```+|~~~+)[^\n`]*\n(?P<text>.*?)\n?[ \t]*(?P=fence)\s*",
+        r"\s*[<-]{5,9} ?SEARCH>?\n(?P<text>.*?)\n?(?:={5,9}\s*)?",
+        r"(?:\s*={5,9}\n)?(?P<text>.*?)\n?[>+]{5,9} ?REPLACE>?\s*",
+        r"(?P<fence>`)(?P<text>[^`\n]+)`\n?",
+    )
 )
 # The number of a line as this and other agents show it, the signs after it, and its text.
 _NUMBERS = tuple(
-    re.compile(rf"[ ]*L?(\d+){sign}(.*)", re.DOTALL)
-    for sign in (r"\t", "\u2192", r"[ ]?\|[ ]", r"[ ]?\|", r":[ ]", ":")
+    re.compile(rf"[ ]*[\[(]?L?(\d+){sign}(.*)", re.DOTALL)
+    for sign in (
+        *(r"\t", r"[ ]?\u2192\t?", r"[ ]?[|\u2502][ ]", r"[ ]?[|\u2502]"),
+        *(r":[ ]", "[:-]", r"[ ]?-[ ]", r"[.)\]]:?[ ]", r"[.)\]]:?"),
+    )
 )
 _SURE_NUMBERS = 2  # of these patterns; the others may be what a line says
-_QUOTE_ESCAPE = re.compile(r"\\([\"'`$])")
-_ESCAPE = re.compile(r"\\(r\\n|[\"'`$\\nrt])")
-_TABS = re.compile(r"^(?:\\t)+", re.MULTILINE)
+_QUOTE_ESCAPE = re.compile(r"\\([\"'`$/])")
+_ESCAPE = re.compile(r"\\(r\\n|[\"'`$/\\nrt])")
+_TABS = re.compile(r"^([ \t]*)((?:\\t)+)", re.MULTILINE)
 _CODE_POINT = re.compile(r"(?<!\\)\\u([0-9a-fA-F]{4})")
 _LINE_ESCAPE = re.compile(r"(?<!\\)\\(r|n|t)")
 _CHARS = {"n": "\n", "r": "\r", "t": "\t", "r\\n": "\n"}
 _STRING = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'")
+_ENTITY = re.compile("&(?:amp|lt|gt|quot|apos|#39|#x27);")
+_ESCAPED_ENTITY = re.compile(r"&amp;[#\w]+;")
+_DASH = "\u2014"
 _MOST = 24  # readings of one call
 
 Reader = Callable[[Wanted], "Wanted | list[Wanted] | None"]
@@ -108,11 +122,52 @@ def _replace(wanted: Wanted, note: str, old: str, new: str, **flags: bool | int 
 
 
 def _without_fence(wanted: Wanted) -> Wanted | None:
-    old, new = _FENCE.fullmatch(wanted.old), _FENCE.fullmatch(wanted.new)
+    old, new = _fenced(wanted.old), _fenced(wanted.new)
     if old is None:
         return None
-    text = new["text"] if new else wanted.new.removesuffix("\n")
-    return _replace(wanted, "a code fence", old["text"], text, starts_line=True, ends_line=True)
+    text = wanted.new.removesuffix("\n") if new is None else new
+    return _replace(wanted, "what encloses it", old, text, starts_line=True, ends_line=True)
+
+
+def _fenced(text: str) -> str | None:
+    """The text within a fence or marks; None where there are none."""
+    found = next((found for one in _FENCES if (found := one.fullmatch(text))), None)
+    return found["text"] if found else None
+
+
+def _decoded(wanted: Wanted) -> Wanted | None:
+    """Both texts without the quotation marks and escapes of a string in JSON."""
+    old, new = _string(wanted.old), _string(wanted.new)
+    return None if old is None or new is None else _replace(wanted, "escapes", old, new)
+
+
+def _string(text: str) -> str | None:
+    if not (text.startswith('"') and text.rstrip().endswith('"')):
+        return None
+    try:
+        return msgspec.json.decode(text, type=str)
+    except msgspec.DecodeError:
+        return None
+
+
+def _without_entities(wanted: Wanted) -> Wanted | None:
+    """Without the escapes of markup, once: `&amp;nbsp;` is an entity of the file."""
+    if not _ESCAPED_ENTITY.search(wanted.old):
+        return None
+    old, new = (_ENTITY.sub(_unescape, text) for text in (wanted.old, wanted.new))
+    return _replace(wanted, "HTML entities", old, new)
+
+
+def _unescape(found: re.Match[str]) -> str:
+    return html.unescape(found[0])
+
+
+def _with_double_hyphens(wanted: Wanted) -> Wanted | None:
+    """With two hyphens for a dash."""
+    if _DASH not in wanted.old:
+        return None
+    old, new = (text.replace(_DASH, "--") for text in (wanted.old, wanted.new))
+    return _replace(wanted, "dashes", old, new)
 
 
 def _without_numbers(wanted: Wanted) -> list[Wanted]:
@@ -219,6 +274,8 @@ def _unescaped(wanted: Wanted, escape: re.Pattern[str]) -> Wanted | None:
     if "escapes" in " ".join(wanted.notes) or not escape.search(wanted.old):
         return None
     old, new = (escape.sub(_char, text) for text in (wanted.old, wanted.new))
+    if _has_lines_of(old, wanted.new, new):
+        return _replace(wanted, "escapes", old, wanted.new)
     if escape is _ESCAPE:
         if old == _QUOTE_ESCAPE.sub(_char, wanted.old) and not _LINE_ESCAPE.search(wanted.new):
             return None  # the same as with quotes alone
@@ -232,6 +289,12 @@ def _unescaped(wanted: Wanted, escape: re.Pattern[str]) -> Wanted | None:
     return _replace(wanted, "escapes", old, new)
 
 
+def _has_lines_of(old: str, new: str, unescaped: str) -> bool:
+    """Whether `new` shares lines with `old`, read without escapes, that it does not share then."""
+    lines, plain = set(new.split("\n")), set(unescaped.split("\n"))
+    return bool(set(old.split("\n")) & (lines - plain))
+
+
 def _has_broken_string(text: str) -> bool:
     plain = _QUOTE_ESCAPE.sub(lambda found: found[1], text)
     return any(_LINE_ESCAPE.search(found.group()) for found in _STRING.finditer(plain))
@@ -240,7 +303,7 @@ def _has_broken_string(text: str) -> bool:
 def _is_unclear(new: str) -> bool:
     r"""Whether `new` has quotes with and without escapes, or \n that may be a line end."""
     plain = _QUOTE_ESCAPE.sub("", new)
-    if any(f"\\{quote}" in new and quote in plain for quote in "\"'"):
+    if any(f"\\{char}" in new and char in plain for char in "\"'/"):
         return True
     unescaped = _QUOTE_ESCAPE.sub(_char, new)
     return bool(_LINE_ESCAPE.search(_STRING.sub("", unescaped)))
@@ -259,7 +322,7 @@ def _without_tab_escapes(wanted: Wanted) -> Wanted | None:
 
 
 def _tabs(found: re.Match[str]) -> str:
-    return "\t" * (len(found[0]) // 2)
+    return found[1] + "\t" * (len(found[2]) // 2)
 
 
 def _without_code_points(wanted: Wanted) -> Wanted | None:
@@ -315,6 +378,9 @@ def _strip_blank(text: str, before: int, after: int) -> str:
 
 # Escapes come first: what is around lines can be told only when these are lines.
 _READERS: tuple[Reader, ...] = (
+    _decoded,
+    _without_entities,
+    _with_double_hyphens,
     _without_code_points,
     _without_tab_escapes,
     _unescaped_quotes,

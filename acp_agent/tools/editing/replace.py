@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 
 import msgspec
 from msgspec import Struct
 
+from acp_agent.diffs import changed_blocks
 from acp_agent.errors import ToolError
 from acp_agent.tools.editing.adapt import adapt
+from acp_agent.tools.editing.blank_lines import with_file_blank_lines
 from acp_agent.tools.editing.matching import FoldedText, Match, Wanted, form_kinds
 from acp_agent.tools.editing.nearest import explain_absence, lines_that_differ, quote_lines
-from acp_agent.tools.editing.placeholders import refuse_placeholder
+from acp_agent.tools.editing.placeholders import refuse_omission, refuse_placeholder
 from acp_agent.tools.editing.readings import (
     begins_in_indentation,
     begins_with_line_end,
@@ -62,7 +66,7 @@ class Edited(Struct, frozen=True):
 
 
 def apply_edits(file: TextFile, edits: Sequence[Edit], shown: str) -> Edited:
-    """Make all edits, each in the result of the one before.
+    """Make all edits, each in the result of the one before, or else in the text before all.
 
     What is put in gets the line endings of what it replaces, so a file that mixes them keeps all
     others. The work is bounded and takes up to some seconds for the largest files: call it in a
@@ -72,11 +76,13 @@ def apply_edits(file: TextFile, edits: Sequence[Edit], shown: str) -> Edited:
         ToolError: one of them cannot be made; the message says which, where there are several.
     """
     done: list[Edited] = []
-    original = file.text
+    original = file
     for number, edit in enumerate(edits, 1):
         try:
-            refuse_placeholder(edit.new, original)
-            done.append(_apply(file, edit, shown))
+            refuse_placeholder(edit.new, original.text)
+            refuse_omission(edit.old, edit.new, original.text, shown)
+            make = partial(_apply, edit=edit, shown=shown)
+            done.append(apply_to_either(file, original, make))
         except ToolError as error:
             if len(edits) == 1:
                 raise
@@ -90,6 +96,43 @@ def apply_edits(file: TextFile, edits: Sequence[Edit], shown: str) -> Edited:
         places=tuple(place for one in done for place in one.places),
         notes=tuple(dict.fromkeys(note for one in done for note in one.notes)),
     )
+
+
+def apply_to_either(
+    file: TextFile, original: TextFile, make: Callable[[TextFile], Edited]
+) -> Edited:
+    """Make an edit in a file as it is by now or, if it has no place there, as it was before others.
+
+    Raises:
+        ToolError: it has a place in neither, or changes lines that the others changed.
+    """
+    try:
+        return make(file)
+    except ToolError:
+        with suppress(ToolError):
+            edited = make(original)
+            text = _merged(original.text, file.text, edited.text)
+            if text is not None:
+                return msgspec.structs.replace(edited, text=text)
+        raise
+
+
+def _merged(original: str, one: str, other: str) -> str | None:
+    """A text with the changes that two others have; None where they change the same lines."""
+    base, mine, theirs = (text.splitlines(keepends=True) for text in (original, one, other))
+    blocks = [(block, mine) for block in changed_blocks(base, mine)]
+    blocks += [(block, theirs) for block in changed_blocks(base, theirs)]
+    result: list[str] = []
+    done = 0
+    inserted: int | None = None  # where the last block only inserts lines
+    for block, lines in sorted(blocks, key=lambda item: (item[0].old_start, item[0].old_end)):
+        inserts = block.old_start == block.old_end
+        if block.old_start < done or (inserts and inserted == block.old_start):
+            return None  # lines that are inserted at one place have no certain order
+        inserted = block.old_start if inserts else None
+        result += base[done : block.old_start] + lines[block.new_start : block.new_end]
+        done = block.old_end
+    return "".join(result + base[done:])
 
 
 def _apply(file: TextFile, edit: Edit, shown: str) -> Edited:
@@ -152,7 +195,11 @@ def _spans(
     if REPLACEMENT in old:
         raise hidden_value_error()
     folded = FoldedText(text)
-    found = [(wanted, places) for wanted in readings(old, new) if (places := folded.find(wanted))]
+    read = readings(old, new)
+    found = [(wanted, places) for wanted in read if (places := folded.find(wanted))]
+    if not found:
+        spread = [with_file_blank_lines(folded, wanted) for wanted in read]
+        found = [(one, places) for one in spread if one and (places := folded.find(one))]
     if found:
         wanted, matches = min(found, key=lambda one: _distance(*one))
         if len(matches) > 1 and not every:
@@ -161,7 +208,7 @@ def _spans(
             raise ToolError(
                 f"`old` is not in {shown} as it is, and `new` differs only in form; "
                 "nothing would change",
-                advice=f"give `old` exactly; {quote_lines(text, matches[0].first, old)}",
+                advice=f"give `old` exactly; {quote_lines(folded.lines, matches[0].first, old)}",
             )
         spans = [_adapted(folded, match, wanted) for match in matches]
         spans = [span for span in spans if text[span.start : span.end] != span.new]
