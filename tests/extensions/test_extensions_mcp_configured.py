@@ -208,3 +208,72 @@ async def test_servers_are_shown_and_switched_in_a_session(
     assert "`off`: connecting" in await say("/mcp restart off")
     await say("hi")
     assert "mcp__off__echo" in offered(model_server)
+
+
+OTHERS = {
+    ".cursor/mcp.json": {
+        "mcpServers": {
+            "a": {"command": "${workspaceFolder}/serve", "env": {"T": "${env:TOKEN}"}},
+            "off": {"command": "serve", "disabled": True},
+        }
+    },
+    ".vscode/mcp.json": {
+        "servers": {
+            "b": {"type": "http", "url": "https://example.org/mcp"},
+            "asks": {"command": "serve", "args": ["${input:key}"]},
+        }
+    },
+    ".gemini/settings.json": {
+        "theme": "x",
+        "mcpServers": {"c": {"command": "c", "args": ["$HOST"]}},
+    },
+    "opencode.json": {
+        "mcp": {
+            "d": {"type": "local", "command": ["d", "{env:HOST}"]},
+            "a": {"type": "local", "command": ["older"]},
+            "asks": {"type": "local", "command": ["d", "{env:NO_SUCH}"]},
+        }
+    },
+}
+CODEX = '[mcp_servers.e]\ncommand = "e"\nenv_vars = ["HOST"]\n[mcp_servers.wrong]\ncommand = 7\n'
+
+
+def write_others(folder: Path) -> None:
+    for name, content in OTHERS.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(f"// shared\n{json.dumps(content)}")
+    (folder / ".codex").mkdir()
+    (folder / ".codex" / "config.toml").write_text(CODEX)
+
+
+def test_a_trusted_projects_servers_of_other_programs_are_used(tmp_path: Path) -> None:
+    write_others(tmp_path)
+    found = find(tmp_path)
+    assert {one.name: shown(one) for one in found.servers} == {
+        "a": ["stdio", f"{tmp_path}/serve", "T=s3cret-token-value"],
+        "off": ["stdio", "serve"],
+        "b": ["http", "https://example.org/mcp"],
+        "c": ["stdio", "c", "example.org"],
+        "d": ["stdio", "d", "example.org"],
+        "e": ["stdio", "e", "HOST=example.org"],
+    }
+    assert [one.name for one in found.servers if not one.options.enabled] == ["off"]
+    wrong, asks = found.problems
+    assert f"{tmp_path}/.codex/config.toml:4: mcp_servers.wrong: Expected `str`" in wrong
+    assert f"{tmp_path}/.vscode/mcp.json: servers.asks: values that its program asks for" in asks
+
+
+def test_a_file_of_other_settings_is_trusted_by_its_servers_alone(tmp_path: Path) -> None:
+    write_others(tmp_path)
+    before = find(tmp_path, trusted=False)
+    assert before.servers == ()
+    settings = tmp_path / ".gemini" / "settings.json"
+    settings.write_text(settings.read_text().replace('"x"', '"y"'))
+    assert find(tmp_path, trusted=False).untrusted == before.untrusted
+    settings.write_text(settings.read_text().replace('"c"]', '"d"]').replace('"$HOST"', '"$TOKEN"'))
+    assert find(tmp_path, trusted=False).untrusted != before.untrusted
+    (described,) = (one.what for one in before.untrusted if one.path.startswith(".codex"))
+    assert "variables: HOST" in described
+    settings.write_text('{"theme": "x"}')
+    paths = [one.path for one in find(tmp_path, trusted=False).untrusted]
+    assert ".gemini/settings.json" not in paths

@@ -38,6 +38,11 @@ OTHER_SKILLS = (
 )  # fmt: skip
 # Files that have a table of agents, in projects and in the user's folder of that program.
 AGENT_TABLES = ("opencode.json", "opencode.jsonc")
+# Files in which a project names MCP servers; of two servers of one name the later file's counts.
+_MCP_FILES = (
+    ".codex/config.toml", *AGENT_TABLES, ".gemini/settings.json", ".vscode/mcp.json",
+    ".cursor/mcp.json", ".mcp.json",
+)  # fmt: skip
 PACKAGES = ".packages"  # has a folder for each plugin that is a Python package
 BUNDLED_INDEX = "index.json"  # in the folders `skills` and `agents`
 
@@ -221,7 +226,7 @@ def project_folder(place: Path) -> Path:
 def mcp_files(cwd: Path) -> tuple[Path, ...]:
     """The files in which a project names MCP servers, the most general first."""
     top = find_repository(cwd) or cwd
-    return tuple(folder / ".mcp.json" for folder in dict.fromkeys((top, cwd)))
+    return tuple(folder / name for folder in dict.fromkeys((top, cwd)) for name in _MCP_FILES)
 
 
 def hook_files(folder: Path) -> tuple[Path, ...]:

@@ -1,7 +1,7 @@
-"""The MCP servers of the user's configuration, of a project's `.mcp.json`, and of plugins.
+"""The MCP servers of the user's configuration, of a project's files, and of plugins.
 
 The format of `.mcp.json`, with `${VAR}` and `${VAR:-default}`, is that of Anthropic's command line
-program. The project's file is inert until the user trusts it.
+program; `foreign` has those of the other files. Each is inert until the user trusts it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from acp_agent.config.json_lines import member_line
@@ -27,12 +28,14 @@ from acp_agent.extensions.definitions.locations import (
     mcp_files,
 )
 from acp_agent.extensions.mcp.config import HttpServer, ProgramServer, ServerConfig
-from acp_agent.extensions.mcp.tables import PROJECT_KEY, VARIABLE, build_server, project_table
+from acp_agent.extensions.mcp.foreign import ServerFormat, format_of, read_document
+from acp_agent.extensions.mcp.tables import PROJECT_KEY, VARIABLE, build_server
 from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.trusted_files import RefusedFileError, read_trusted, trusted_owners
 from acp_agent.trust.items import Item, Trusts, folder_name, text_item
 
 KEY = "mcp_servers"
+_SHARED = ".mcp.json"  # the file of servers alone that several programs read
 _MOST = 50  # servers of one file
 _SHOWN = 120  # characters of a command line in the question whether to trust it
 
@@ -76,19 +79,29 @@ def find_servers(
         found |= _users(config, config_file, environ, problems)
     untrusted: list[Item] = []
     project: dict[str, ProgramServer | HttpServer] = {}
+    wrong: dict[str, list[str]] = {}  # of each server in the last file that names it
     for file, item, text, servers in _read_project(cwd, problems):
         if not trusts(item):
             untrusted.append(item)
             continue
+        form = format_of(file)
         for name, given in servers.items():
+            notes: list[str] = []
             try:
-                if (table := project_table(name, given)) is not None:
-                    project[name] = build_server(
-                        name, table, environ, field=PROJECT_KEY, source="project"
-                    )
+                server = _project_server(form, name, given, environ, notes)
             except (ConfigError, InvalidInputError) as error:
-                line = member_line(text, (PROJECT_KEY, name, *_key_of(error, PROJECT_KEY, name)))
-                problems.append(f"{file}:{line}: {printable_line(str(error))}")
+                if name not in project:
+                    path = (form.key, name, *_key_of(error, form.key, name))
+                    why = f"{file}:{_line(file, text, path)}: {printable_line(str(error))}"
+                    wrong[name] = [why]
+                continue
+            if server is not None:
+                project[name] = server
+            if server is not None or notes:
+                # Fields of a shared file are for several programs, so some mean nothing here.
+                unused = [] if file.name == _SHARED else notes
+                wrong[name] = [f"{file}: {form.key}.{printable_line(note)}" for note in unused]
+    problems += [why for several in wrong.values() for why in several]
     plugins: dict[str, ProgramServer | HttpServer] = {}
     if any_plugin_folder(places):
         from acp_agent.extensions.plugins.servers import plugin_servers  # noqa: PLC0415 - where there may be any
@@ -99,6 +112,34 @@ def find_servers(
         problems=tuple(problems),
         untrusted=tuple(untrusted),
     )
+
+
+def _project_server(
+    form: ServerFormat, name: str, given: object, environ: Mapping[str, str], notes: list[str]
+) -> ProgramServer | HttpServer | None:
+    """Return a server of a project's file; None for one that only its own program has.
+
+    `notes` get what of it is not used.
+
+    Raises:
+        ConfigError, InvalidInputError: it cannot be used.
+    """
+    if not isinstance(given, dict):
+        raise ConfigError(f"{form.key}.{name}: expected an object with a command or a url")
+    try:
+        table = form.translate(name, given, notes)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{form.key}.{name}: {error}; fix the value") from None
+    if table is None:
+        return None
+    return build_server(name, table, environ, field=form.key, source="project")
+
+
+def _line(file: Path, text: str, path: tuple[str, ...]) -> int:
+    """Return the line of a value in a project's file."""
+    if file.suffix == ".toml":
+        return find_lines(text, [path])[0] or 1
+    return member_line(text, path)
 
 
 def project_items(cwd: Path) -> list[Item]:
@@ -143,6 +184,8 @@ def _read_project(
             raw = read_trusted(file, top, trusted_owners(top, cwd), limit=SIZE_LIMIT + 1)
             text = decode(file, raw)
             servers = _servers_in(file, text)
+            if not servers and file.name != _SHARED:
+                continue
         except (FileNotFoundError, NotADirectoryError):
             continue
         except RefusedFileError as error:
@@ -153,12 +196,33 @@ def _read_project(
         except ConfigError as error:
             problems.append(str(error))
         else:
-            item = text_item("mcp", folder_name(top), file, raw, _described(servers))
+            if file.name != _SHARED:  # whose other settings may change
+                raw = json.dumps(servers, ensure_ascii=False, default=str).encode()
+            item = text_item(
+                "mcp", folder_name(top), file, raw, _described(format_of(file), servers)
+            )
             yield file, item, text, servers
 
 
 def _servers_in(file: Path, text: str) -> Mapping[str, Any]:
-    """Return the servers that a `.mcp.json` names.
+    """Return the servers that a file names.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
+    key = format_of(file).key
+    if file.name != _SHARED:
+        servers = read_document(file, text).get(key)
+        servers = servers if isinstance(servers, dict) else {}
+    else:
+        servers = _shared_servers(file, text)
+    if len(servers) > _MOST:
+        raise ConfigError(f"{file}: more than {_MOST} servers; take some out")
+    return servers
+
+
+def _shared_servers(file: Path, text: str) -> Mapping[str, Any]:
+    """Return the servers of a `.mcp.json`.
 
     Raises:
         ConfigError: it is none.
@@ -174,22 +238,26 @@ def _servers_in(file: Path, text: str) -> Mapping[str, Any]:
         raise ConfigError(
             f"{file}:1: expected an object with mcpServers; see the page on MCP servers"
         )
-    if len(servers) > _MOST:
-        raise ConfigError(f"{file}: more than {_MOST} servers; take some out")
     return servers
 
 
-def _described(servers: Mapping[str, Any]) -> str:
+def _described(form: ServerFormat, servers: Mapping[str, Any]) -> str:
     """What the servers of a file run or reach, and which variables they get, for the user."""
-    variables = sorted(set(VARIABLE.findall(json.dumps(servers))))
+    variables: set[str] = set()
     shown = []
     for name, given in servers.items():
-        one = given if isinstance(given, dict) else {}
-        arguments = one.get("args")
-        words = [one.get("command"), *(arguments if isinstance(arguments, list) else ())]
-        line = " ".join(str(word) for word in words if word) or str(one.get("url", ""))
+        try:
+            table = form.translate(name, given, []) if isinstance(given, dict) else None
+        except (msgspec.ValidationError, ConfigError):
+            table = None
+        if table is None:
+            variables.update(VARIABLE.findall(json.dumps(given, default=str)))
+            shown.append(printable_line(name)[:40])
+            continue
+        variables.update(table.env_vars, VARIABLE.findall(msgspec.json.encode(table).decode()))
+        line = " ".join(filter(None, [table.command, *table.args])) or table.url
         shown.append(f"{printable_line(name)[:40]}: {printable_line(line)[:_SHOWN]}")
-    names = [f"variables: {', '.join(variables)}"] if variables else []
+    names = [f"variables: {', '.join(sorted(variables))}"] if variables else []
     return "; ".join([*names, *shown])
 
 

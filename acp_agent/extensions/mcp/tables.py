@@ -38,6 +38,8 @@ def project_table(name: str, given: object) -> McpServerConfig | None:
     kind = table.get("type")
     if kind == "sdk":
         return None
+    if isinstance(given.get("disabled"), bool):
+        table["enabled"] = not given["disabled"]
     if isinstance(kind, str):
         table["type"] = _TYPES.get(kind, kind)
     try:
@@ -47,7 +49,7 @@ def project_table(name: str, given: object) -> McpServerConfig | None:
         raise ConfigError(f"{field}: {why}; fix the value") from None
 
 
-_PROJECT_FIELDS = frozenset({"type", "command", "args", "env", "cwd", "url", "headers"})
+_PROJECT_FIELDS = frozenset({"type", "command", "args", "env", "cwd", "url", "headers", "enabled"})
 
 
 def build_server(

@@ -1,0 +1,200 @@
+"""The files in which other coding agents name MCP servers, in our terms.
+
+Sources: the JSON schema of Gemini's settings and the type declarations of opencode's SDK, both from
+npm; codex's `config/src/mcp_types.rs`; the documentation of Cursor and VS Code.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from acp_agent.config.json_comments import read_json
+from acp_agent.config.mcp_types import McpServerConfig
+from acp_agent.config.toml_errors import explain_syntax_error
+from acp_agent.errors import ConfigError, InvalidInputError
+from acp_agent.extensions.mcp.tables import PROJECT_KEY, project_table
+
+Table = dict[str, Any]  # a server as its program's file has it
+Translate = Callable[[str, Table, list[str]], McpServerConfig | None]
+OPENCODE = ("opencode.json", "opencode.jsonc")
+_GEMINI_VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
+_OPENCODE_VARIABLE = re.compile(r"\{env:([^}]+)\}")
+_EDITOR_VARIABLE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
+_FOLDER = re.compile(r"\$\{workspaceFolder(?::[^}]*)?\}")
+
+
+class ServerFormat(Struct, frozen=True):
+    """How a program's file names servers: the key that has them, and what one means."""
+
+    key: str
+    translate: Translate
+
+
+def format_of(file: Path) -> ServerFormat:
+    """Return the format of a file, by its name and its folder's."""
+    folder = file.parent.name
+    if file.suffix == ".toml":
+        return ServerFormat("mcp_servers", _of_codex)
+    if file.name in OPENCODE:
+        return ServerFormat("mcp", _of_opencode)
+    if folder in {".vscode", ".cursor"}:
+        key = "servers" if folder == ".vscode" else PROJECT_KEY
+        return ServerFormat(key, partial(_of_editor, str(file.parent.parent)))
+    if folder == ".gemini":
+        return ServerFormat(PROJECT_KEY, _of_gemini)
+    return ServerFormat(PROJECT_KEY, _of_claude)
+
+
+def read_document(file: Path, text: str) -> Mapping[str, Any]:
+    """Return what a file of settings has.
+
+    Raises:
+        ConfigError: it is no TOML, no JSON with comments, or no object; the message has the line.
+    """
+    document: object
+    if file.suffix == ".toml":
+        try:
+            document = tomllib.loads(text)
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            line, why = explain_syntax_error(text, error)
+            raise ConfigError(f"{file}:{line or 1}: not TOML ({why}); fix the line") from None
+    else:
+        try:
+            document = read_json(text.encode())
+        except InvalidInputError as error:
+            raise ConfigError(f"{file}: {error}") from None
+    if document is None:
+        return {}
+    if not isinstance(document, dict):
+        raise ConfigError(f"{file}:1: expected an object; see the page on MCP servers")
+    return document
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _replaced(value: object, replace: Callable[[str], str]) -> object:
+    """Return a value with the texts in it replaced."""
+    if isinstance(value, str):
+        return replace(value)
+    if isinstance(value, list):
+        return [_replaced(one, replace) for one in value]
+    if isinstance(value, dict):
+        return {key: _replaced(one, replace) for key, one in value.items()}
+    return value
+
+
+def _server(table: Table) -> McpServerConfig:
+    """Return a server of our fields; those without a value are left out."""
+    filled = {key: value for key, value in table.items() if value is not None}
+    return msgspec.convert(filled, McpServerConfig, strict=True)
+
+
+def _of_claude(name: str, table: Table, notes: list[str]) -> McpServerConfig | None:
+    if "oauth" in table or "headersHelper" in table:
+        notes.append(f"{name}: its way to log in is not taken over; see acp-agent mcp login")
+    return project_table(name, table)
+
+
+def _of_editor(project: str, name: str, table: Table, notes: list[str]) -> McpServerConfig | None:
+    if "${input:" in str(table):
+        notes.append(f"{name}: values that its program asks for are not; use a variable")
+        return None
+    if "envFile" in table:
+        notes.append(f"{name}: the variables of its envFile are not read; set them")
+
+    def ours(text: str) -> str:
+        return _FOLDER.sub(lambda _: project, _EDITOR_VARIABLE.sub(r"${\1}", text))
+
+    return project_table(name, _replaced(table, ours))
+
+
+def _of_gemini(name: str, table: Table, notes: list[str]) -> McpServerConfig | None:
+    if "tcp" in table:
+        notes.append(f"{name}: servers on a socket of their own are not supported")
+        return None
+    if table.get("trust"):
+        notes.append(f"{name}: that its tools run unasked is not taken over")
+
+    def named(key: str) -> object:
+        return _replaced(table.get(key), lambda text: _GEMINI_VARIABLE.sub(r"${\1}", text))
+
+    streamed = table.get("httpUrl")
+    return _server(
+        {
+            "type": "http" if streamed else table.get("type"),
+            "url": named("httpUrl" if streamed else "url"),
+            **{key: named(key) for key in ("command", "args", "env", "cwd", "headers")},
+            "call_timeout": _seconds(table.get("timeout")),
+            "allowed_tools": table.get("includeTools"),
+            "denied_tools": table.get("excludeTools"),
+        }
+    )
+
+
+def _of_opencode(name: str, table: Table, notes: list[str]) -> McpServerConfig | None:
+    if "type" not in table:  # it only switches a server of another file on or off
+        return None
+    if "{file:" in str(table):
+        notes.append(f"{name}: a value that is in a file is not taken over")
+
+    def named(value: object) -> object:
+        return _replaced(value, lambda text: _OPENCODE_VARIABLE.sub(r"${\1}", text))
+
+    command = named(table.get("command"))
+    words = command if isinstance(command, list) else []
+    local = table.get("type") == "local"
+    return _server(
+        {
+            "command": words[0] if local and words else None,
+            "args": words[1:] if local else None,
+            "env": (named(table.get("environment")) or None) if local else None,
+            "cwd": named(table.get("cwd")),
+            "url": None if local else named(table.get("url")),
+            "headers": None if local else (named(table.get("headers")) or None),
+            "enabled": table.get("enabled"),
+            "start_timeout": _seconds(table.get("timeout")),
+        }
+    )
+
+
+def _of_codex(name: str, table: Table, notes: list[str]) -> McpServerConfig | None:
+    del name, notes
+    headers = dict(_object(table.get("http_headers")))
+    headers |= {
+        key: f"${{{variable}}}" for key, variable in _object(table.get("env_http_headers")).items()
+    }
+    if token := table.get("bearer_token_env_var"):
+        headers["Authorization"] = f"Bearer ${{{token}}}"
+    given = table.get("env_vars")
+    variables = [
+        one.get("name") if isinstance(one, dict) else one
+        for one in (given if isinstance(given, list) else ())
+    ]
+    return _server(
+        {
+            **{key: table.get(key) for key in ("command", "args", "env", "cwd", "url", "enabled")},
+            "env_vars": variables or None,
+            "headers": headers or None,
+            "allowed_tools": table.get("enabled_tools"),
+            "denied_tools": table.get("disabled_tools"),
+            "start_timeout": table.get("startup_timeout_sec")
+            or _seconds(table.get("startup_timeout_ms")),
+            "call_timeout": table.get("tool_timeout_sec"),
+        }
+    )
+
+
+def _seconds(milliseconds: object) -> float | None:
+    if not isinstance(milliseconds, int | float) or isinstance(milliseconds, bool):
+        return None
+    return milliseconds / 1_000 if milliseconds > 0 else None
