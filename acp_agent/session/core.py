@@ -111,19 +111,22 @@ class SessionCore:
         self.server_secrets: Sequence[str] = ()
         self.closing = False
         self._writer = JournalWriter(session, services.store, apply=self.apply, show=self._show)
-        self._subscribers: list[Callable[[Sequence[AnyEvent]], None]] = []
+        self._subscribers: list[tuple[Callable[[Sequence[AnyEvent]], None], frozenset[type]]] = []
 
     # -- the journal and what follows from it --------------------------------------------------
 
     def apply(self, events: Sequence[AnyEvent]) -> None:
         """Apply events that are in the journal to the state."""
         self.state.apply(events)
-        for subscriber in self._subscribers:
-            subscriber(events)
+        for subscriber, kinds in self._subscribers:
+            if any(type(event) in kinds for event in events):
+                subscriber(events)
 
-    def subscribe(self, subscriber: Callable[[Sequence[AnyEvent]], None]) -> None:
-        """Call `subscriber` with all further events, once they are in the journal."""
-        self._subscribers.append(subscriber)
+    def subscribe(
+        self, subscriber: Callable[[Sequence[AnyEvent]], None], *kinds: type[AnyEvent]
+    ) -> None:
+        """Call `subscriber` with further events that are in the journal, some of these kinds."""
+        self._subscribers.append((subscriber, frozenset(kinds)))
 
     def restore(self, events: Sequence[AnyEvent]) -> None:
         """Apply the whole journal, as it was read when the session was opened."""

@@ -31,9 +31,9 @@ if TYPE_CHECKING:  # for sessions that have any
     from acp_agent.extensions.definitions.reading import Problem
     from acp_agent.extensions.definitions.types import AgentSpec, Skill
     from acp_agent.extensions.mcp.config import ServerConfig
+    from acp_agent.session.folder_trust import FolderTrust
     from acp_agent.session.mcp.selection import ServerSelection
     from acp_agent.session.mcp.servers import McpServers
-    from acp_agent.session.trust.question import FolderTrust
 
     Definition = TypeVar("Definition", Skill, AgentSpec)
 
@@ -69,7 +69,7 @@ class Extensions:
     def trust(self) -> FolderTrust:
         """Asks whether to trust what the session's folder brings along."""
         if self._trust is None:
-            from acp_agent.session.trust.question import FolderTrust  # noqa: PLC0415 - not at start
+            from acp_agent.session.folder_trust import FolderTrust  # noqa: PLC0415 - not at start
 
             self._trust = FolderTrust(self._core, self._trusted)
         return self._trust

@@ -13,11 +13,6 @@ from msgspec.structs import replace
 from acp_agent.agent.resources import TurnResources
 from acp_agent.content import ContentBlock, JsonObject, TextBlock
 from acp_agent.events import NoticeShown, StopReason
-from acp_agent.extensions.definitions.locations import (
-    any_plugin_folder,
-    hook_files,
-    project_hook_files,
-)
 from acp_agent.ids import new_message_id
 from acp_agent.models.base import AnswerText, ModelSide
 from acp_agent.session.core import SessionCore
@@ -65,24 +60,12 @@ class HookSource:
 
     async def current(self, tools: WorkspaceTools) -> SessionHooks | None:
         """Return the hooks as they are at the moment; None where there are none."""
-        if not self._may_have_any():
-            self._found = self._hooks = None
-            return None
         found = await asyncio.to_thread(self._find)
         await self._report(found)
         if found != self._found:
             self._found = found
             self._hooks = self._make(found, tools) if found.hooks else None
         return self._hooks
-
-    def _may_have_any(self) -> bool:
-        services = self._core.services
-        files = (*hook_files(services.home), *project_hook_files(self._core.cwd))
-        return (
-            bool(services.config.hooks)
-            or any(map(os.path.lexists, files))
-            or any_plugin_folder(services.places(self._core.cwd))
-        )
 
     def _find(self) -> FoundHooks:
         from acp_agent.hooks.sources import find_hooks  # noqa: PLC0415 - where there may be any
@@ -163,18 +146,14 @@ class HookSource:
             source = "startup" if is_new else "resume"
             fields = {"source": source, "model": turn.models.current.ref}
             self._start = await hooks.fire("SessionStart", fields, matched=source)
-        refused = await self._refusal(hooks, content)
+        refused = await self.refuses(hooks, content)
         if not refused and self._start is not None:  # a refused turn is forgotten
             await self._add_context(self._start)
             self._start = None
         return refused
 
-    async def steers(self, tools: WorkspaceTools, content: tuple[ContentBlock, ...]) -> str:
-        """Ask the hooks about a prompt that is to become part of a turn; see `refusal`."""
-        hooks = await self.current(tools)
-        return "" if hooks is None else await self._refusal(hooks, content)
-
-    async def _refusal(self, hooks: SessionHooks, content: tuple[ContentBlock, ...]) -> str:
+    async def refuses(self, hooks: SessionHooks, content: tuple[ContentBlock, ...]) -> str:
+        """Ask the hooks about a prompt; return why it is refused, "" where it is not."""
         said = "\n".join(block.text for block in content if isinstance(block, TextBlock))
         answer = await hooks.fire("UserPromptSubmit", {"prompt": said, "source": "user"})
         if answer.blocked or answer.stop:

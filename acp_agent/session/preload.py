@@ -15,7 +15,7 @@ from acp_agent.workspace.threads import in_daemon_thread
 # What the first prompt of a process imports; a test compares it with a prompt. What is small or in
 # nobody else's way comes first, and then what takes longest.
 PROMPT_MODULES = (
-    "acp_agent.session.trust.question",
+    "acp_agent.session.folder_trust",
     "acp_agent.session.turns.plan",
     "acp_agent.session.turns.environment",
     "acp_agent.session.turns.system_prompt",

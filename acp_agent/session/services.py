@@ -16,7 +16,13 @@ from msgspec import Struct, field
 from acp_agent.config.localization import Translator, choose_language, translator_for
 from acp_agent.config.types import Config
 from acp_agent.events import Usage
-from acp_agent.extensions.definitions.locations import PACKAGES, DefinitionFolders, find_folders
+from acp_agent.extensions.definitions.locations import (
+    PACKAGES,
+    DefinitionFolders,
+    any_hook_file,
+    any_plugin_folder,
+    find_folders,
+)
 from acp_agent.extensions.mcp.config import MARK
 from acp_agent.ids import SessionId
 from acp_agent.models.registry import Models
@@ -371,6 +377,14 @@ class Services(Struct, frozen=True, kw_only=True):
         """The user's home folder, which other programs share."""
         named = self.environ.get("HOME")
         return Path(named) if named else Path.home()
+
+    def may_have_hooks(self, cwd: Path) -> bool:
+        """Whether a session in `cwd` may have hooks; looks at the disk."""
+        return (
+            bool(self.config.hooks)
+            or any_hook_file(self.home, cwd)
+            or any_plugin_folder(self.places(cwd))
+        )
 
     def places(self, cwd: Path) -> DefinitionFolders:
         """Where the skills and agents of a session in `cwd` are looked for."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from acp_agent.events import AnyEvent, SystemPromptGiven
+from acp_agent.events import AnyEvent, ChildWorked, SubagentChanged, SystemPromptGiven
 from acp_agent.ids import SessionId
 from acp_agent.models.base import ModelInfo
 from acp_agent.session.children.running import RunningChildren, TaskRecords
@@ -68,7 +68,7 @@ class Session:
             client=self.client,
         )
         children = RunningChildren(TaskRecords(self.core.history))
-        self.core.subscribe(children.apply)
+        self.core.subscribe(children.apply, ChildWorked, SubagentChanged)
         self.extensions = Extensions(self.core)
         self.resources = SessionResources(self.core, self.extensions, children)
         self.turns = TurnRunner(self.core, self.resources, children)

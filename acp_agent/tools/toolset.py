@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import difflib
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from pydantic import BaseModel, ValidationError
@@ -288,12 +289,12 @@ def _spec(tool: AnyTool) -> ToolSpec:
     return ToolSpec(name=tool.name, description=tool.description(), parameters=parameters)
 
 
+@lru_cache(maxsize=256)  # some tools are made anew for each turn
 def parameters_schema(params: type[BaseModel]) -> JsonObject:
-    """A tool's parameters as the JSON Schema of an object.
+    """Return a tool's parameters as the JSON Schema of an object, which nobody may change.
 
     Without titles, defaults and definitions: each `$ref` is replaced by what it names, as not all
-    providers follow references, and an optional value is described by its type alone. That there
-    are no other parameters goes without saying, and a description is given once.
+    providers follow references. A description is given once.
     """
     schema = params.model_json_schema()
     definitions = cast("JsonObject", schema.pop("$defs", {}))

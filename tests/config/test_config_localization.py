@@ -22,6 +22,7 @@ from acp_agent.session.commands.agents import STATES
 from acp_agent.session.commands.command import COMMANDS
 from acp_agent.session.commands.find import LATER
 from acp_agent.session.commands.rewind import TURN_RUNS
+from acp_agent.session.folder_trust import ALWAYS, FOR_NOW, KINDS, NEVER
 from acp_agent.session.prompts import COMPACTION_REQUESTED
 from acp_agent.session.settings import (
     Option,
@@ -30,8 +31,6 @@ from acp_agent.session.settings import (
     model_option,
     thought_option,
 )
-from acp_agent.session.trust.inventory import KINDS
-from acp_agent.session.trust.question import ALWAYS, FOR_NOW, NEVER
 from tests.config.source_texts import explained, keyed, sources, unsaid
 
 # What argparse says by itself, and the end of its headings.

@@ -23,8 +23,8 @@ from acp_agent.events import (
 from acp_agent.ids import SessionId
 from acp_agent.session.client import AttachedClient
 from acp_agent.session.core import BackgroundTasks
+from acp_agent.session.folder_trust import FolderTrust
 from acp_agent.session.store.records import SessionRecord
-from acp_agent.session.trust.question import FolderTrust
 from acp_agent.session.turns.lazy_tools import LazyTools
 from acp_agent.session.turns.toolset import WorkspaceTools
 from acp_agent.session.turns.turn import Turn

@@ -15,7 +15,7 @@ from acp_agent.errors import StoreError
 from acp_agent.extensions.definitions.locations import find_folders, find_repository
 from acp_agent.extensions.workflows.find import workflow_items
 from acp_agent.permissions.git_programs import git_programs
-from acp_agent.session.trust.inventory import (
+from acp_agent.session.folder_trust import (
     Change,
     describe,
     diff,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -114,7 +114,11 @@ def find_folders(cwd: Path, *, user: Path, home: Path) -> DefinitionFolders:
         user: the folder of the user's configuration file.
         home: the user's home folder, whose `.agents` is for every program.
     """
-    root = find_repository(cwd)
+    return _folders(cwd, find_repository(cwd), user, home)
+
+
+@lru_cache(maxsize=32)  # asked for some times in each turn
+def _folders(cwd: Path, root: Path | None, user: Path, home: Path) -> DefinitionFolders:
     projects = [cwd] if root is None or root == cwd else [root, cwd]
     return DefinitionFolders(
         _skill_folders(user, home, projects),
@@ -238,6 +242,11 @@ def project_hook_files(cwd: Path) -> tuple[Path, ...]:
     """The files of a project that may have hooks, the most general first."""
     top = find_repository(cwd) or cwd
     return tuple(file for folder in dict.fromkeys((top, cwd)) for file in hook_files(folder))
+
+
+def any_hook_file(home: Path, cwd: Path) -> bool:
+    """Whether there is a file that may have hooks. Blocks for a few looks at the disk."""
+    return any(map(os.path.lexists, (*hook_files(home), *project_hook_files(cwd))))
 
 
 def find_repository(cwd: Path) -> Path | None:

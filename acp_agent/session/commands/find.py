@@ -254,7 +254,7 @@ async def _option(context: CommandContext, name: str, value: str) -> str:
 
 
 async def _trust(extensions: Extensions, turn: TurnResources) -> str:
-    from acp_agent.session.trust.inventory import describe_all  # noqa: PLC0415 - rarely needed
+    from acp_agent.session.folder_trust import describe_all  # noqa: PLC0415 - rarely needed
 
     translate = turn.user.translate
     left = await extensions.trust.ask_in_turn(again=True)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from acp_agent.session.core import SessionCore
 
 if TYPE_CHECKING:  # first needed when a prompt runs
-    from acp_agent.session.trust.question import FolderTrust
+    from acp_agent.session.folder_trust import FolderTrust
     from acp_agent.session.turns.plan import Repetition
     from acp_agent.session.turns.toolset import WorkspaceTools
     from acp_agent.workspace.background_commands import BackgroundCommands

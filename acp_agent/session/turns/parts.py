@@ -14,6 +14,7 @@ from acp_agent.agent.resources import Journal, Limits, Models, PermissionRequest
 from acp_agent.agent.token_count import request_tokens, text_tokens
 from acp_agent.agent.tool_calls import OpenCalls
 from acp_agent.config.localization import Translator
+from acp_agent.config.types import BudgetConfig
 from acp_agent.content import CallContent
 from acp_agent.events import NoticeShown, Usage
 from acp_agent.ids import CallId
@@ -33,7 +34,16 @@ from acp_agent.models.roles import (
     small_model,
     vision_model,
 )
-from acp_agent.permissions.access import Access, Ask, Decision, Gate, Mode, may_write
+from acp_agent.permissions.access import (
+    Access,
+    Ask,
+    CommandAccess,
+    Decision,
+    Gate,
+    McpAccess,
+    Mode,
+    may_write,
+)
 from acp_agent.session.core import SessionCore
 from acp_agent.session.extensions import Extensions
 from acp_agent.session.services import ConcurrencyLimit, PendingAnswer, Services
@@ -171,6 +181,13 @@ class TurnBudget:
         self._pending: PendingAnswer | None = None  # the answer for which room is reserved
 
     @property
+    def _limited(self) -> bool:
+        """Whether there is any budget; nothing else is asked where none was ever set."""
+        core = self._core
+        ever_set = bool(core.state.budget) or core.services.config.budget != BudgetConfig()
+        return ever_set and bool(self._budget.limits)
+
+    @property
     def cost(self) -> float | None:
         """What the session cost so far."""
         return self._core.state.cost
@@ -181,7 +198,7 @@ class TurnBudget:
 
     async def refusal(self, side_request: ModelRequest | None = None) -> str | None:
         """Return why no further request may be made to the model; None: it may."""
-        if not self._budget.limits:
+        if not self._limited:
             return None
         model, sent = self._estimate(side_request)
         return await self._budget.refusal(model, sent, cached=side_request is None)
@@ -189,7 +206,7 @@ class TurnBudget:
     @asynccontextmanager
     async def reserve(self, side_request: ModelRequest | None = None) -> AsyncIterator[str | None]:
         """Reserve room in the budgets for a request; yields why there is none."""
-        if not self._budget.limits:
+        if not self._limited:
             yield None
             return
         model, sent = self._estimate(side_request)
@@ -222,7 +239,7 @@ class TurnBudget:
 
     async def warn(self) -> None:
         """Warn the user of budgets that are nearly used up."""
-        if self._budget.limits:
+        if self._limited:
             titles = await self._budget.warnings()
             await self._journal.emit(
                 *(NoticeShown(severity="warning", title=title) for title in titles)
@@ -300,7 +317,7 @@ class TurnTools:
 
     async def changed_by(self, access: Access) -> tuple[CallContent, ...]:
         """Return what shows the files that a command changed since its files were saved."""
-        if not may_write(access):
+        if not isinstance(access, CommandAccess | McpAccess):
             return ()
         changed = await self._checkpoints().changed_by(access)
         # What commands in the background change cannot be told apart.

@@ -20,6 +20,7 @@ from acp_agent.session.turns.lazy_tools import LazyTools
 if TYPE_CHECKING:  # first needed when a prompt runs
     from acp_agent.content import ContentBlock
     from acp_agent.extensions.definitions.types import AgentSpec
+    from acp_agent.hooks.session_hooks import SessionHooks
     from acp_agent.session.children.delegation import Delegation
     from acp_agent.session.history.checkpoints import Checkpoints
     from acp_agent.session.history.rewind import Rewinder
@@ -28,6 +29,7 @@ if TYPE_CHECKING:  # first needed when a prompt runs
     from acp_agent.session.turns.environment import EnvironmentGatherer
     from acp_agent.session.turns.parts import TurnTools
     from acp_agent.session.turns.plan import Repetition, RunOptions
+    from acp_agent.session.turns.toolset import WorkspaceTools
     from acp_agent.tools.base import AnyTool, Outcome, Progress
     from acp_agent.tools.memory.notes import NoteFolders
     from acp_agent.tools.task import GivenTask
@@ -55,6 +57,7 @@ class SessionResources:
         self._extensions = extensions
         self.children = children
         self._checkpoints: Checkpoints | None = None
+        self._checkpoints_used = False  # since a turn ended that left no command running
         self._notes: NoteFolders | None = None  # once `_memory_known`
         self._memory_known = False
         self._hooks: HookSource | None = None
@@ -75,7 +78,9 @@ class SessionResources:
         agent = await self._agent()
         own = await self._tools.get()
         if not self._memory_known:
-            self._notes = await asyncio.to_thread(self._find_notes)
+            from acp_agent.session.memory import note_folders  # noqa: PLC0415 - for prompts only
+
+            self._notes = await asyncio.to_thread(note_folders, self._core)
             self._memory_known = True
 
         from acp_agent.session.turns.parts import (  # noqa: PLC0415 - for prompts only
@@ -104,9 +109,10 @@ class SessionResources:
             tools=tools,
             limits=limits_of(core.services, options),
             agent="" if agent is None else agent.name,
-            hooks=await self.hooks.current(own),
+            hooks=await self._current_hooks(own),
         )
-        self.hooks.use(turn)
+        if turn.hooks is not None:
+            self.hooks.use(turn)
         self._add_tools(turn, tools, options)
         return turn
 
@@ -130,16 +136,13 @@ class SessionResources:
         given = core.state.given_system_prompt
         await write_system_prompt(core, core, given, self.environment, own)
 
-    def _find_notes(self) -> NoteFolders | None:
-        from acp_agent.session.memory import note_folders  # noqa: PLC0415 - for prompts only
-
-        return note_folders(self._core)
-
     async def _imported(self) -> None:
         """Wait for the modules of a prompt, where they are being imported already."""
-        if self._preload is not None:
+        if self._preload is None:
+            return
+        preload, loading = self._preload
+        if not loading.done():
             # To import here what its thread is importing would block the event loop.
-            preload, loading = self._preload
             preload.hurry()
             await asyncio.wait([loading])
 
@@ -150,7 +153,7 @@ class SessionResources:
 
     async def check_background(self) -> None:
         """Warn of files that commands in the background changed since the last turn."""
-        if self._checkpoints is not None:
+        if self._checkpoints is not None and self._checkpoints_used:
             await self._checkpoints.check_background()
 
     def _add_tools(self, turn: TurnResources, tools: TurnTools, options: RunOptions | None) -> None:
@@ -330,6 +333,7 @@ class SessionResources:
             self._checkpoints = Checkpoints(
                 self._core, self._files_restored, lambda: self.has_background
             )
+        self._checkpoints_used = True
         return self._checkpoints
 
     @property
@@ -341,9 +345,16 @@ class SessionResources:
             self._hooks = HookSource(self._core, lambda: self._extensions.mcp)
         return self._hooks
 
+    async def _current_hooks(self, own: WorkspaceTools) -> SessionHooks | None:
+        """Return the hooks as they are at the moment; None where there are none."""
+        if self._hooks is None and not self._core.services.may_have_hooks(self._core.cwd):
+            return None
+        return await self.hooks.current(own)
+
     async def refuses(self, content: tuple[ContentBlock, ...]) -> str:
         """Return why a hook refuses a prompt that is to become part of a turn; "" if none does."""
-        return await self.hooks.steers(await self._tools.get(), content)
+        hooks = await self._current_hooks(await self._tools.get())
+        return "" if hooks is None else await self.hooks.refuses(hooks, content)
 
     async def _files_restored(self) -> None:
         (await self._tools.get()).workspace.files.note_commands_ran()
@@ -367,14 +378,15 @@ class SessionResources:
 
     async def turn_ends(self, *, cancelled: bool) -> None:
         """Save the files as the turn leaves them, before anybody hears that it has ended."""
-        if self._checkpoints is not None:
+        if self._checkpoints is not None and self._checkpoints_used:
             await self._checkpoints.turn_ends(cancelled=cancelled)
 
     def turn_ended(self) -> None:
         """Be ready for the next turn."""
         self._tools.repetition = None
-        if self._checkpoints is not None:
+        if self._checkpoints is not None and self._checkpoints_used:
             self._checkpoints.turn_ended()
+            self._checkpoints_used = self.has_background
 
     async def aclose(self) -> None:
         """End every process that was started, and the work on saved files."""

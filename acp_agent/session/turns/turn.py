@@ -188,7 +188,7 @@ class Turn:
                     # Whatever broke while it was being stopped is no news to who stopped it
                     # (Agent Client Protocol v1, Prompt Turn, Cancellation).
                     stop, error = "cancelled", None
-            if error is not None and self._working is not None:
+            if error is not None and self._working is not None and self._working.hooks is not None:
                 await self._resources.hooks.turn_failed(self._working, str(error))
             await core.settled()  # the turn's usage is counted from the journal
             if self._working is not None:
@@ -286,9 +286,9 @@ class Turn:
         is_new = core.state.system_prompt_is_due
         if is_new:
             await self._resources.write_system_prompt()
-        hooks = self._resources.hooks
+        hooks = None if turn.hooks is None else self._resources.hooks
         said = self._first.content
-        if plan is not None and (why := await hooks.refusal(turn, said, is_new=is_new)):
+        if hooks and plan is not None and (why := await hooks.refusal(turn, said, is_new=is_new)):
             await core.emit(*agent_notice(why))
             return "refusal"
         async with turn_slot(core):
@@ -301,7 +301,8 @@ class Turn:
                 stop = "end_turn"
                 if plan is None or plan.call is None or not await run_user_call(turn, *plan.call):
                     stop = await run_turn(turn)
-            stop = await hooks.go_on(turn, stop, run_turn)
+            if hooks is not None:
+                stop = await hooks.go_on(turn, stop, run_turn)
         await core.settled()
         if not turn.budget.exhausted:  # which was reported already
             await core.emit(*stop_notice(stop, core.context, core.translate))

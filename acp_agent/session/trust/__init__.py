@@ -1,1 +1,0 @@
-"""Asks the user whether to trust what a session's folder brings along."""
