@@ -31,6 +31,7 @@ class EditItem(ToolParams):
     old: str
     new: str
     all: bool = False
+    times: SkipJsonSchema[int | None] = None
     after_line: SkipJsonSchema[int | None] = None
 
 
@@ -44,6 +45,7 @@ class EditParams(FileParams):
     old: Annotated[str, Field(description="Text to replace; empty to create a file.")]
     new: Annotated[str, Field(description="Text to put there.")]
     all: Annotated[bool, Field(description="Replace every occurrence.")] = False
+    times: SkipJsonSchema[int | None] = None
     more: SkipJsonSchema[tuple[EditItem, ...]] = ()
     after_line: SkipJsonSchema[int | None] = None
 
@@ -61,7 +63,7 @@ class EditParams(FileParams):
     def edits(self) -> tuple[Edit, ...]:
         """All replacements, in order."""
         every: tuple[EditParams | EditItem, ...] = (self, *self.more)
-        return tuple(Edit(one.old, one.new, one.all, one.after_line) for one in every)
+        return tuple(Edit(one.old, one.new, one.all, one.after_line, one.times) for one in every)
 
 
 class EditTool(FileTool[EditParams]):

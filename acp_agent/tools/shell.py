@@ -41,6 +41,12 @@ SHOWN_LIMIT = 10_000  # characters of output in what the call shows at its end
 TERMINAL_BYTES = 50_000  # of output that an editor's terminal keeps
 MAX_TIMEOUT = 600.0  # seconds
 _SHELL = re.compile(r"(?:/\S*/)?(?:ba|z|da)?sh")
+# A here-document for `apply_patch`, as codex's models write it.
+_PATCH_LINES = re.compile(
+    r"\s*apply_patch\s*<<-?\s*(?P<quote>['\"]?)(?P<end>\w+)(?P=quote)\s*\n"
+    r"(?P<patch>\*\*\* Begin Patch\n.*)\n(?P=end)\s*",
+    re.DOTALL,
+)
 _AFTER_TIMEOUT = "; give a larger `timeout`, or set `background` for what does not end by itself"
 
 
@@ -61,6 +67,19 @@ def command_text(value: object) -> object:
     if len(line) == 3 and _SHELL.fullmatch(line[0]) and line[1] in {"-c", "-lc"}:
         return line[2]
     return line[0] if len(line) == 1 else shlex.join(line)
+
+
+def patch_of(command: str) -> str | None:
+    """Return the patch of a command line that gives one to `apply_patch` and does nothing else."""
+    found = _PATCH_LINES.fullmatch(command)
+    if found is not None:
+        return found["patch"]
+    if not re.match(r"\s*apply_patch\s", command):
+        return None
+    with contextlib.suppress(ValueError):
+        words = shlex.split(command)
+        return words[1] if len(words) == 2 and words[1].startswith("*** Begin Patch") else None
+    return None
 
 
 class ShellParams(ToolParams):
@@ -104,6 +123,15 @@ class ShellTool(Tool[ShellParams]):
         self._default_timeout = default_timeout
         self._notice = notice
         self._refused = refused
+
+    def forwarded(self, arguments: JsonObject) -> tuple[str, JsonObject] | None:
+        """A call of `apply_patch` if the command is only that, in the session's folder."""
+        command = command_text(arguments.get("command", arguments.get("cmd")))
+        folders = {arguments.get(name) or "." for name in ("workdir", "cwd")}
+        if not isinstance(command, str) or folders - {".", str(self.workspace.cwd)}:
+            return None
+        patch = patch_of(command)
+        return None if patch is None else ("apply_patch", {"input": patch})
 
     def title(self, arguments: JsonObject) -> str:
         """The command, as far as it has come."""

@@ -7,6 +7,7 @@ left out only if it changes nothing of what is done.
 from __future__ import annotations
 
 import re
+import shlex
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
@@ -23,7 +24,10 @@ from acp_agent.tools.calls.argument_json import read_json
 from acp_agent.tools.calls.foreign_values import COMPLETE, CONVERSIONS, FILTERS, NotConvertibleError
 
 # Fields that a model may put around all the others.
-_WRAPPERS = ("arguments", "args", "input", "parameters", "params", "kwargs", "tool_input")
+_WRAPPERS = (
+    *("arguments", "args", "input", "parameters", "params", "kwargs", "tool_input"),
+    "action",  # of codex's `local_shell`
+)
 _NAMING = {"name", "tool", "tool_name", "id", "type", "function", "recipient_name"}
 _PREFIX = re.compile(r"^(?:\w+[.:/])+")
 _SEPARATORS = re.compile(r"[\s_-]+")
@@ -41,6 +45,7 @@ class ToolNames(Struct, frozen=True, forbid_unknown_fields=True):
     set: Mapping[str, JsonObject] = {}
     plain: str = ""  # the field that an item is where it is no object
     commands: Mapping[str, str] = {}
+    templates: Mapping[str, str] = {}  # commands that do the work of other tools
 
 
 class ForeignCall(Struct, frozen=True, kw_only=True):
@@ -102,6 +107,9 @@ def translate(name: str, tool: str, values: JsonObject, schema: JsonObject) -> F
     values = unwrapped(values, own)
     table = _table().get(tool, ToolNames())
     bare = _bare(name)
+    template = next((one for key, one in table.templates.items() if _key(key) == bare), None)
+    if template is not None:
+        return ForeignCall(tool=tool, values={"command": _filled(template, values, tool, own)})
     if commands := _table()[_index()[bare]].commands if bare in _index() else None:
         values = {key: value for key, value in values.items() if key != "command" or not commands}
     in_milliseconds = bare in set(map(_key, table.milliseconds))
@@ -114,6 +122,16 @@ def translate(name: str, tool: str, values: JsonObject, schema: JsonObject) -> F
     return ForeignCall(
         tool=tool, values=coerced({**set_by_name, **found}, schema), ignored=tuple(ignored)
     )
+
+
+def _filled(template: str, values: JsonObject, tool: str, own: Collection[str]) -> str:
+    """The command that does the work of a tool which we do not have."""
+    table = _table()["template"]
+    try:
+        given = dict(_fields(values, table, {"path", "source", "destination"}, []))
+        return template.format_map({key: shlex.quote(str(one)) for key, one in given.items()})
+    except (NotConvertibleError, KeyError) as error:
+        raise _unclear(tool, own, f"{error} is missing or unclear") from error
 
 
 def unwrapped(values: JsonObject, own: Collection[str]) -> JsonObject:
@@ -158,6 +176,7 @@ def _fields(
     """The fields of ours that arguments give; those that ours does not have go to `ignored`."""
     own_names = {_key(one): one for one in own}
     aliases = {_key(theirs): ours for theirs, ours in table.fields.items()}
+    values = _spread(values, aliases)
     refused = {_key(theirs): allowed for theirs, allowed in table.refused.items()}
     harmless = set(map(_key, table.ignored))
     found: dict[str, tuple[str, object]] = {}  # by our field: theirs, and the value
@@ -193,6 +212,15 @@ def _fields(
     for name, (_, value) in found.items():
         items = None if name in built else table.items.get(name)
         yield name, value if items is None else _items(value, _table()[items])
+
+
+def _spread(values: JsonObject, aliases: Mapping[str, str]) -> JsonObject:
+    """The arguments with the fields of an object that stands, alone, in a list for one of ours."""
+    for theirs, value in values.items():
+        alone = value[0] if isinstance(value, list) and len(value) == 1 else value
+        if aliases.get(_key(theirs), "").endswith(":only") and isinstance(alone, dict):
+            return {key: one for key, one in values.items() if key != theirs} | alone
+    return values
 
 
 def _set(found: dict[str, tuple[str, object]], ours: str, theirs: str, value: object) -> None:
@@ -258,8 +286,10 @@ def _unclear(tool: str, own: Collection[str], why: str) -> ToolError:
 
 def _bare(name: str) -> str:
     """A name without what models put around it: `functions.read`, `tool:read`, `read()`."""
-    bare = name.strip().removesuffix("()").strip("`'\"<> ")
-    return _key(_PREFIX.sub("", bare))
+    bare = _PREFIX.sub("", name.strip().removesuffix("()").strip("`'\"<> "))
+    for prefix in _table()["prefixes"].names:
+        bare = bare.removeprefix(f"{prefix}__")
+    return _key(bare)
 
 
 def _key(name: str) -> str:
@@ -278,4 +308,8 @@ def _table() -> dict[str, ToolNames]:
 @cache
 def _index() -> dict[str, str]:
     """Our tools by the names that they have elsewhere."""
-    return {_key(name): tool for tool, table in _table().items() for name in table.names}
+    return {
+        _key(name): tool
+        for tool, table in _table().items()
+        for name in (*table.names, *table.templates)
+    }

@@ -23,6 +23,20 @@ _STATES: Final[Mapping[str, str]] = {
     "todo": "pending", "open": "pending", "notstarted": "pending", "waiting": "pending",
     "inprogress": "in_progress",
 }  # fmt: skip
+_BOX = re.compile(
+    r"\s*(?:[-*+]|\d+[.)])?\s*\[([ xX~/-])\]\s*(\S.*)"
+)  # an item of a list in Markdown
+_BOXES: Final[Mapping[str, str]] = {" ": "pending", "x": "completed", "X": "completed"}
+_URL = re.compile(r"https?://[^\s<>\"'`)\]]+[^\s<>\"'`)\].,;:!?]")
+# ripgrep's types of files whose names do not end with the name of the type.
+_FILE_TYPES: Final[Mapping[str, str]] = {
+    "c": "{c,h}", "cpp": "{cpp,cc,cxx,h,hh,hpp}", "js": "{js,jsx,mjs,cjs}", "rust": "rs",
+    "ts": "{ts,tsx,mts,cts}", "python": "{py,pyi}", "py": "{py,pyi}", "ruby": "rb",
+    "markdown": "{md,markdown}", "md": "{md,markdown}", "yaml": "{yaml,yml}", "kotlin": "{kt,kts}",
+    "html": "{html,htm}", "csharp": "cs", "sh": "{sh,bash}", "typescript": "{ts,tsx,mts,cts}",
+    "javascript": "{js,jsx,mjs,cjs}", "golang": "go",
+}  # fmt: skip
+_LEAST_MILLISECONDS = 1000  # fewer are seconds: no command is given less than one
 
 Conversion = Callable[[str, object, Mapping[str, object]], JsonObject]
 
@@ -68,16 +82,17 @@ def _only(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
         if len(value) != 1:
             raise NotConvertibleError(f"it takes one {ours}; make a call for each")
         (value,) = value
-        if isinstance(value, dict):
-            return {key: one for key, one in value.items() if key in {ours, "line", "limit"}}
     return {ours: value}
 
 
 def _count(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
     """How many places a text is expected in: one is the rule."""
-    if _number(value) == 1 or given.get(ours):
+    times = _number(value)
+    if times == 1 or given.get(ours):
         return {}
-    raise NotConvertibleError("it replaces one place, or with `all` every one")
+    if times is None or times < 1:
+        raise NotConvertibleError("it replaces one place, or with `all` every one")
+    return {ours: True, "times": times}
 
 
 def _deep(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
@@ -145,7 +160,10 @@ def _milliseconds(ours: str, value: object, given: Mapping[str, object]) -> Json
 def _seconds_of(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
     """A time limit, in milliseconds where the tool has these or it can be nothing else."""
     number = _real(value)
-    if number is not None and (given.get("_ms") or MAX_TIMEOUT < number <= MAX_TIMEOUT * 1000):
+    if number == 0 and given.get("_ms"):  # no limit
+        return {}
+    least = _LEAST_MILLISECONDS if given.get("_ms") else MAX_TIMEOUT + 1
+    if number is not None and least <= number <= MAX_TIMEOUT * 1000:
         return _milliseconds(ours, number, given)
     return {ours: value}
 
@@ -169,14 +187,62 @@ def _insert(ours: str, value: object, given: Mapping[str, object]) -> JsonObject
 
 
 def _state(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
-    del given
     word = re.sub(r"[\s_-]", "", value).lower() if isinstance(value, str) else ""
+    if word in {"cancelled", "canceled"}:
+        return {ours: "completed", "content": f"{given.get('content', '')} (cancelled)"}
     return {ours: _STATES.get(word, value)}
 
 
 def _done(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
     del given
     return {ours: "completed" if _is_true(value) else "pending"}
+
+
+def _checklist(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
+    """Steps as a list in Markdown; those in work have another mark than a cross."""
+    del given
+    if not isinstance(value, str) or value.lstrip().startswith(("[{", "{")):
+        return {ours: value}
+    lines = [line for line in value.splitlines() if line.strip()]
+    found = [box for line in lines if (box := _BOX.fullmatch(line))]
+    if not found or len(found) < len(lines):
+        return {ours: value}
+    return {
+        ours: [{"content": box[2], "status": _BOXES.get(box[1], "in_progress")} for box in found]
+    }
+
+
+def _unless(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
+    """A value that counts where no other field gives it."""
+    return {} if given.get(ours) else {ours: value}
+
+
+def _in_text(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
+    """The only address in a text, where no other field gives it."""
+    found = set(_URL.findall(value)) if isinstance(value, str) else set()
+    if given.get(ours) or not found:
+        return {}
+    if len(found) > 1:
+        raise NotConvertibleError(f"it takes one {ours}; make a call for each")
+    return {ours: found.pop()}
+
+
+def _file_type(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
+    """A pattern of names for a type of ripgrep's."""
+    del given
+    if not value:
+        return {}
+    if not isinstance(value, str) or not re.fullmatch(r"\w+", value):
+        raise NotConvertibleError(f"{value!r} is no type of files")
+    return {ours: f"*.{_FILE_TYPES.get(value.lower(), value.lower())}"}
+
+
+def _operation(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
+    """What is asked of a language server: `goToDefinition`, `find_references`."""
+    del given
+    word = re.sub(r"[\s_-]", "", value).lower() if isinstance(value, str) else ""
+    names = ("definition", "references", "hover", "symbols", "rename")
+    return {ours: next((one for one in names if one.rstrip("s") in word), value)}
 
 
 def _first(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
@@ -217,6 +283,8 @@ CONVERSIONS: Final[Mapping[str, Conversion]] = {
     "lines": _lines, "in_folder": _in_folder, "milliseconds": _milliseconds,
     "seconds_of": _seconds_of, "search_replace": _search_replace, "state": _state, "done": _done,
     "first": _first, "insert": _insert, "literal": _literal, "not_literal": _not_literal,
+    "checklist": _checklist, "unless": _unless, "in_text": _in_text, "file_type": _file_type,
+    "operation": _operation,
 }  # fmt: skip
 
 FILTERS: Final = {

@@ -34,12 +34,14 @@ class Edit(Struct, frozen=True):
     """One replacement: `old` by `new`, at its only place or, with `every`, at each.
 
     With `after_line`, `new` is put after this line instead, 0 for the beginning of the file.
+    `times` is how many places there must be.
     """
 
     old: str
     new: str
     every: bool = False
     after_line: int | None = None
+    times: int | None = None
 
 
 class Span(Struct, frozen=True):
@@ -149,6 +151,8 @@ def _apply(file: TextFile, edit: Edit, shown: str) -> Edited:
             advice="leave the edit out, or give the new text in `new`",
         )
     spans, notes = _spans(text, old, new, every=edit.every, shown=shown)
+    if edit.times not in {None, len(spans)}:
+        raise _several(text, [span.start for span in spans], shown, f", not {edit.times} times")
     return _edited(file, text, spans, notes)
 
 
@@ -273,12 +277,12 @@ def _fill(file: TextFile, new: str, shown: str) -> Edited:
     return Edited(text=new, line=1, places=((file.text, new),))
 
 
-def _several(text: str, places: Sequence[int], shown: str) -> ToolError:
+def _several(text: str, places: Sequence[int], shown: str, expected: str = "") -> ToolError:
     numbers = [text.count("\n", 0, place) + 1 for place in places[:_LINES_NAMED]]
     named = ", ".join(str(number) for number in numbers)
     more = " and more" if len(places) > _LINES_NAMED else ""
     return ToolError(
-        f"the text to replace is in {shown} {len(places)} times (lines {named}{more})",
+        f"the text to replace is in {shown} {len(places)} times (lines {named}{more}){expected}",
         advice="add lines around it in `old` until it is unique, or set `all`"
         + lines_that_differ(text.split("\n"), numbers),
     )
