@@ -15,7 +15,7 @@ from acp_agent.platform import posix
 from acp_agent.platform.watchdog import Watchdog
 from protocol.jsonrpc.connection import Connection
 from protocol.jsonrpc.handlers import Handler, MapError, Surface
-from protocol.jsonrpc.outbox import Trace
+from protocol.jsonrpc.outgoing import Trace
 from protocol.transports.stdio import StdioTransport
 from protocol.v1 import methods, types as acp
 

@@ -21,7 +21,7 @@ from protocol.jsonrpc.connection import Connection
 from protocol.jsonrpc.errors import InvalidResultError
 from protocol.jsonrpc.handlers import Call, NotificationHandler, RequestHandler, Surface
 from protocol.jsonrpc.methods import Method, by_name
-from protocol.jsonrpc.outgoing_requests import LSP_CANCELLATION
+from protocol.jsonrpc.outgoing import LSP_CANCELLATION
 from protocol.transports.base import Transport
 
 R = TypeVar("R")

@@ -58,7 +58,7 @@ class Core:
         self._environ = environ
         self._model_flag = model_flag
         self._services: Services | None = None
-        self._manager: SessionManager | None = None
+        self.opened: SessionManager | None = None
         self._lock = asyncio.Lock()
         self._auth: AuthStatusWatch | None = None
         self.subscribers: set[Subscriber] = set()
@@ -85,9 +85,9 @@ class Core:
     async def manager(self) -> SessionManager:
         """Return the sessions. Raises as `services` does."""
         services = await self.services()
-        if self._manager is None:
-            self._manager = SessionManager(services)
-        return self._manager
+        if self.opened is None:
+            self.opened = SessionManager(services)
+        return self.opened
 
     async def list(self, cwd: str | None, cursor: str | None, wanted: ArchiveFilter) -> SessionPage:
         """Return a page of the sessions; see `SessionManager.list`.
@@ -122,18 +122,13 @@ class Core:
             self._auth = AuthStatusWatch(
                 self.services,
                 self._secrets,
-                sessions=lambda: self._manager.open_sessions() if self._manager else (),
+                sessions=lambda: self.opened.open_sessions() if self.opened else (),
                 subscribers=self.subscribers,
             )
         return self._auth
 
     def _account_changed(self) -> None:
         self.auth.changed()  # imports the watch only now
-
-    @property
-    def opened(self) -> SessionManager | None:
-        """The sessions, if any were requested yet."""
-        return self._manager
 
     @property
     def use_terminals(self) -> bool:
@@ -153,26 +148,26 @@ class Core:
 
     def cancel(self, session: SessionId, editor: Client) -> None:
         """Stop the turn of a session that this editor has. Silent when there is none."""
-        if self._manager is not None:
-            self._manager.cancel(session, editor)
+        if self.opened is not None:
+            self.opened.cancel(session, editor)
 
     def cancel_child(self, session: SessionId, child: SessionId, editor: Client) -> None:
         """Stop the work of a child of a session that this editor has. Silent when it is idle."""
-        if self._manager is None:
+        if self.opened is None:
             return
-        found = self._manager.find(session)
+        found = self.opened.find(session)
         if found is not None and found.client.current is editor:
             found.turns.cancel_child(child)
 
     def release(self, editor: Client) -> None:
         """Release the sessions of an editor that left; see `SessionManager.release`."""
-        if self._manager is not None:
-            self._manager.release(editor)
+        if self.opened is not None:
+            self.opened.release(editor)
 
     async def close(self) -> None:
         """Stop every turn, write what is left, close the store."""
-        if self._manager is not None:
-            await self._manager.close_all()
+        if self.opened is not None:
+            await self.opened.close_all()
         if self._services is not None:
             await dismantle(self._services)
 

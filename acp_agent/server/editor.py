@@ -255,6 +255,9 @@ def _decision(choice: Choice | None, meta: JsonObject | None) -> Decision:
     come from nobody.
     """
     from acp_agent.permissions.access import Decision  # noqa: PLC0415 - for prompts
+
+    if not meta:
+        return Decision(choice=choice)
     from acp_agent.server.extensions.meta import marker  # noqa: PLC0415 - likewise
 
     match marker(meta, "acp-agent", "decidedBy"):

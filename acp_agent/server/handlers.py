@@ -7,7 +7,7 @@ version. Each version adds its own handlers and conversions.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -22,8 +22,8 @@ from acp_agent.server.initialize import EXTENSIONS
 from acp_agent.server.mcp_channel import MCP_NOTIFICATION, McpChannel
 from acp_agent.session.session import Session
 from protocol.jsonrpc.handlers import Call, Handler, Reply, Surface
-from protocol.jsonrpc.methods import Method
-from protocol.jsonrpc.outbox import Merge
+from protocol.jsonrpc.methods import LazyMethod, Method
+from protocol.jsonrpc.outgoing import Merge
 
 if TYPE_CHECKING:
     from acp_agent.extensions.mcp.config import Channel, ServerConfig
@@ -38,20 +38,19 @@ Methods = Mapping[str, Method[Any, Any]]
 EXTENSION_METHODS: Final[Methods] = {
     name: Method(name, dict, dict) for name in EXTENSIONS["methods"]
 }
-# Methods whose types and handlers are imported when one is called.
-UNSTABLE_METHODS: Final = frozenset(
-    {
-        "session/fork",
-        "session/archive",
-        "session/unarchive",
-        "session/status",
-        "session/set_title",
-        "auth/status",
-        "providers/list",
-        "providers/set",
-        "providers/disable",
-    }
-)
+# Methods whose types and handlers are imported when one is called, with the name that their types
+# begin with.
+UNSTABLE_METHODS: Final = {
+    "session/fork": "ForkSession",
+    "session/archive": "ArchiveSession",
+    "session/unarchive": "UnarchiveSession",
+    "session/status": "SessionStatus",
+    "session/set_title": "SetSessionTitle",
+    "auth/status": "AuthStatus",
+    "providers/list": "ListProviders",
+    "providers/set": "SetProvider",
+    "providers/disable": "DisableProvider",
+}
 
 
 class Handlers(ABC):
@@ -60,9 +59,14 @@ class Handlers(ABC):
     Args:
         client: the client.
         editor: shows the sessions to the client.
+
+    Attributes:
+        version: the version of the protocol.
+        prompt_modules: modules of the version that only prompts need.
     """
 
     version: ClassVar[int]
+    prompt_modules: ClassVar[tuple[str, ...]]
 
     def __init__(self, client: ClientConnection, editor: ClientEditor) -> None:
         self.client = client
@@ -76,7 +80,6 @@ class Handlers(ABC):
     def _surface(
         self,
         methods: Methods,
-        unstable_methods: Callable[[], Methods],
         handlers: Mapping[str, Answer],
         *,
         merge: Merge,
@@ -96,9 +99,13 @@ class Handlers(ABC):
         }
         first = self.client.handshake.first
         checked: dict[str, Handler] = {name: first(answer) for name, answer in requests.items()}
+        module = f"protocol.v{self.version}.unstable"
+        unstable: Methods = {
+            name: LazyMethod(name, module, types) for name, types in UNSTABLE_METHODS.items()
+        }
         own = {**EXTENSION_METHODS, MCP_NOTIFICATION.name: MCP_NOTIFICATION}
         return Surface(
-            LateMethods({**methods, **own}, UNSTABLE_METHODS, unstable_methods),
+            {**methods, **unstable, **own},
             checked
             | {
                 "initialize": self.initialize,
@@ -224,10 +231,9 @@ class Handlers(ABC):
     def _start(self, session: Session, servers: Sequence[ServerConfig]) -> None:
         """Start what must follow the response."""
         connection = self.client.connection
-        tree = f"acp_agent.server.v{self.version}.session_tree"
         session.opened(
             servers,
-            ("acp_agent.server.prompts", "acp_agent.server.session_requests", tree),
+            ("acp_agent.server.prompts", "acp_agent.server.session_requests", *self.prompt_modules),
             lambda: connection.answering > 0,
         )
 
@@ -299,32 +305,3 @@ class Handlers(ABC):
         Raises:
             InvalidInputError: none of our options takes a value of this type.
         """
-
-
-class LateMethods(Mapping[str, Method[Any, Any]]):
-    """Methods by name, some of which are imported when one of these is first looked up.
-
-    Args:
-        methods: the others.
-        names: the names of those.
-        load: imports them.
-    """
-
-    def __init__(
-        self, methods: Methods, names: frozenset[str], load: Callable[[], Methods]
-    ) -> None:
-        self._methods = dict(methods)
-        self._names = names
-        self._load = load
-
-    def __getitem__(self, name: str) -> Method[Any, Any]:
-        if name in self._names and name not in self._methods:
-            loaded = self._load()
-            self._methods.update((wanted, loaded[wanted]) for wanted in self._names)
-        return self._methods[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names | self._methods.keys())
-
-    def __len__(self) -> int:
-        return len(self._names | self._methods.keys())

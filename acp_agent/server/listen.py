@@ -137,7 +137,7 @@ async def _serve(
     scheme = "https" if listening.tls is not None else "http"
     shown = listening.address.host if listening.address.host == "localhost" else host
     ended = asyncio.Event()
-    on_signals(ended.set)
+    on_signals(asyncio.get_running_loop(), ended.set)
     watch = asyncio.create_task(connections.watch())
     url = f"{scheme}://{Address(shown, port)}{listening.path}"
     _log.info("listening on %s", url)

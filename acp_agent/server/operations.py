@@ -183,7 +183,8 @@ class Operations:
             SessionNotFoundError: it is not open here, or it is a child session.
         """
         self.refuse_child(session_id)
-        return (await self.core.manager()).get(SessionId(session_id), self.editor)
+        manager = self.core.opened or await self.core.manager()
+        return manager.get(SessionId(session_id), self.editor)
 
     async def holder(self, session_id: str) -> Session:
         """Return the session that runs a session's calls: itself, or the parent of a child.

@@ -57,15 +57,11 @@ def serve_stdio(
         # While the client can still be sent how its turns ended.
         on_shutdown=lambda: _close(core),
     )
-    # Not `asyncio.run`, which waits for the threads.
-    asyncio.new_event_loop().run_until_complete(_serve(link, opening))
-
-
-async def _serve(link: ClientConnection, opening: Opening) -> None:
     if opening.params is not None:
         link.handshake.opened(opening.params)
-    on_signals(link.connection.stop)
-    await link.run()
+    loop = asyncio.new_event_loop()  # not `asyncio.run`, which waits for the threads
+    on_signals(loop, link.connection.stop)
+    loop.run_until_complete(link.run())
 
 
 async def _close(core: Core) -> None:
@@ -76,9 +72,8 @@ async def _close(core: Core) -> None:
         _log.warning("not everything could be ended within %.0f seconds", CLOSE_SECONDS)
 
 
-def on_signals(end: Callable[[], object]) -> None:
-    """Let SIGTERM, SIGHUP and SIGINT end the serving; a second one does nothing."""
-    loop = asyncio.get_running_loop()
+def on_signals(loop: asyncio.AbstractEventLoop, end: Callable[[], object]) -> None:
+    """Call `end` in the loop on SIGTERM, SIGHUP and SIGINT; a second one does nothing."""
 
     def end_once() -> None:
         _log.info("ended by a signal")

@@ -10,8 +10,14 @@ from typing import Any, Final, TypeVar
 from protocol.jsonrpc.dispatcher import Admit, Dispatcher
 from protocol.jsonrpc.handlers import MOST_CALLS, IncomingRequests, Surface
 from protocol.jsonrpc.methods import Method
-from protocol.jsonrpc.outbox import HIGH_WATER, Outbox, Trace
-from protocol.jsonrpc.outgoing_requests import ACP_CANCELLATION, Cancellation, OutgoingRequests
+from protocol.jsonrpc.outgoing import (
+    ACP_CANCELLATION,
+    HIGH_WATER,
+    Cancellation,
+    Outbox,
+    OutgoingRequests,
+    Trace,
+)
 from protocol.transports.base import Oversize, Transport
 
 P = TypeVar("P")

@@ -27,8 +27,7 @@ from protocol.jsonrpc.handlers import (
     error_for,
 )
 from protocol.jsonrpc.methods import Method
-from protocol.jsonrpc.outbox import Outbox, Trace
-from protocol.jsonrpc.outgoing_requests import CANCEL_REQUEST, OutgoingRequests
+from protocol.jsonrpc.outgoing import CANCEL_REQUEST, Outbox, OutgoingRequests, Trace
 from protocol.transports.base import Oversize
 
 P = TypeVar("P")

@@ -19,7 +19,7 @@ from protocol.jsonrpc.errors import (
 )
 from protocol.jsonrpc.messages import RequestId
 from protocol.jsonrpc.methods import Method
-from protocol.jsonrpc.outbox import Merge
+from protocol.jsonrpc.outgoing import Merge
 
 
 class Call:

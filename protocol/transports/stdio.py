@@ -175,7 +175,9 @@ class LineSplitter:
     """
 
     def __init__(self, limit: int = LIMIT) -> None:
+        self._limit = limit
         self._line = BoundedText(limit)
+        self._has_begun = False  # whether a line spans pieces
 
     @property
     def is_too_long(self) -> bool:
@@ -186,17 +188,23 @@ class LineSplitter:
         """Yield the lines that `piece` ends, without their line ends and without blank ones."""
         start = 0
         while (end := piece.find(b"\n", start)) >= 0:
-            self._line.add(piece[start:end])
+            rest = piece[start:end]
             start = end + 1
-            line = self.finish()
-            if line is not None:
-                yield line
+            if self._has_begun or len(rest) > self._limit:
+                self._line.add(rest)
+                line = self.finish()
+                if line is not None:
+                    yield line
+            elif rest and not rest.isspace():  # a whole line, as nearly all are
+                yield rest
         if start < len(piece):
+            self._has_begun = True
             self._line.add(piece[start:] if start else piece)
 
     def finish(self) -> bytes | Oversize | None:
         """The last line, where the stream ended without a line end."""
         line = self._line.take()
+        self._has_begun = False
         return None if isinstance(line, bytes) and (not line or line.isspace()) else line
 
 

@@ -10,8 +10,7 @@ import pytest
 from msgspec import Raw
 
 from protocol.jsonrpc.messages import Response
-from protocol.jsonrpc.outbox import Outbox
-from protocol.jsonrpc.outgoing_requests import OutgoingRequests
+from protocol.jsonrpc.outgoing import Outbox, OutgoingRequests
 from protocol.v1 import methods, types as t
 
 CREATE = methods.CLIENT_METHODS["terminal/create"]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from protocol.jsonrpc.handlers import Surface
-from protocol.jsonrpc.outbox import HIGH_WATER, PAUSE
+from protocol.jsonrpc.outgoing import HIGH_WATER, PAUSE
 from protocol.v1 import methods, types as t
 from tests.protocol.connections import ALL, LIMIT, over, serving, text_in, until, update
 

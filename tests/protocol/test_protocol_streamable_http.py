@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from protocol.jsonrpc.outbox import Outbox
+from protocol.jsonrpc.outgoing import Outbox
 from protocol.transports.streamable_http import StreamableHttpTransport
 
 

@@ -31,7 +31,7 @@ from acp_agent.events import (
 )
 from acp_agent.ids import CallId, MessageId, SessionId, TurnId
 from acp_agent.server.handshake import ClientProfile
-from acp_agent.server.v1.session_tree import make_session_tree
+from acp_agent.server.v1.editor import make_session_tree
 from acp_agent.server.v2.replay import replay
 from acp_agent.server.v2.session_tree import SessionTreeV2
 from acp_agent.session.history.interruption import close_open_turn

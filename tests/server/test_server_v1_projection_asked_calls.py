@@ -14,7 +14,7 @@ from acp_agent.events import (
     ToolStarted,
     UsageReported,
 )
-from acp_agent.server.v1.session_tree import make_session_tree
+from acp_agent.server.v1.editor import make_session_tree
 from tests.server.v1_children_shown import KNOWS_NOT, cards, kinds, shown
 from tests.support import child_work
 from tests.support.child_work import INNER, PARENT, TASK, TITLE, did, whole

@@ -21,7 +21,7 @@ from acp_agent.ids import CallId, SessionId, TurnId
 from acp_agent.server.child_sessions import without_inherited
 from acp_agent.server.handshake import ClientProfile
 from acp_agent.server.notices import CUT_CALL
-from acp_agent.server.v1.session_tree import make_session_tree
+from acp_agent.server.v1.editor import make_session_tree
 from acp_agent.session.history.interruption import close_open_turn
 from protocol.codec import typed_json
 from tests.server.v1_children_shown import KNOWS, KNOWS_NOT, Json, cards, kinds, shown

@@ -21,7 +21,7 @@ from acp_agent.events import (
 from acp_agent.ids import MessageId, SessionId
 from acp_agent.server.conversion import token_counts
 from acp_agent.server.handshake import ClientProfile
-from acp_agent.server.v1.session_tree import make_session_tree
+from acp_agent.server.v1.editor import make_session_tree
 from acp_agent.session.store.event_codec import decode_event, encode_event
 from protocol.codec import typed_json
 

@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from acp_agent.server.merging import MAX_CHUNK, merge_updates
+from acp_agent.server.conversion import MAX_CHUNK, merge_updates
 from protocol.v2 import types as acp
 
 

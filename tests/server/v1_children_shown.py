@@ -10,7 +10,7 @@ import msgspec
 
 from acp_agent.events import AnyEvent
 from acp_agent.server.handshake import ClientProfile
-from acp_agent.server.v1.session_tree import make_session_tree
+from acp_agent.server.v1.editor import make_session_tree
 from protocol.codec import typed_json
 from tests.support.child_work import PARENT
 from tests.support.wire_schema import wire_schema

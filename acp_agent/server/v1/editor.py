@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from acp_agent.config.localization import ENGLISH, Translator
 from acp_agent.events import (
     AnyEvent,
     BackgroundCommandChanged,
@@ -16,11 +17,10 @@ from acp_agent.events import (
     of_a_child,
 )
 from acp_agent.ids import CallId, SessionId
-from acp_agent.server.conversion import raw_input
+from acp_agent.server.conversion import join_texts, raw_input
 from acp_agent.server.core import Core
 from acp_agent.server.editor import ClientEditor
-from acp_agent.server.handshake import Handshake
-from acp_agent.server.merging import join_texts
+from acp_agent.server.handshake import ClientProfile, Handshake
 from acp_agent.server.v1.conversion import config_options, to_call_content, to_locations
 from acp_agent.session.store.event_codec import merge_adjacent
 from protocol.jsonrpc.connection import Connection
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from acp_agent.agent.resources import PermissionRequest
     from acp_agent.content import JsonObject
     from acp_agent.permissions.access import Ask
-    from acp_agent.server.session_tree import SessionTree, Target
+    from acp_agent.server.session_tree import ChildrenProjector, SessionTree, Target
+    from acp_agent.server.v1.projection import Projector
     from acp_agent.session.commands.command import Command
     from acp_agent.session.settings import Option
     from acp_agent.workspace.editor_files import EditorBuffers
@@ -118,8 +119,6 @@ class EditorV1(ClientEditor):
         return tree
 
     def _new_tree(self, session: SessionId, *, replay: bool) -> SessionTree[acp.SessionUpdate]:
-        from acp_agent.server.v1.session_tree import make_session_tree  # noqa: PLC0415 - as above
-
         return make_session_tree(
             session, self.client, replay=replay, translate=self._core.translate
         )
@@ -248,3 +247,28 @@ class EditorV1(ClientEditor):
     def _target(self, session: SessionId, call: CallId | None) -> Target:
         """See `ClientEditor`."""
         return self._tree(self.parent_of(session) or session).target(call)
+
+
+def make_session_tree(
+    session: SessionId, client: ClientProfile, *, replay: bool, translate: Translator = ENGLISH
+) -> SessionTree[acp.SessionUpdate]:
+    """Return what shows a session and its children to a client; `replay` is as in `Projector`."""
+    from acp_agent.server.session_tree import SessionTree  # noqa: PLC0415 - not to open a session
+    from acp_agent.server.v1.projection import Projector  # noqa: PLC0415 - likewise
+
+    def projector() -> Projector:
+        return Projector(client, replay=False, translate=translate)
+
+    own = Projector(client, replay=replay, translate=translate)
+
+    def children() -> ChildrenProjector[acp.SessionUpdate]:
+        if client.subagents:
+            from acp_agent.server.child_sessions import ChildSessions  # noqa: PLC0415 - few have any
+            from acp_agent.server.v1.child_sessions import CHILD_UPDATES  # noqa: PLC0415 - likewise
+
+            return ChildSessions(CHILD_UPDATES, own, projector, translate)
+        from acp_agent.server.v1.child_sessions import AskedCalls  # noqa: PLC0415 - likewise
+
+        return AskedCalls(projector(), translate)
+
+    return SessionTree(session, own, children)

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Final
 from acp_agent.errors import InvalidInputError, NoTurnError
 from acp_agent.ids import SessionId
 from acp_agent.server.client_connection import ClientConnection
-from acp_agent.server.conversion import token_counts
+from acp_agent.server.conversion import merge_updates, token_counts
 from acp_agent.server.extensions.meta import check_steering, while_running
-from acp_agent.server.handlers import Handlers, Json, Methods
-from acp_agent.server.merging import merge_updates
+from acp_agent.server.handlers import Handlers, Json
 from acp_agent.server.v1.conversion import config_options, mode_state, prompt_block
 from acp_agent.server.v1.editor import EditorV1
 from acp_agent.session.session import Session
@@ -38,6 +37,7 @@ class HandlersV1(Handlers):
     """
 
     version = 1
+    prompt_modules = ("acp_agent.server.session_tree", "acp_agent.server.v1.projection")
 
     def __init__(self, client: ClientConnection) -> None:
         self.editor = EditorV1(client.connection, client.handshake, client.core, client.on_child)
@@ -47,7 +47,6 @@ class HandlersV1(Handlers):
         """Return the version's methods with their handlers."""
         return self._surface(
             {**AGENT_METHODS, STEERING.name: STEERING},
-            _unstable_methods,
             {
                 "authenticate": self.answer_rare,
                 "logout": self.answer_rare,
@@ -105,7 +104,10 @@ class HandlersV1(Handlers):
         """Run a turn, or steer the running one (Prompt Turn)."""
         content = tuple(prompt_block(block) for block in request.prompt)
         said = await self.prompts.prompt(
-            request.session_id, content, call, while_running=while_running(request.meta)
+            request.session_id,
+            content,
+            call,
+            while_running=while_running(request.meta) if request.meta else None,
         )
         if said.began:
             self.editor.trace_turn(SessionId(request.session_id), request.meta)
@@ -149,9 +151,3 @@ class HandlersV1(Handlers):
                 field="value",
             )
         return request.session_id, request.config_id, request.value
-
-
-def _unstable_methods() -> Methods:
-    from protocol.v1.unstable import UNSTABLE_AGENT_METHODS  # noqa: PLC0415 - rarely used
-
-    return UNSTABLE_AGENT_METHODS

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from acp_agent.errors import InvalidInputError, SessionNotFoundError
 from acp_agent.ids import CallId, SessionId
 from acp_agent.server.client_connection import ClientConnection
+from acp_agent.server.conversion import merge_updates
 from acp_agent.server.extensions.meta import while_running
-from acp_agent.server.handlers import Handlers, Json, Methods
-from acp_agent.server.merging import merge_updates
+from acp_agent.server.handlers import Handlers, Json
 from acp_agent.server.v2.conversion import available_commands, config_options, prompt_block
 from acp_agent.server.v2.editor import EditorV2
 from acp_agent.session.session import Session
@@ -32,6 +32,7 @@ class HandlersV2(Handlers):
     """
 
     version = 2
+    prompt_modules = ("acp_agent.server.v2.session_tree",)
 
     def __init__(self, client: ClientConnection) -> None:
         self.editor = EditorV2(client.connection, client.handshake, client.core, client.on_child)
@@ -41,7 +42,6 @@ class HandlersV2(Handlers):
         """Return the version's methods with their handlers."""
         return self._surface(
             AGENT_METHODS,
-            _unstable_methods,
             {
                 "auth/login": self.answer_rare,
                 "auth/logout": self.answer_rare,
@@ -115,7 +115,10 @@ class HandlersV2(Handlers):
         """
         content = tuple(prompt_block(block) for block in request.prompt)
         said = await self.prompts.insert(
-            request.session_id, content, call, while_running=while_running(request.meta)
+            request.session_id,
+            content,
+            call,
+            while_running=while_running(request.meta) if request.meta else None,
         )
         if said.began:
             self.editor.trace_turn(SessionId(request.session_id), request.meta)
@@ -172,9 +175,3 @@ async def _state(session: Session) -> acp.StateUpdate:
         for _ in tree.updates(event):
             pass
     return acp.RequiresActionStateUpdate() if tree.waits_for_user else acp.RunningStateUpdate()
-
-
-def _unstable_methods() -> Methods:
-    from protocol.v2.unstable import UNSTABLE_AGENT_METHODS  # noqa: PLC0415 - rarely used
-
-    return UNSTABLE_AGENT_METHODS
