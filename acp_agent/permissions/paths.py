@@ -52,26 +52,33 @@ def stays_inside(word: Word, context: CommandContext, folders: Sequence[str]) ->
 
 
 def _pattern_stays_inside(text: str, context: CommandContext, folder: str) -> bool:
-    """Whether none of the names that match, in the last part of a path only, leads outside."""
-    base, _, name = text.rpartition("/")
-    if any(mark in base for mark in "*?[") or text.startswith("-"):
+    """Whether none of the names that match leads outside, or would be read as an option."""
+    if text.startswith("-"):
         return False
-    where = os.path.join(folder, base or ("/" if text.startswith("/") else "."))  # noqa: PTH118 - likewise
-    if not context.holds(where):
-        return False
-    try:
-        with os.scandir(where) as entries:
-            for number, entry in enumerate(entries):
-                if number >= _LISTING_LIMIT:
-                    return False
-                if not fnmatchcase(entry.name, name):
-                    continue
-                if entry.name.startswith("-") and not base:
-                    return False  # it would be read as an option
-                if entry.is_symlink() and not context.holds(entry.path):
-                    return False
-    except OSError:
-        return True  # there is nothing to match
+    left = _LISTING_LIMIT
+    waiting = [("/" if text.startswith("/") else "", [part for part in text.split("/") if part])]
+    while waiting:
+        found, rest = waiting.pop()
+        path = os.path.join(folder, found or ".")  # noqa: PTH118 - text that need not be a path
+        if not context.holds(path):
+            return False
+        if not rest:
+            continue
+        name, *rest = rest
+        if not any(mark in name for mark in "*?["):
+            waiting.append((f"{found}{name}/", rest))
+            continue
+        try:
+            with os.scandir(path) as entries:
+                for entry in entries:
+                    left -= 1
+                    if left < 0 or (entry.name.startswith("-") and not found):
+                        return False
+                    folders_only = bool(rest) or text.endswith("/")
+                    if fnmatchcase(entry.name, name) and (not folders_only or entry.is_dir()):
+                        waiting.append((f"{found}{entry.name}/", rest))
+        except OSError:
+            continue  # there is nothing to match
     return True
 
 

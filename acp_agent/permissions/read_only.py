@@ -14,8 +14,9 @@ from pathlib import Path
 from msgspec import Struct, convert
 
 from acp_agent.permissions.arguments import Arguments, parse_arguments
-from acp_agent.permissions.awk_programs import only_prints
 from acp_agent.permissions.paths import CommandContext, is_below, stays_inside
+from acp_agent.permissions.printing_programs import awk_only_prints, sed_only_prints
+from acp_agent.permissions.refused_commands import expand_tar_letters
 from acp_agent.permissions.rules import Reader, has_option, read_only_rules
 from acp_agent.permissions.shell.syntax import Assignment, Command, Redirect
 from acp_agent.permissions.shell.words import Word, decode_ansi_c
@@ -25,11 +26,6 @@ from acp_agent.workspace.git_repositories import Repository
 
 _COMPARISONS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 
-# Scripts of `sed -n` that only print lines, or end: `1,20p`, `$p`, `/start/,/end/p`, `5q`, `$=`.
-# What is between slashes has no backslash and no bracket, so that every sed sees the same end.
-_ADDRESS = r"(?:\d+(?:~\d+)?|\$|/[^/\\\[\n]*/I?)"
-_STATEMENT = rf"\s*(?:{_ADDRESS}\s*(?:,\s*(?:{_ADDRESS}|[+~]\d+)\s*)?(?:!\s*)?)?(?:[p=]|q\d*)\s*"
-_PRINTING = re.compile(rf"{_STATEMENT}(?:[;\n]{_STATEMENT})*;?\s*")
 _FORMAT = re.compile(r"(?s)(?:[^%]|%%|%[-+ 0#']*(?:\d+|\*)?(?:\.(?:\d+|\*)?)?[diouxXfFeEgGcsbq])*")
 
 
@@ -50,6 +46,7 @@ def is_read_only(command: Command, context: CommandContext, folders: Sequence[st
     if name == "command":
         return len(texts) == 2 and texts[0] in {"-v", "-V"}
     reader = None if " " in name else rules.commands.get(name)
+    words = list(expand_tar_letters(name, words))
     return reader is not None and _reads(reader, words, context, folders)
 
 
@@ -99,7 +96,7 @@ def _harmless(redirect: Redirect, context: CommandContext, folders: Sequence[str
         return True
     if target.text in read_only_rules().harmless_redirects:
         return True
-    return redirect.operator == "<" and stays_inside(target, context, folders)
+    return redirect.operator == "<" and _may_be_read(target, context, folders)
 
 
 def _reads(
@@ -112,7 +109,13 @@ def _reads(
     arguments = parse_arguments(words, reader, patterns=True)
     if arguments is None or not _values_allowed(reader, arguments):
         return False
+    if reader.requires and not arguments.has(*reader.requires):
+        return False
+    if not all(is_installed(Word(name), context, folders) for name in reader.runs):
+        return False
     paths = list(arguments.operands)
+    if reader.like and not all(_is_like(word, reader.like) for word in paths):
+        return False
     limited = reader.most is not None and not arguments.has(*reader.listing)
     if limited and (len(paths) > (reader.most or 0) or any(word.pattern for word in paths)):
         return False
@@ -127,7 +130,18 @@ def _reads(
         paths += arguments.doubtful
     if reader.operands == "files" and any(_may_be_folder(word, folders) for word in paths):
         return False
-    return all(stays_inside(word, context, folders) for word in (*paths, *arguments.paths))
+    return all(_may_be_read(word, context, folders) for word in (*paths, *arguments.paths))
+
+
+def _may_be_read(word: Word, context: CommandContext, folders: Sequence[str]) -> bool:
+    """Whether a path lies in the session's folders, or is a file about the machine."""
+    public = word.fixed and word.text in read_only_rules().public_files
+    return public or stays_inside(word, context, folders)
+
+
+def _is_like(word: Word, form: str) -> bool:
+    """Whether an operand has the form, and what it matches as a pattern begins as it does."""
+    return word.text[:1] not in "*?[" * word.pattern and bool(re.fullmatch(form, word.text))
 
 
 def _values_allowed(reader: Reader, arguments: Arguments) -> bool:
@@ -149,10 +163,9 @@ def _takes_pattern(reader: Reader, arguments: Arguments, paths: list[Word]) -> b
     if not all(word.fixed for word in known):
         return False
     if reader.operands == "awk":
-        return all(map(only_prints, texts))
+        return all(map(awk_only_prints, texts))
     if reader.operands == "script":
-        silent = arguments.has("-n", "--quiet", "--silent")
-        return silent and all(_PRINTING.fullmatch(text) for text in texts)
+        return all(map(sed_only_prints, texts))
     if reader.forbidden and "-" in texts:
         return False  # jq takes the next word for its program
     return not any(text in pattern for pattern in texts for text in reader.forbidden)

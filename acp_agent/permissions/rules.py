@@ -17,7 +17,7 @@ from acp_agent.platform.first_use import first_use
 
 # What the data files have as one text with blanks between the items.
 _OPTION_LISTS = ("flags", "values", "paths", "optional", "attached", "pairs", "either")
-_LISTS = (*_OPTION_LISTS, "listing", "pattern_options")
+_LISTS = (*_OPTION_LISTS, "listing", "pattern_options", "requires", "runs")
 
 
 class Wrapper(Struct, frozen=True, forbid_unknown_fields=True):
@@ -131,6 +131,9 @@ class Reader(OptionTable, frozen=True, forbid_unknown_fields=True):
     start: str = ""
     pattern_options: frozenset[str] = frozenset()
     forbidden: tuple[str, ...] = ()
+    requires: frozenset[str] = frozenset()
+    runs: tuple[str, ...] = ()
+    like: str = ""
     values_like: dict[str, str] = field(default_factory=dict)
 
     def merged(self, shared: Mapping[str, Reader]) -> Reader:
@@ -156,6 +159,7 @@ class ReadOnlyRules(Struct, frozen=True, forbid_unknown_fields=True):
     """The whole of read_only_commands.toml."""
 
     harmless_redirects: frozenset[str]
+    public_files: frozenset[str]
     program_folders: frozenset[str]
     shim_folder: str
     variables: frozenset[str]

@@ -20,7 +20,6 @@ READERS = {
     if reader.operands not in {"words", "test"}
 }
 # What each reader is given besides what a test is about, by the kind of its operands.
-BEFORE = {"script": ["-n"]}
 OPERANDS = {
     "pattern": ["pattern", "x"],
     "script": ["1p", "x"],
@@ -107,6 +106,13 @@ def _reads(name: str, words: list[str], context: CommandContext) -> bool:
     return is_read_only(command, context, [context.cwd])
 
 
+def _before(reader: Reader) -> list[str]:
+    """An option without which the program does more than read."""
+    if "-i" in reader.requires:
+        return ["-i:80"]
+    return sorted(reader.requires & reader.flags)[:1] or sorted(reader.requires)[:1]
+
+
 def _fitting(reader: Reader) -> list[str]:
     if reader.start:
         return [reader.start + "x"]
@@ -118,7 +124,7 @@ def test_an_option_that_the_table_of_a_reader_does_not_list_is_asked_about(
     name: str, context: CommandContext
 ) -> None:
     reader = READERS[name]
-    before, operands = BEFORE.get(reader.operands, []), _fitting(reader)
+    before, operands = _before(reader), _fitting(reader)
     assert _reads(name, [*before, *operands], context)
     table = reader
     allowed = {
@@ -138,7 +144,7 @@ def test_an_option_that_the_table_of_a_reader_does_not_list_is_asked_about(
 @pytest.mark.parametrize("name", READERS)
 def test_an_abbreviated_option_is_asked_about(name: str, context: CommandContext) -> None:
     reader = READERS[name]
-    before, operands = BEFORE.get(reader.operands, []), _fitting(reader)
+    before, operands = _before(reader), _fitting(reader)
     shortened = {option[:-1] for option in _names(reader) if len(option) > 4} - _names(reader)
     joined = {option for option in shortened if option[:2] in reader.optional}
     for option in shortened - joined:
@@ -149,10 +155,11 @@ def test_an_abbreviated_option_is_asked_about(name: str, context: CommandContext
 @pytest.mark.parametrize("name", [name for name, reader in READERS.items() if reader.most])
 def test_a_dash_counts_as_an_operand(name: str, context: CommandContext) -> None:
     most = READERS[name].most or 0
-    assert _reads(name, ["-"] * most, context) or READERS[name].operands == "text"
-    assert not _reads(name, ["-"] * most + ["x"], context)
-    assert not _reads(name, ["--", *["-"] * most, "x"], context)
-    assert not _reads(name, ["x"] * most + ["-"], context)
+    before = _before(READERS[name])
+    assert _reads(name, before + ["-"] * most, context) or READERS[name].operands == "text"
+    assert not _reads(name, before + ["-"] * most + ["x"], context)
+    assert not _reads(name, [*before, "--", *["-"] * most, "x"], context)
+    assert not _reads(name, before + ["x"] * most + ["-"], context)
 
 
 READING = [name for name, reader in READERS.items() if reader.operands not in {"text", "format"}]
@@ -163,7 +170,7 @@ def test_a_path_outside_is_asked_about_wherever_it_stands(
     name: str, context: CommandContext
 ) -> None:
     reader = READERS[name]
-    before, operands = BEFORE.get(reader.operands, []), _fitting(reader)
+    before, operands = _before(reader), _fitting(reader)
     for outside in ("/etc/passwd", "../x", "y/../../x"):
         for words in (
             [*operands, outside],
@@ -177,12 +184,12 @@ def test_a_path_outside_is_asked_about_wherever_it_stands(
 
 @pytest.mark.parametrize("name", [name for name, row in READERS.items() if row.paths])
 def test_a_path_outside_behind_an_option_is_asked_about(name: str, context: CommandContext) -> None:
-    operands = _fitting(READERS[name])
+    before, operands = _before(READERS[name]), _fitting(READERS[name])
     for option in READERS[name].paths:
-        assert _reads(name, [option, "x", *operands], context)
-        assert not _reads(name, [option, "../x", *operands], context)
+        assert _reads(name, [*before, option, "x", *operands], context)
+        assert not _reads(name, [*before, option, "../x", *operands], context)
         if option.startswith("--"):
-            assert not _reads(name, [f"{option}=/etc/passwd", *operands], context)
+            assert not _reads(name, [*before, f"{option}=/etc/passwd", *operands], context)
 
 
 def _program(path: Path) -> None:

@@ -10,17 +10,11 @@ import re
 from collections.abc import Collection, Sequence
 
 from acp_agent.permissions.arguments import parse_arguments
+from acp_agent.permissions.printing_programs import sed_only_prints
 from acp_agent.permissions.rules import Reader, read_only_rules, shell_rules
 from acp_agent.permissions.shell.words import Word
 
 _UNCHECKED = frozenset({"test", "words"})  # operands of readers whose options are no options
-# A statement of a sed script that prints, deletes, replaces or rearranges lines.
-_ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:\\.|[^/\\\n])*/I?)"
-_STATEMENT = re.compile(
-    rf"\s*(?:{_ADDRESS}\s*(?:,\s*(?:{_ADDRESS}|[+~]\d+)\s*)?(?:!\s*)?)?"
-    r"(?:[pP=dDgGhHnNx]|q\d*|s(?P<mark>[/|#,:@!_])(?:(?:\\.|(?!(?P=mark))[^\\\n])*(?P=mark)){2}"
-    r"[gpiIm\d]*|y/(?:\\.|[^/\\\n])*/(?:\\.|[^/\\\n])*/)\s*(?:[;\n]|$)"
-)
 
 
 def hidden_action(words: Sequence[Word], named: Sequence[str]) -> str:
@@ -35,7 +29,7 @@ def hidden_action(words: Sequence[Word], named: Sequence[str]) -> str:
     if text is not None:
         return _first_match(words[1:], text, named)
     reader, rest = _reader(name, words[1:], named)
-    if reader is None or reader.operands in _UNCHECKED:
+    if reader is None or reader.requires or reader.operands in _UNCHECKED:
         return ""
     rest = [word for word in rest if word.text not in named or word.text[:1] != "-"]
     arguments = parse_arguments(rest, reader, patterns=True)
@@ -45,7 +39,7 @@ def hidden_action(words: Sequence[Word], named: Sequence[str]) -> str:
         return ""
     given = [option.value for option in arguments.options if option.name in reader.pattern_options]
     scripts = [word.text for word in given or arguments.operands[:1] if word is not None]
-    return next((one for one in scripts if one not in named and not _transforms(one)), "")
+    return next((one for one in scripts if one not in named and not sed_only_prints(one)), "")
 
 
 def _reader(
@@ -74,13 +68,3 @@ def _unknown_option(words: Sequence[Word], reader: Reader) -> str:
         if all(parse_arguments([word, *[value] * count], reader) is None for count in range(3)):
             return word.text.partition("=")[0]
     return options[0].text if options else words[0].text
-
-
-def _transforms(script: str) -> bool:
-    at = 0
-    while at < len(script):
-        found = _STATEMENT.match(script, at)
-        if found is None or found.end() == at:
-            return False
-        at = found.end()
-    return True

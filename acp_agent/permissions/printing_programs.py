@@ -1,7 +1,7 @@
-"""Programs of awk that only print what they read, told apart token by token.
+"""Programs of awk and sed that only print what they read, recognised token by token.
 
-POSIX.1-2024, awk; the gawk, mawk, nawk and BusyBox manuals. What these read in different ways, or
-what is rare, counts as unknown: then the command is asked about.
+POSIX.1-2024, awk and sed; the manuals of gawk, mawk, nawk, BusyBox, GNU sed and BSD sed. What these
+read in different ways, or what is rare, counts as unknown: the user is asked about the command.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _REGEX = re.compile(r"/(?:[^/\\\[\n]|\\[^\n]|\[\^?[^]\[/\\\"\n]+\])+/")
 _LONGEST = 2_000  # characters
 
 
-def only_prints(program: str) -> bool:
-    """Return whether a program reads nothing but its input, and does nothing but print."""
+def awk_only_prints(program: str) -> bool:
+    """Return whether a program of awk reads nothing but its input, and does nothing but print."""
     if len(program) > _LONGEST:
         return False
     at, depth, before, kind = 0, 0, "", ""
@@ -59,3 +59,34 @@ def only_prints(program: str) -> bool:
             return False
         at = found.end()
     return bool(before) and depth == 0
+
+
+# Both versions of sed see the same end of these: no bracket has the delimiter, a backslash or another
+# bracket but a class of characters, and no escape stands for a character by its number.
+_CLASS = r"\[\^?\]?(?:[^]\[\\\n{mark}]|\[:[a-z]+:\])*\]"
+_PART = rf"(?:[^\\\n\[{{mark}}]|\\[^\ncdox]|{_CLASS})*"
+_TEXT = r"(?:[^\\\n{mark}]|\\[^\ncdox])*"
+
+
+def _replacing(mark: str) -> str:
+    part, text = _PART.replace("{mark}", mark), _TEXT.replace("{mark}", mark)
+    return rf"s{mark}{part}{mark}{text}{mark}[gpiImM\d]*|y{mark}{text}{mark}{text}{mark}"
+
+
+_REPLACING = "|".join(_replacing(re.escape(mark)) for mark in "/|,#:@%!_")
+_ADDRESS = rf"(?:\d+(?:~\d+)?|\$|/{_PART.replace('{mark}', '/')}/I?)"
+_RANGE = rf"(?:{_ADDRESS}\s*(?:,\s*(?:{_ADDRESS}|[+~]\d+)\s*)?(?:!\s*)?)?"
+_STATEMENT = re.compile(
+    rf"[\s;}}]*(?:{_RANGE}(?:\{{|(?:[p=dDgGhHnNPxl]|q\d*|{_REPLACING})\s*(?=[;\n}}]|$))[\s;}}]*)?"
+)
+
+
+def sed_only_prints(script: str) -> bool:
+    """Return whether a script of sed reads nothing but its input, and does nothing but print."""
+    at = 0
+    while at < len(script) <= _LONGEST:
+        found = _STATEMENT.match(script, at)
+        if found is None or found.end() == at:
+            return False
+        at = found.end()
+    return len(script) <= _LONGEST
