@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from tempfile import gettempdir
 
@@ -14,8 +13,9 @@ from msgspec.structs import replace
 from acp_agent.permissions.access import Tier
 from acp_agent.permissions.choices import Language, translate_reason
 from acp_agent.permissions.command_scope import names_what_it_runs
+from acp_agent.permissions.inner_texts import acts, command_values, program_texts
 from acp_agent.permissions.paths import CommandContext, is_below, stays_inside
-from acp_agent.permissions.read_only import is_installed, is_read_only
+from acp_agent.permissions.read_only import is_installed, is_read_only, sets_own_variables
 from acp_agent.permissions.refused_commands import (
     discards_changes,
     expand_tar_letters,
@@ -23,11 +23,17 @@ from acp_agent.permissions.refused_commands import (
     refusal_reason,
     written_paths,
 )
-from acp_agent.permissions.rules import Rule, has_option, operands, option_matches, shell_rules
+from acp_agent.permissions.rules import Rule, has_option, operands, shell_rules
 from acp_agent.permissions.shell.parser import parse_line
 from acp_agent.permissions.shell.syntax import Command, ShellLine
 from acp_agent.permissions.shell.words import NONEMPTY, UNKNOWN, Word
-from acp_agent.permissions.wrapped_commands import Inner, base_name, inner_commands
+from acp_agent.permissions.wrapped_commands import (
+    Inner,
+    base_name,
+    inner_commands,
+    without_actions,
+)
+from acp_agent.permissions.written_files import WrittenFiles
 
 _ORDER: tuple[Tier, ...] = ("read_only", "standard", "destructive", "blocked")
 _NESTING_LIMIT = 12  # shells in shells
@@ -86,7 +92,7 @@ def classify(command: str, context: CommandContext) -> Classified:
     judge = _Classifier(context)
     judge.line(command)
     findings = judge.findings
-    if not judge.plain:
+    if not judge.followed:
         findings = [_at_least(finding, "standard") for finding in findings]
     tier = worst_tier([finding.tier for finding in findings])
     deciding = _deciding(findings, tier)
@@ -116,13 +122,15 @@ class _Classifier:
         self.folders = [context.cwd]
         self.findings: list[Finding] = []
         self.plain = True
+        self.followed = True
+        self.written = WrittenFiles(context.cwd)
         self.inserting = False  # within a command that puts names in the place of {}
         self.guessing = False  # within a reading of words that is a guess
 
     def line(self, text: str) -> None:
         """Judge the whole line."""
         if UNKNOWN in text or NONEMPTY in text or not _can_be_passed(text):
-            self.plain = False
+            self.plain = self.followed = False
             self._add("blocked", text, "has control characters that no command needs")
         else:
             self.text(text, 0)
@@ -135,6 +143,7 @@ class _Classifier:
             text, cwd=self.context.cwd, home=self.context.home, stdin=stdin, piped=piped
         )
         self.plain = self.plain and line.plain
+        self.followed = self.followed and line.followed
         if line.problem or depth > _NESTING_LIMIT:
             self._add("blocked", text, line.problem or "is nested too deeply to be checked")
             return
@@ -142,7 +151,7 @@ class _Classifier:
             self._add("blocked", text, "starts itself again and again without end")
         if line.unparsed:
             self._add("standard", text, "is not a valid command line")
-        elif not line.plain and not line.commands:
+        elif not line.followed and not line.commands:
             self._add("standard", text, "evaluates what is only known when it runs")
         for command in line.commands:
             self._command(command, line, depth)
@@ -175,7 +184,9 @@ class _Classifier:
             self._add("blocked", command, refused)
             return
         self._values(command, depth + 1)
-        readings = inner_commands(command)
+        self._program_texts(command, depth + 1)
+        readings = [*inner_commands(command), *self.written.run_by(command)]
+        self.written.note(command)
         inner = [each for each in readings if not each.guess]
         named = bool(inner) and names_what_it_runs(command)
         before = len(self.findings)
@@ -195,8 +206,9 @@ class _Classifier:
             command.words[0], self.context, self.folders
         ):
             return
-        tier, reason = self._own(command, line)
-        if inner and tier == "read_only":
+        own = without_actions(command)
+        tier, reason = self._own(own, line)
+        if inner and tier == "read_only" and own is command:
             tier, reason = "standard", "runs another command"
         self._add(tier, command, reason, None if inner and not named else command)
         if base_name(command) in {"cd", "pushd", "popd", "chdir"}:
@@ -234,6 +246,17 @@ class _Classifier:
             judge.text(text, depth)
             self._refused_by(judge)
 
+    def _program_texts(self, command: Command, depth: int) -> None:
+        """Add what a program text within the words runs, if that is destructive."""
+        for text in program_texts(command):
+            judge = self._nested_classifier()
+            judge.text(text, depth)
+            self.findings += [
+                finding
+                for finding in judge.findings
+                if finding.tier in {"destructive", "blocked"} and finding.words
+            ]
+
     def _guess(self, outer: Command, inner: Inner, line: ShellLine, depth: int) -> None:
         """Refuse what would be refused if the words of `outer` were to be read this way."""
         judge = self._nested_classifier()
@@ -245,6 +268,7 @@ class _Classifier:
         judge = _Classifier(self.context)
         judge.folders = list(self.folders)
         judge.guessing = self.guessing
+        judge.written = self.written
         return judge
 
     def _refused_by(self, judge: _Classifier) -> None:
@@ -254,12 +278,15 @@ class _Classifier:
 
     def _own(self, command: Command, line: ShellLine) -> tuple[Tier, str]:
         """The tier of a command for what it does itself."""
-        outside = self._writes_outside(command)
+        overwrites = "overwrites data" if self._empties_file(command) else ""
+        outside = self._writes_outside(command) or overwrites
         if outside:
             return "destructive", outside
         if not command.words:
             if any(redirect.writes for redirect in command.redirects):
                 return "standard", "writes a file"
+            if sets_own_variables(command, self.context, self.folders):
+                return "read_only", "sets variables of the line"
             return "standard", "sets variables"
         name = base_name(command)
         if UNKNOWN in name or NONEMPTY in name or command.words[0].pattern:
@@ -268,11 +295,24 @@ class _Classifier:
         for rule in shell_rules().rules:
             if name in rule.programs and _applies(rule, name, texts):
                 return "destructive", rule.why
-        if name == "git" and discards_changes(texts, self.folders):
-            return "destructive", "throws uncommitted changes away"
+        discards = name == "git" and discards_changes(texts, self.folders)
+        why = "throws uncommitted changes away" if discards else acts(command)
+        if why:
+            return "destructive", why
         if name not in line.functions and is_read_only(command, self.context, self.folders):
             return "read_only", "only reads"
         return "standard", "may change something"
+
+    def _empties_file(self, command: Command) -> bool:
+        """Whether a file that has something in it is replaced by nothing."""
+        texts = [word.text for word in command.words]
+        targets = [r.target.text for r in command.redirects if r.operator in {">", ">|", "&>"}]
+        if texts[:2] == ["cp", "/dev/null"]:
+            targets = texts[2:]
+        elif texts and texts[0] not in {":", "true"} and texts != ["cat", "/dev/null"]:
+            return False
+        paths = [os.path.join(folder, text) for folder in self.folders for text in targets]  # noqa: PTH118 - text that need not be a path
+        return any(os.path.isfile(path) and os.path.getsize(path) for path in paths)  # noqa: PTH113, PTH202 - likewise
 
     def _writes_outside(self, command: Command) -> str:
         targets = [r.target for r in command.redirects if r.writes and not _is_descriptor(r.target)]
@@ -296,11 +336,13 @@ class _Classifier:
 
     def _change_folder(self, command: Command) -> None:
         if any(word.pattern for word in command.words):
-            self.plain = False  # what matches may be a link to anywhere in the project
+            self.plain = self.followed = (
+                False  # what matches may be a link to anywhere in the project
+            )
         targets = operands([word.text for word in command.words[1:]], ())
         target = targets[0] if targets else self.context.home
         if UNKNOWN in target or target == "-" or base_name(command) != "cd":
-            self.plain = False
+            self.plain = self.followed = False
         self._enter(target)
 
     def _enter(self, *targets: str) -> None:
@@ -312,7 +354,7 @@ class _Classifier:
         ]
         self.folders = list(dict.fromkeys([*self.folders, *new]))
         if len(self.folders) > _FOLDER_LIMIT:
-            self.plain = False
+            self.plain = self.followed = False
             del self.folders[
                 _FOLDER_LIMIT // 2 : -_FOLDER_LIMIT // 2
             ]  # the latest is the likeliest
@@ -345,53 +387,3 @@ def _applies(rule: Rule, name: str, texts: Sequence[str]) -> bool:
         or bool(rule.words.intersection(texts))
         or any(text.startswith(prefix) for text in texts for prefix in rule.word_prefixes)
     )
-
-
-def command_values(command: Command, *, every: bool = False) -> list[str]:
-    """The texts given to `command` that it, or what it starts, may run; those that are certain.
-
-    Variables set for it, values of options that take a command, and settings behind `-c` and the
-    like. Which of them are run nobody knows, so they only tell the worst. Single words are left
-    out unless `every` is wanted.
-    """
-    if not command.words:
-        return []
-    found = [each.value.text for each in command.assignments if each.value.static]
-    name, *words = command.words
-    own = shell_rules().languages.own_command_options.get(name.text.rpartition("/")[2], ())
-    before = Word("")
-    for word in words:
-        if word.static:
-            found += _values(before.text, word.text, own)
-        before = word
-    return [
-        text.lstrip("!|")
-        for text in found
-        if any(each.isspace() for each in text.strip()) or (every and text.strip())
-    ]
-
-
-@cache
-def _marks(options: tuple[str, ...]) -> frozenset[str]:
-    """What options begin with: most words need not be compared with each of them."""
-    return frozenset(option[0] for option in options)
-
-
-def _values(before: str, text: str, own: Sequence[str]) -> list[str]:
-    """What of `text`, which stands behind the word `before`, may be a command line."""
-    languages = shell_rules().languages
-    commands = (*languages.command_options, *own)
-    settings = [text] if before in languages.setting_options else []
-    settings += [text[2:] for option in languages.setting_options if text.startswith(option)]
-    marks = _marks(commands)
-    follows = before[:1] in marks and any(option_matches(before, option) for option in commands)
-    found = [text] if follows else []
-    found += [text[2:] for option in own if len(option) == 2 and text.startswith(option)]
-    for setting in settings:
-        key, _, value = setting.partition("=")
-        found += [] if any(map(str.isspace, key)) else [value]
-    if text.startswith("--") and any(option_matches(text, option) for option in commands):
-        found.append(text.partition("=")[2])
-    found += [text[len(each) + 1 :] for each in own if text.startswith(f"{each}=")]
-    # tar's are `exec=…`
-    return [*found, *(each.partition("=")[2] for each in found if "=" in each)]

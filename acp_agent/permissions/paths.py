@@ -15,6 +15,7 @@ from acp_agent.permissions.shell.words import NONEMPTY, UNKNOWN, Word
 from acp_agent.workspace.git_repositories import GitRepositories
 
 _ANY_OF = re.compile(r"\[[!^]?\]?[^]]*\]")
+_SPLITTING = frozenset(" \t\n*?[\\")
 _LISTING_LIMIT = 500  # entries of a folder that a pattern is compared with
 
 
@@ -51,8 +52,18 @@ def stays_inside(word: Word, context: CommandContext, folders: Sequence[str]) ->
     return all(context.holds(os.path.join(folder, word.text)) for folder in folders)  # noqa: PTH118 - text that need not be a path
 
 
-def _pattern_stays_inside(text: str, context: CommandContext, folder: str) -> bool:
-    """Whether none of the names that match leads outside, or would be read as an option."""
+def matches_are_plain(word: Word, context: CommandContext, folders: Sequence[str]) -> bool:
+    """Whether the shell would take each name that a pattern matches for one word, as it is."""
+    return all(_pattern_stays_inside(word.text, context, folder, plain=True) for folder in folders)
+
+
+def _pattern_stays_inside(
+    text: str, context: CommandContext, folder: str, *, plain: bool = False
+) -> bool:
+    """Whether none of the names that match leads outside, or would be read as an option.
+
+    With `plain` none may have a character that splits it into words, or makes it a pattern, either.
+    """
     if text.startswith("-"):
         return False
     left = _LISTING_LIMIT
@@ -76,6 +87,8 @@ def _pattern_stays_inside(text: str, context: CommandContext, folder: str) -> bo
                         return False
                     folders_only = bool(rest) or text.endswith("/")
                     if fnmatchcase(entry.name, name) and (not folders_only or entry.is_dir()):
+                        if plain and set(entry.name) & _SPLITTING:
+                            return False
                         waiting.append((f"{found}{entry.name}/", rest))
         except OSError:
             continue  # there is nothing to match

@@ -61,8 +61,8 @@ def awk_only_prints(program: str) -> bool:
     return bool(before) and depth == 0
 
 
-# Both versions of sed see the same end of these: no bracket has the delimiter, a backslash or another
-# bracket but a class of characters, and no escape stands for a character by its number.
+# Every sed sees the same end of these: no bracket has the delimiter, a backslash or another bracket
+# but a class of characters, and no escape stands for a character by its number.
 _CLASS = r"\[\^?\]?(?:[^]\[\\\n{mark}]|\[:[a-z]+:\])*\]"
 _PART = rf"(?:[^\\\n\[{{mark}}]|\\[^\ncdox]|{_CLASS})*"
 _TEXT = r"(?:[^\\\n{mark}]|\\[^\ncdox])*"

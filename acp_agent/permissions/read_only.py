@@ -14,16 +14,18 @@ from pathlib import Path
 from msgspec import Struct, convert
 
 from acp_agent.permissions.arguments import Arguments, parse_arguments
-from acp_agent.permissions.paths import CommandContext, is_below, stays_inside
+from acp_agent.permissions.paths import CommandContext, is_below, matches_are_plain, stays_inside
 from acp_agent.permissions.printing_programs import awk_only_prints, sed_only_prints
 from acp_agent.permissions.refused_commands import expand_tar_letters
 from acp_agent.permissions.rules import Reader, has_option, read_only_rules
 from acp_agent.permissions.shell.syntax import Assignment, Command, Redirect
-from acp_agent.permissions.shell.words import Word, decode_ansi_c
+from acp_agent.permissions.shell.words import UNKNOWN, Word, decode_ansi_c
 from acp_agent.platform.first_use import first_use
 from acp_agent.sandbox.git_settings import is_git_data
 from acp_agent.workspace.git_repositories import Repository
 
+_TEXT_TESTS = frozenset({"-n", "-z", "=", "==", "!=", "!"})
+_OWN_NAME = re.compile(r"[a-z]\w*(?<!_proxy)", re.ASCII)
 _COMPARISONS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 
 _FORMAT = re.compile(r"(?s)(?:[^%]|%%|%[-+ 0#']*(?:\d+|\*)?(?:\.(?:\d+|\*)?)?[diouxXfFeEgGcsbq])*")
@@ -33,10 +35,13 @@ def is_read_only(command: Command, context: CommandContext, folders: Sequence[st
     """Whether a command that runs no other certainly only reads, in any of `folders`."""
     if not has_harmless_context(command, context, folders) or not command.words:
         return False
-    first, *words = command.words
-    if any(not word.static for word in words) or not is_installed(first, context, folders):
+    first, *given = command.words
+    if not is_installed(first, context, folders):
         return False
     name = first.text.rpartition("/")[2]
+    words = [_settled(word, context, folders) for word in given]
+    if any(not word.static for word in words):
+        return _prints(name, words, context, folders)
     rules = read_only_rules()
     texts = [word.text for word in words]
     if len(words) == 1 and words[0].fixed and texts[0] in rules.versions.get(name, ()):
@@ -48,6 +53,51 @@ def is_read_only(command: Command, context: CommandContext, folders: Sequence[st
     reader = None if " " in name else rules.commands.get(name)
     words = list(expand_tar_letters(name, words))
     return reader is not None and _reads(reader, words, context, folders)
+
+
+def sets_own_variables(command: Command, context: CommandContext, folders: Sequence[str]) -> bool:
+    """Whether assignments set nothing but variables that mean nothing to the shell or a program."""
+    reads = all(_harmless(redirect, context, folders) for redirect in command.redirects)
+    return reads and all(
+        is_own_variable(each.name) and (each.value.static or each.value.origin != "")
+        for each in command.assignments
+    )
+
+
+def is_own_variable(name: str) -> bool:
+    """Whether a name means nothing to any shell, and no program is given it."""
+    special = read_only_rules().special_variables
+    return bool(_OWN_NAME.fullmatch(name)) and name not in special and name not in os.environ
+
+
+def _settled(word: Word, context: CommandContext, folders: Sequence[str]) -> Word:
+    """A word whose parts the line itself determines, as a certain one; any other as it is."""
+    if word.static or UNKNOWN in word.text.replace(UNKNOWN, "", word.origin == "pipe"):
+        return word
+    if word.origin == "exact":
+        return Word(word.text, pattern=word.pattern)
+    if word.origin == "pipe" and word.text == UNKNOWN:
+        return Word("/dev/null")  # a pipe, which is read as that is
+    plain = word.origin == "split" and matches_are_plain(word, context, folders)
+    return Word(word.text, pattern=True) if plain or word.origin == "match" else word
+
+
+def _prints(
+    name: str, words: Sequence[Word], context: CommandContext, folders: Sequence[str]
+) -> bool:
+    """Whether a command prints or compares what commands of the line put out, and no more."""
+    start = 1 if name == "printf" else 0
+    if any(not word.static and word.origin != "output" for word in words):
+        return False
+    if name in {"test", "["}:
+        operators = {word.text for word in words[:-1] if word.text[:1] in {"-", "=", "!"}}
+        return operators <= _TEXT_TESTS and all(word.fixed or not word.static for word in words)
+    reader = read_only_rules().commands.get(name)
+    if reader is None or reader.operands not in {"words", "format"} or name == "expr":
+        return False
+    if not all(word.static for word in words[:start]):
+        return False
+    return _reads(reader, [word for word in words if word.static], context, folders)
 
 
 def is_installed(program: Word, context: CommandContext, folders: Sequence[str]) -> bool:
@@ -89,14 +139,14 @@ def is_harmless(assignment: Assignment) -> bool:
 
 
 def _harmless(redirect: Redirect, context: CommandContext, folders: Sequence[str]) -> bool:
-    target = redirect.target
+    target = _settled(redirect.target, context, folders)
+    if redirect.operator == "<" and target.static:
+        return _may_be_read(target, context, folders)
     if not target.fixed:
         return False
     if redirect.operator in {">&", "<&"} and target.text in {"0", "1", "2", "-"}:
         return True
-    if target.text in read_only_rules().harmless_redirects:
-        return True
-    return redirect.operator == "<" and _may_be_read(target, context, folders)
+    return target.text in read_only_rules().harmless_redirects
 
 
 def _reads(
@@ -107,15 +157,11 @@ def _reads(
     if reader.operands == "test":
         return _tests(words, context, folders)
     arguments = parse_arguments(words, reader, patterns=True)
-    if arguments is None or not _values_allowed(reader, arguments):
-        return False
-    if reader.requires and not arguments.has(*reader.requires):
-        return False
-    if not all(is_installed(Word(name), context, folders) for name in reader.runs):
+    if arguments is None or not _is_allowed(reader, arguments, context, folders):
         return False
     paths = list(arguments.operands)
-    if reader.like and not all(_is_like(word, reader.like) for word in paths):
-        return False
+    if reader.operands == "variables":
+        return bool(paths) and all(word.fixed and is_own_variable(word.text) for word in paths)
     limited = reader.most is not None and not arguments.has(*reader.listing)
     if limited and (len(paths) > (reader.most or 0) or any(word.pattern for word in paths)):
         return False
@@ -144,7 +190,16 @@ def _is_like(word: Word, form: str) -> bool:
     return word.text[:1] not in "*?[" * word.pattern and bool(re.fullmatch(form, word.text))
 
 
-def _values_allowed(reader: Reader, arguments: Arguments) -> bool:
+def _is_allowed(
+    reader: Reader, arguments: Arguments, context: CommandContext, folders: Sequence[str]
+) -> bool:
+    """Whether options, their values and operands look as the table wants them."""
+    if reader.requires and not arguments.has(*reader.requires):
+        return False
+    if reader.like and not all(_is_like(word, reader.like) for word in arguments.operands):
+        return False
+    if not all(is_installed(Word(name), context, folders) for name in reader.runs):
+        return False
     return all(
         option.value.fixed and re.fullmatch(reader.values_like[option.name], option.value.text)
         for option in arguments.options

@@ -66,6 +66,14 @@ class FolderReader(Struct, frozen=True, forbid_unknown_fields=True):
     here: bool = False
 
 
+class DestructiveProgram(Struct, frozen=True, forbid_unknown_fields=True):
+    """Programs, or statements for databases, that have a text in them which destroys something."""
+
+    text: str
+    why: str
+    databases: bool = False
+
+
 class Languages(Struct, frozen=True, forbid_unknown_fields=True):
     """Shells, interpreters that take their program on the command line, options with commands."""
 
@@ -79,6 +87,8 @@ class Languages(Struct, frozen=True, forbid_unknown_fields=True):
     container_flags: frozenset[str]
     folder_readers: dict[str, FolderReader]
     acting_texts: dict[str, str]
+    databases: frozenset[str]
+    destructive_programs: tuple[DestructiveProgram, ...]
 
 
 class Refused(Struct, frozen=True, forbid_unknown_fields=True):
@@ -124,7 +134,7 @@ class Reader(OptionTable, frozen=True, forbid_unknown_fields=True):
 
     use: tuple[str, ...] = ()
     operands: Literal[
-        "paths", "files", "text", "pattern", "script", "awk", "format", "words", "test"
+        "paths", "files", "text", "pattern", "script", "awk", "format", "words", "test", "variables"
     ] = "paths"
     most: int | None = None
     listing: frozenset[str] = frozenset()
@@ -163,6 +173,7 @@ class ReadOnlyRules(Struct, frozen=True, forbid_unknown_fields=True):
     program_folders: frozenset[str]
     shim_folder: str
     variables: frozenset[str]
+    special_variables: frozenset[str]
     informing: str
     versions: dict[str, frozenset[str]]
     commands: dict[str, Reader]

@@ -137,6 +137,22 @@ def _find_actions(command: Command) -> list[Inner]:
     return found
 
 
+def without_actions(command: Command) -> Command:
+    """A `find` without its -exec, if that is given files only: no link is followed outside."""
+    texts = [word.text for word in command.words]
+    if base_name(command) != "find" or ("-type", "f") not in pairwise(texts):
+        return command
+    words: list[Word] = []
+    inside = False
+    for word, before in zip(command.words, [Word(""), *command.words], strict=False):
+        inside = inside or word.text == "-exec"
+        if not inside:
+            words.append(word)
+        if word.text == ";" or (word.text == "+" and before.text == "{}"):
+            inside = False
+    return replace(command, words=tuple(words))
+
+
 _NARROWING = frozenset(
     {"-name", "-iname", "-path", "-ipath", "-regex", "-iregex", "-mtime", "-mmin"}
 )

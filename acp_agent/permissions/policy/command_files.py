@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from acp_agent.permissions.classify import Classified, Finding
+from acp_agent.permissions.inner_texts import sed_files
 from acp_agent.permissions.paths import CommandContext
 from acp_agent.permissions.policy.folder_reads import files_below, is_exclusion
-from acp_agent.permissions.policy.inner_texts import sed_files
 from acp_agent.permissions.refused_commands import written_paths
 from acp_agent.permissions.rules import read_only_rules, shell_rules
 from acp_agent.permissions.shell.words import NONEMPTY, UNKNOWN, Word

@@ -20,10 +20,10 @@ from acp_agent.permissions.classify import (
     Classified,
     Finding,
     classify,
-    command_values,
     worst_tier,
 )
 from acp_agent.permissions.command_scope import is_elsewhere
+from acp_agent.permissions.inner_texts import command_values, inner_texts
 from acp_agent.permissions.paths import CommandContext
 from acp_agent.permissions.policy.command_patterns import (
     CommandPattern,
@@ -31,7 +31,6 @@ from acp_agent.permissions.policy.command_patterns import (
     spellings,
 )
 from acp_agent.permissions.policy.hidden_actions import hidden_action
-from acp_agent.permissions.policy.inner_texts import inner_texts
 from acp_agent.permissions.policy.rules import Effect, PolicyRule, Source
 from acp_agent.permissions.read_only import is_harmless, is_installed
 from acp_agent.permissions.rules import option_matches, read_only_rules, shell_rules

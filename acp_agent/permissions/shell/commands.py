@@ -17,7 +17,14 @@ from acp_agent.permissions.shell.syntax import (
     known_output,
     without_reserved,
 )
-from acp_agent.permissions.shell.words import UNKNOWN, Piece, TooComplexError, Word
+from acp_agent.permissions.shell.words import (
+    NONEMPTY,
+    UNKNOWN,
+    Origin,
+    Piece,
+    TooComplexError,
+    Word,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -27,6 +34,8 @@ _COMMAND_LIMIT = 2_000  # commands of a line that are looked at
 # Builtins that evaluate subscripts in their words: `unset 'a[$(x)]'`.
 _EVALUATING = frozenset({"let", "test", "[", "unset", "read", "declare", "typeset", "local"})
 _BACKQUOTED = re.compile(r"(?<!\\)`((?:[^`\\]|\\.)*)`", re.DOTALL)
+_SUM = re.compile(r"\$\(\([\w\s+*/%<>!&|^~()-]*\)\)", re.ASCII)  # sets nothing
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _TEXTS = frozenset({"word", "regex", "extglob_pattern", "heredoc_content"})
 
 
@@ -44,15 +53,18 @@ class WalkState(Struct, frozen=True, kw_only=True):
 class CommandReader(ABC):
     """Collects the commands of one line, and what is known of the line while it is read.
 
-    `plain` and `unparsed` are the line's, `sums` is true when it has a `((`, and `misread` when
-    the grammar put words of one line into another. `functions` keeps each function with its text.
+    `followed` and `unparsed` are the line's, `composed` is true when it has a loop, a substitution
+    or the like, `sums` when it has a `((`, and `misread` when the grammar put words of one line
+    into another. `functions` has each function with its text, `sites` where each variable is set.
     """
 
     def __init__(self, *, cwd: str, home: str) -> None:
         self.expander = Expander(home=home, cwd=cwd, substituted=self._printed)
         self.commands: list[Command] = []
         self.functions: dict[str, tuple[Node, bytes]] = {}
-        self.plain = True
+        self.followed = True
+        self.composed = False
+        self.sites: dict[str, set[int]] = {}
         self.unparsed = False
         self.sums = False
         self.misread = False
@@ -91,18 +103,18 @@ class CommandReader(ABC):
                 self.nested(child, state)
                 if child.type == "subshell":
                     # After `time` or `! {` the grammar takes a group for an argument.
-                    self.plain = False
+                    self.followed = False
                     self.walk(child, state)
                     continue
                 piece = self.expander.piece(child)
                 if adjacent:
                     # To the shell this is one word; the grammar loses a `$` in some.
-                    self.plain = False
+                    self.followed = False
                     pieces[-1].join(self.expander.after_dollar(pieces[-1], piece))
                 else:
                     pieces.append(piece)
         words = [word for piece in pieces for word in self.expander.to_words(piece)]
-        self._finish(words, assignments, attached, state)
+        self._finish(words, assignments, attached, state, node.start_byte)
 
     def _finish(
         self,
@@ -110,9 +122,10 @@ class CommandReader(ABC):
         assignments: list[Assignment],
         attached: Attached,
         state: WalkState,
+        at: int,
     ) -> None:
         real = without_reserved(words)
-        self.plain = self.plain and len(real) == len(words)
+        self.followed = self.followed and len(real) == len(words)
         command = Command(
             words=(*real, *attached.words),
             assignments=tuple(assignments),
@@ -131,8 +144,11 @@ class CommandReader(ABC):
         if name.text in _EVALUATING:
             for word in rest:
                 self._hidden(word.text, state)
-        if name.text == "read" and command.stdin is not None and rest:
-            self.expander.variables[rest[-1].text] = command.stdin.text.strip()
+        if name.text == "read":
+            if command.stdin is not None and rest:
+                self.expander.variables[rest[-1].text] = command.stdin.text.strip()
+            for word in rest:
+                self.bind(word.text, at, "output")
         if name.text == "printf" and len(rest) > 2 and rest[0].text == "-v":
             self._hidden(rest[1].text, state)
             printed = known_output(replace(command, words=(name, *rest[2:])))
@@ -147,15 +163,17 @@ class CommandReader(ABC):
         self.nested(node, state)
         name = self.expander.source(node.child_by_field_name("name") or node).partition("[")[0]
         value = node.child_by_field_name("value")
-        word = Word("")
+        word = Word("", origin="exact")
         if value is not None and value.type == "array":
             words = [w for child in value.named_children for w in self.expander.words(child)]
             word = Word(" ".join(w.text for w in words), all(w.static for w in words))
         elif value is not None:
-            word = self.expander.one(value)
+            word = self.expander.assigned(value)
         known = self.expander.variables
         appended = any(child.type == "+=" for child in node.children)
         known[name] = known.get(name, "") + word.text if appended else word.text
+        if appended or not self.expander.source(node).startswith(f"{name}="):
+            word = replace(word, static=False, origin="")
         self._hidden(word.text, state)  # ${name@P}, sums and [[ … ]] would run it
         return [Assignment(name, word)]
 
@@ -177,7 +195,7 @@ class CommandReader(ABC):
                 operator = ""
             else:
                 words += self.expander.words(child)
-        self._finish(words, [], Attached(redirects=tuple(redirects)), state)
+        self._finish(words, [], Attached(redirects=tuple(redirects)), state, node.start_byte)
 
     def redirect(self, node: Node, state: WalkState) -> Attached:
         """Read a redirection."""
@@ -187,7 +205,7 @@ class CommandReader(ABC):
                 self._hidden(self.expander.source(body), state)  # the grammar sees no backquotes
         attached = read_redirect(node, self.expander)
         if attached.stdin is not None:
-            self.plain = False
+            self.followed = False
         return attached
 
     def nested(self, node: Node, state: WalkState) -> None:
@@ -203,13 +221,28 @@ class CommandReader(ABC):
                 " \t\n\\"
             ):
                 # `"$ $(x)"`: a lone dollar, behind which the grammar overlooks the substitution.
-                self.plain = False
+                self.followed = False
                 self.misread = self.unparsed = True
-            if node.type in {"arithmetic_expansion", "subscript"}:
-                self.plain = False  # the shell evaluates what variables hold
+            if node.type == "subscript" or (
+                node.type == "arithmetic_expansion"
+                and not self._is_plain_sum(self.expander.source(node))
+            ):
+                self.followed = False  # the shell evaluates what variables hold
             for child in node.children:
                 if child.child_count or child.type in _TEXTS:
                     self.nested(child, state)
+
+    def _is_plain_sum(self, raw: str) -> bool:
+        """Whether a sum sets nothing, and the shell finds nothing but numbers in its variables."""
+        origins, variables = self.expander.origins, self.expander.variables
+        return (
+            _SUM.fullmatch(raw) is not None
+            and not {"++", "--"} & {raw[at : at + 2] for at in range(len(raw))}
+            and all(
+                origins.get(name) == "exact" and variables[name].isdecimal()
+                for name in _NAME.findall(raw)
+            )
+        )
 
     def evaluated(self, node: Node, state: WalkState) -> None:
         """Walk what is quoted in `[[ … ]]`: compared as a number, it is evaluated."""
@@ -223,7 +256,7 @@ class CommandReader(ABC):
         for mark, end in (("`", "`"), ("$(", ")")):
             start = raw.find(mark)
             if start >= 0 and (start == 0 or raw[start - 1] != "\\"):
-                self.plain = False
+                self.followed = False
                 self.read(raw[start + len(mark) : max(raw.rfind(end), start)], state)
                 for text in _BACKQUOTED.findall(raw) if mark == "`" else ():
                     self.read(text, state)
@@ -234,7 +267,7 @@ class CommandReader(ABC):
             raw = (node.text or b"")[start - node.start_byte : end - node.start_byte]
             in_command = node.type == "command"
             if raw.replace(b"\\\n", b"").strip(b" \t" if in_command else b" \t\n"):
-                self.plain = False
+                self.followed = False
 
     def found(self, command: Command) -> None:
         """Add a command to those of the line."""
@@ -243,6 +276,13 @@ class CommandReader(ABC):
             raise TooComplexError
         if any((command.words, command.assignments, command.redirects)):
             self.commands.append(command)
+
+    def bind(self, name: str, at: int, origin: Origin) -> None:
+        """Note that a variable is set at a place of the line, and where its value comes from."""
+        self.sites.setdefault(name, set()).add(at)
+        text = self.expander.variables.get(name, UNKNOWN)
+        certain = origin in {"exact", "match"} and UNKNOWN not in text and NONEMPTY not in text
+        self.expander.origins[name] = origin if certain or origin == "" else "output"
 
     def set_positional(self, arguments: tuple[Word, ...]) -> None:
         """Set $1 and so on."""

@@ -13,9 +13,11 @@ from acp_agent.permissions.shell.syntax import document_text
 from acp_agent.permissions.shell.words import (
     EXPANDED,
     LITERAL,
+    MATCHED,
     NONEMPTY,
     QUOTED,
     UNKNOWN,
+    Origin,
     Piece,
     Word,
     decode_ansi_c,
@@ -59,7 +61,8 @@ class Expander:
     """Expands words. `substituted` tells what a command substitution prints, where that is known.
 
     `raw` is the text of the tree at hand, `shortened` is true where long texts in it are replaced,
-    and `variables` are the values that are known at the moment; the parser keeps all up to date.
+    and `variables` are the values that are known at the moment, `origins` where those come from
+    that are certain; the parser keeps all up to date.
     """
 
     def __init__(self, *, home: str, cwd: str, substituted: Callable[[Node], str | None]) -> None:
@@ -68,6 +71,7 @@ class Expander:
         self.home = home
         self.cwd = cwd
         self.variables: dict[str, str] = {"HOME": home, "PWD": cwd, "IFS": " "}
+        self.origins: dict[str, Origin] = {}
         self._substituted = substituted
 
     def source(self, node: Node) -> str:
@@ -101,9 +105,9 @@ class Expander:
         while name and not name.isidentifier():
             name = name[:-1]
         before.text, before.kinds = before.text[:-1], before.kinds[:-1]
-        value, _ = self._parameter(name)
+        value, *_ = self._parameter(name)
         expanded = Piece()
-        expanded.add(value, EXPANDED, static=False)
+        expanded.add(value, EXPANDED, static=False, origin="")
         expanded.join(Piece(piece.text[len(name) :], piece.kinds[len(name) :], piece.static))
         return expanded
 
@@ -118,6 +122,16 @@ class Expander:
         if len(words) == 1:
             return words[0]
         return Word(" ".join(word.text for word in words), all(word.static for word in words))
+
+    def assigned(self, node: Node) -> Word:
+        """The value of an assignment, which is not split, nor are its braces spread."""
+        word = self.one(node)
+        raw = self.source(node)
+        origin: Origin = "exact" if word.static else word.origin
+        if {"{", "~"} & set(raw.replace("${", "")) or node.type == "array":
+            origin = ""
+        as_quoted: dict[Origin, Origin] = {"unquoted": "output", "split": "match"}
+        return Word(word.text, word.static, word.pattern, as_quoted.get(origin, origin))
 
     def piece(self, node: Node) -> Piece:
         """The characters of a written word."""
@@ -141,12 +155,15 @@ class Expander:
                 piece.join(self.piece(child))
                 at = child.end_byte
         elif kind in _EXPANSIONS:
-            text, static = self.expansion(node)
-            piece.add(self._split(text), EXPANDED, static=static)
+            text, static, origin = self.expansion(node)
+            unquoted: dict[Origin, Origin] = {"output": "unquoted", "match": "split"}
+            if kind != "arithmetic_expansion":  # a number is one word
+                origin = unquoted.get(origin, origin)
+            piece.add(self._split(text), EXPANDED, static=static, origin=origin)
         elif kind in _LITERALS or not node.is_named:
             piece.join(unescape(raw))
         else:
-            piece.add(raw, LITERAL, static=False)
+            piece.add(raw, LITERAL, static=False, origin="")
         return piece
 
     def _split(self, text: str) -> str:
@@ -170,10 +187,13 @@ class Expander:
             raw = self.source(child)
             begin = child.start_byte + len(raw) - len(raw.lstrip())
             piece.add(unescape_quoted(self.between(at, begin)), QUOTED)
-            text, static = self.expansion(child)
+            text, static, origin = self.expansion(child)
             # "$@" is as many words as there are arguments, even between quotes.
-            many = self.source(child) in {"$@", "${@}"} or raw.endswith("[@]}")
-            piece.add(text, EXPANDED if many else QUOTED, static=static)
+            many = raw.lstrip() in {"$@", "${@}"} or raw.endswith("[@]}")
+            kind = MATCHED if origin == "match" else QUOTED
+            piece.add(
+                text, EXPANDED if many else kind, static=static, origin="" if many else origin
+            )
             at = child.end_byte
         piece.add(unescape_quoted(self.between(at, end)), QUOTED)
 
@@ -194,26 +214,26 @@ class Expander:
         self._inside_quotes(body, piece, body.start_byte, body.end_byte)
         return Word(piece.text, piece.static)
 
-    def expansion(self, node: Node) -> tuple[str, bool]:
-        """What an expansion gives, and whether that is certain."""
+    def expansion(self, node: Node) -> tuple[str, bool, Origin]:
+        """What an expansion gives, whether that is certain, and where it comes from."""
         if node.type == "command_substitution":
             text = self.quoted_document(node)
             if text is not None:
-                return text, True
+                return text, True, "exact"
             guess = self._substituted(node)
-            return (UNKNOWN if guess is None else guess), False
+            return (UNKNOWN if guess is None else guess), False, "output"
         if node.type == "simple_expansion":
-            return self._parameter(self.source(node)[1:])
+            return self._parameter(self.source(node).lstrip()[1:])
         if node.type == "expansion":
             return self._braced(node)
-        return UNKNOWN, False
+        return UNKNOWN, False, "pipe" if node.type == "process_substitution" else "output"
 
-    def _parameter(self, name: str) -> tuple[str, bool]:
+    def _parameter(self, name: str) -> tuple[str, bool, Origin]:
         if name in _NUMBERS:
-            return "0", True
-        return self.variables.get(name, UNKNOWN), False
+            return "0", True, "exact"
+        return self.variables.get(name, UNKNOWN), False, self.origins.get(name, "")
 
-    def _braced(self, node: Node) -> tuple[str, bool]:
+    def _braced(self, node: Node) -> tuple[str, bool, Origin]:
         name = ""
         operator = ""
         rest: list[Node] = []
@@ -237,18 +257,18 @@ class Expander:
                 text.join(self.piece(child))
             if operator in {":=", "="}:
                 self.variables[name] = text.text
-            return text.text, False
+            return text.text, False, ""
         if operator in {":?", "?"} and not value:
-            return NONEMPTY, False
-        if not operator and name in _NUMBERS:
-            return "0", True
+            return NONEMPTY, False, ""
+        if not operator and not rest and self.source(node).lstrip() == f"${{{name}}}":
+            return self._parameter(name)
         if value and operator in _TRIMS and rest:
             if len(value) > _TRIM_LIMIT:
-                return UNKNOWN, False
-            return _trimmed(value, operator, "".join(map(self.source, rest))), False
-        if operator == "#" and not rest and self.source(node).startswith("${#"):
-            return "0", True
-        return (UNKNOWN if value is None else value), False
+                return UNKNOWN, False, ""
+            return _trimmed(value, operator, "".join(map(self.source, rest))), False, ""
+        if operator == "#" and not rest and self.source(node).lstrip().startswith("${#"):
+            return "0", True, "exact"
+        return (UNKNOWN if value is None else value), False, ""
 
 
 def _trimmed(value: str, operator: str, pattern: str) -> str:

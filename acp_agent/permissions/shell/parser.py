@@ -18,13 +18,14 @@ from msgspec.structs import replace
 from acp_agent.permissions.shell.commands import Attached, CommandReader, WalkState
 from acp_agent.permissions.shell.placeholders import shorten_line
 from acp_agent.permissions.shell.syntax import (
+    Assignment,
     Command,
     Redirect,
     ShellLine,
     known_output,
     without_reserved,
 )
-from acp_agent.permissions.shell.words import UNKNOWN, TooComplexError, Word
+from acp_agent.permissions.shell.words import UNKNOWN, Origin, TooComplexError, Word
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
@@ -48,10 +49,21 @@ _PLAIN = frozenset(
         "elif_clause",
         "else_clause",
         "test_command",
+        "for_statement",
+        "while_statement",
+        "do_group",
     }
+)
+_COMPOSED = frozenset({"for_statement", "while_statement"})
+_ALTERNATIVES = frozenset({"elif_clause", "else_clause"})
+# Tests between double brackets that compare texts, or ask about one file, and evaluate nothing.
+_TESTED = r"""(?:"(?:[^"`\\$]|\$\w+|\$\{\w+\})*"|'[^']*'|\$\w+|[\w./][\w./-]*)"""
+_SIMPLE_TEST = re.compile(
+    rf"\[\[ (?:! )?(?:-[defhLnrswxz] {_TESTED}|{_TESTED} (?:==?|!=) {_TESTED}) \]\]"
 )
 
 
+_SETTING = frozenset({"program", "variable_assignment", "variable_assignments", "command"})
 _WRITTEN = re.compile(r">[>|&]*\s*[\"']?(/[^\s;|&()<>\"']*)")  # absolute paths behind a `>`
 _POSITIONAL = frozenset("123456789@*")
 _LOOSE = str.maketrans({**dict.fromkeys(";|&()`\r", "\n"), **dict.fromkeys("\"'\\$", None)})
@@ -68,7 +80,9 @@ def parse_line(
     """
     if len(text) > LINE_LIMIT:
         return ShellLine(
-            plain=False, problem="is too long to be checked: split it, or put long texts into files"
+            plain=False,
+            followed=False,
+            problem="is too long to be checked: split it, or put long texts into files",
         )
     walker = _Walker(cwd=cwd, home=home)
     try:
@@ -76,12 +90,14 @@ def parse_line(
     except (TooComplexError, RecursionError):
         return ShellLine(
             plain=False,
+            followed=False,
             problem="is too complex to be checked: split it, or put it into a script file",
         )
     return ShellLine(
         commands=tuple(walker.commands),
         functions=frozenset(walker.functions),
-        plain=walker.plain,
+        plain=walker.followed and not walker.composed,
+        followed=walker.followed and all(len(places) == 1 for places in walker.sites.values()),
         unparsed=walker.unparsed,
     )
 
@@ -93,7 +109,7 @@ class _Walker(CommandReader):
         """Read a whole text that a shell reads."""
         if any(is_odd(character) for character in text):
             # The shell and the grammar may see different words here, so believe neither.
-            self.plain = False
+            self.followed = False
             self.unparsed = self.unparsed or any(c in text for c in "\r\v\f")
         joined = text.replace("\\\n", "")
         if joined != text and any(
@@ -101,7 +117,7 @@ class _Walker(CommandReader):
             for before, after in pairwise(text.split("\\\n"))
         ):
             # The shell joins a word that goes on in the next line; the grammar cuts it in two.
-            self.plain = False
+            self.followed = False
             self._read(joined, state)
         self._read(text, state)
 
@@ -117,7 +133,7 @@ class _Walker(CommandReader):
         )
         before = len(self.commands)
         if root.has_error:
-            self.plain = False
+            self.followed = False
             self.unparsed = True
         self.walk(root, state)
         if root.has_error or self.misread:
@@ -144,6 +160,13 @@ class _Walker(CommandReader):
             raise TooComplexError
         inner = replace(state, depth=state.depth + 1)
         kind = node.type
+        self.composed = self.composed or kind in _COMPOSED
+        known = None if kind in _SETTING else dict(self.expander.origins)
+        self._statement(node, kind, inner)
+        if known is not None:
+            self.expander.origins = known  # elsewhere it may not have been set
+
+    def _statement(self, node: Node, kind: str, inner: WalkState) -> None:
         if kind in {"command", "declaration_command", "unset_command"}:
             self.command(node, inner)
         elif kind == "redirected_statement":
@@ -151,30 +174,34 @@ class _Walker(CommandReader):
         elif kind == "pipeline":
             self._pipeline(node.children, inner)
         elif kind in {"variable_assignment", "variable_assignments"}:
-            self.found(
-                Command(assignments=tuple(self.assignments(node, inner)), function=state.function)
-            )
+            assignments = self.assignments(node, inner)
+            self.found(Command(assignments=tuple(assignments), function=inner.function))
+            for assignment in assignments:
+                self.bind(assignment.name, node.start_byte, assignment.value.origin)
         elif kind == "function_definition":
             self._function(node, inner)
         elif kind == "for_statement":
             self._loop(node, inner)
         elif kind == "test_command" and self.expander.source(node).startswith("[ "):
             self.test(node, inner)
+        elif kind == "test_command" and _SIMPLE_TEST.fullmatch(self.expander.source(node)):
+            self.composed = True
+            self.test(node, inner)
         elif kind in {"command_substitution", "process_substitution"}:
             self._substitution(node, inner)
         elif kind != "comment":
-            if (node.is_named and kind not in _PLAIN) or self.expander.source(node)[:2] in {
-                "((",
-                "[[",
-            }:
-                self.plain = False
-                self.sums = self.sums or self.expander.source(node)[:2] == "(("
+            sums = self.expander.source(node).startswith("((")
+            self.sums = self.sums or sums
+            evaluates = kind == "test_command" and self.expander.source(node).startswith("[[")
+            if (node.is_named and kind not in _PLAIN) or sums or evaluates:
+                self.followed = False
             if kind == "test_command":
                 self.evaluated(node, inner)
             self._children(node, inner)
 
     def _children(self, node: Node, state: WalkState) -> None:
         children = node.children
+        known = dict(self.expander.origins)
         at = node.start_byte
         for index, child in enumerate(children):
             self.check_gap(node, at, child.start_byte)
@@ -182,11 +209,21 @@ class _Walker(CommandReader):
             if not child.is_named:
                 continue
             background = index + 1 < len(children) and children[index + 1].type == "&"
+            if child.type in _ALTERNATIVES:
+                self.expander.origins = dict(known)
             self.walk(child, replace(state, concurrent=True) if background else state)
+            if background:
+                self.expander.origins = dict(known)
 
     def _substitution(self, node: Node, state: WalkState) -> None:
-        self.plain = False
+        self.composed = True
         raw = self.expander.source(node).strip()
+        if raw[:2] not in {"$(", "<("} or "<<" in raw:
+            self.followed = False
+        at = node.start_byte
+        for child in node.children:
+            self.check_gap(node, at, child.start_byte)
+            at = child.end_byte
         if raw.startswith("`") and "\\" in raw:
             inner = raw[1:-1].replace("\\`", "`").replace("\\$", "$").replace("\\\\", "\\")
             self.read(inner, state)
@@ -198,16 +235,17 @@ class _Walker(CommandReader):
 
     def _pipeline(self, children: list[Node], state: WalkState) -> None:
         piped = replace(state, concurrent=True)
+        known = dict(self.expander.origins)
         for child in children:
             if child.is_named:
                 before = len(self.commands)
                 self.walk(child, piped)
+                self.expander.origins = dict(known)
                 stages = self.commands[before:]
                 output = known_output(stages[-1]) if stages else None
                 piped = replace(piped, stdin=Word(output) if output else None, piped=True)
 
     def _loop(self, node: Node, state: WalkState) -> None:
-        self.plain = False
         name = self.expander.source(node.child_by_field_name("variable") or node)
         values: list[Word] = []
         for value in node.children_by_field_name("value"):
@@ -217,15 +255,19 @@ class _Walker(CommandReader):
         if body is None:
             return
         values.sort(key=lambda word: not word.text.startswith(("/", "..")))
-        for text in [word.text for word in values[:_LOOP_LIMIT]] or [UNKNOWN]:
-            self.expander.variables[name] = text
-            self.walk(body, state)
-        if len(values) > _LOOP_LIMIT:
-            self.expander.variables[name] = UNKNOWN
+        if self.expander.source(node).split(maxsplit=1)[0] != "for" or not values:
+            self.followed = False
+        self.found(Command(assignments=(Assignment(name, Word("")),), function=state.function))
+        known = dict(self.expander.origins)
+        more = [Word(UNKNOWN, static=False, origin="output")] if len(values) > _LOOP_LIMIT else []
+        for word in [*values[:_LOOP_LIMIT], *more] or [Word(UNKNOWN, static=False)]:
+            self.expander.origins = dict(known)
+            self.expander.variables[name] = word.text
+            self.bind(name, node.start_byte, _loop_origin(word))
             self.walk(body, state)
 
     def _function(self, node: Node, state: WalkState) -> None:
-        self.plain = False
+        self.followed = False
         name = self.expander.source(node.child_by_field_name("name") or node)
         self.functions[name] = (node, self.expander.raw)
         inside = replace(state, function=name, calls=(*state.calls, name), concurrent=False)
@@ -281,6 +323,15 @@ class _Walker(CommandReader):
                 self._pipeline(statement.children, replace(state, stdin=known, piped=True))
             else:
                 self.walk(statement, state)
+
+
+def _loop_origin(word: Word) -> Origin:
+    """Where the value of a loop's variable comes from, for one of the loop's words."""
+    if word.pattern and (word.static or word.origin in {"exact", "match", "split"}):
+        return "match"
+    if word.static:
+        return "exact"
+    return "output" if word.origin == "unquoted" else word.origin
 
 
 _ASCII_ONLY = b"%%" + bytes(range(2, 128)) + b"%" * 128  # UNKNOWN and NONEMPTY are letters too

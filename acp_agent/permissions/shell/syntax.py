@@ -54,13 +54,15 @@ class ShellLine(Struct, frozen=True, kw_only=True):
     """Every simple command of a line, in the order in which they are written.
 
     `plain` is true when the line is made of nothing but commands, pipelines, lists, groups, `if`
-    and redirections, so that what it does is what its commands do. `unparsed` is true when
+    and redirections, so that what it does is what its commands do. `followed` is true with loops
+    and substitutions as well, as long as each variable is set in one place. `unparsed` is true when
     the text is not valid; `problem` says why a line cannot be looked at at all.
     """
 
     commands: tuple[Command, ...] = ()
     functions: frozenset[str] = frozenset()
     plain: bool = True
+    followed: bool = True
     unparsed: bool = False
     problem: str = ""
 

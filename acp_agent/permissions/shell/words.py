@@ -7,6 +7,7 @@ braces, tilde, parameters and substitutions, field splitting, path names, quote 
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Literal, get_args
 
 from msgspec import Struct
 
@@ -16,6 +17,14 @@ NONEMPTY = "\1"  # likewise, for a part that the shell makes sure is not empty: 
 LITERAL = "u"  # kinds of characters: unquoted text,
 QUOTED = "q"  # quoted or escaped text,
 EXPANDED = "x"  # and what an unquoted expansion gave, which the shell splits again
+MATCHED = "m"  # a name that a loop's pattern matched, between quotes: the pattern stands for it
+
+# Where the part of a word comes from that only the run shows, from the least to the most certain:
+# from anywhere; from the output of a command of the line, unquoted or quoted; from a process
+# substitution; one of the names that a pattern matches, split again or as it is; a known value.
+# It is only true of a line in which no command can set variables in another way.
+Origin = Literal["", "unquoted", "output", "pipe", "split", "match", "exact"]
+_ORIGINS: tuple[Origin, ...] = get_args(Origin)
 
 _BRACE_LIMIT = 256
 _ESCAPES = {
@@ -43,12 +52,14 @@ class Word(Struct, frozen=True):
     """A word. `static` is false when the run decides about a part of it.
 
     Such parts stand in `text` as they most likely are, or as UNKNOWN or NONEMPTY. `pattern` is
-    true when the shell matches the word against the names of files.
+    true when the shell matches the word against the names of files. `origin` says where such parts
+    come from.
     """
 
     text: str
     static: bool = True
     pattern: bool = False
+    origin: Origin = ""
 
     @property
     def fixed(self) -> bool:
@@ -66,9 +77,11 @@ class Piece(Struct):
     kinds: str = ""
     static: bool = True
     quoted: bool = False
+    origin: Origin = "exact"
 
-    def add(self, text: str, kind: str, *, static: bool = True) -> None:
+    def add(self, text: str, kind: str, *, static: bool = True, origin: Origin = "exact") -> None:
         """Append characters of one kind."""
+        self.origin = min(self.origin, origin, key=_ORIGINS.index)
         self.text += text
         self.kinds += kind * len(text)
         self.static = self.static and static
@@ -76,6 +89,7 @@ class Piece(Struct):
 
     def join(self, other: Piece) -> None:
         """Append another piece."""
+        self.origin = min(self.origin, other.origin, key=_ORIGINS.index)
         self.text += other.text
         self.kinds += other.kinds
         self.static = self.static and other.static
@@ -170,14 +184,17 @@ def to_words(piece: Piece, *, home: str, cwd: str) -> list[Word]:
     for text, kinds in spread or [(piece.text, piece.kinds)]:
         if not text and not piece.quoted:
             continue  # the shell drops what comes to nothing
-        whole, marks, static = _tilde(text, kinds, home=home, cwd=cwd)
+        whole, whole_kinds, static = _tilde(text, kinds, home=home, cwd=cwd)
         static = static and piece.static
-        for field, field_kinds in _split(whole, marks):
-            pattern = any(
-                character in "*?[" and kind != QUOTED
+        for field, field_kinds in _split(whole, whole_kinds):
+            marks = {
+                kind
                 for character, kind in zip(field, field_kinds, strict=True)
-            )
-            words.append(Word(field, static, pattern))
+                if character in "*?["
+            }
+            pattern = bool(marks - {QUOTED})
+            certain = not (pattern and QUOTED in marks)  # the text does not say which is which
+            words.append(Word(field, static and certain, pattern, piece.origin if certain else ""))
     return words
 
 

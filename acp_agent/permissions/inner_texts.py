@@ -1,0 +1,175 @@
+"""The commands within the words of programs that run them elsewhere, or from a script of their own.
+
+What `docker run`, `kubectl exec`, awk, sed and the interpreters of languages are told to run.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import pairwise
+
+from acp_agent.permissions.rules import option_matches, shell_rules
+from acp_agent.permissions.shell.syntax import Command
+from acp_agent.permissions.shell.words import Word
+from acp_agent.permissions.wrapped_commands import base_name
+
+_LONGEST = 4_000  # characters of a word that are looked at
+_CONTAINER_VERBS = frozenset({"run", "exec", "create"})
+_GROUPS = frozenset({"container", "compose"})
+_AFTER_DASHES = frozenset({"kubectl", "oc", "k3s"})
+_LETTERS = "[dDitqPT]"  # options without a value
+_TAKES_VALUE = re.compile(rf"--[^=]+|-{_LETTERS}*(?!{_LETTERS})[a-zA-Z]")
+
+_AWKS = frozenset({"awk", "gawk", "mawk", "nawk"})
+_STRING = r'"((?:[^"\\]|\\.)*)"'
+_AWK_RUNS = re.compile(rf"system\s*\(\s*{_STRING}|{_STRING}\s*\|&?\s*getline|\|&?\s*{_STRING}")
+_QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
+_CALL = re.compile(
+    r"\b(?:system|popen\d?|exec\w*|spawn\w*|Popen|run|call|check_\w+|get\w*output|shell_exec"
+    r"|passthru|do shell script)\s*\(?\s*"
+    rf"(\[[^]]*\]|(?:{_QUOTED.pattern})(?:\s*,\s*(?:{_QUOTED.pattern}))*)",
+    re.DOTALL,
+)
+_SEDS = frozenset({"sed", "gsed"})
+_SED_RUNS = re.compile(r"(?:^|[\s;{}!$/,\d])e[ \t]+([^\n]+)")
+_SED_REPLACES = re.compile(
+    r"s([^\w\s\\])(?:\\.|(?!\1)[^\\])*\1((?:\\.|(?!\1)[^\\])*)\1[gpiImM\d]*e", re.DOTALL
+)
+_SED_FILES = re.compile(r"(?:^|[\s;{}!$/,\dgp])[rRwW][ \t]*([^\s;}]+)")
+
+
+def inner_texts(command: Command) -> Iterator[str]:
+    """Yield the command lines that a command's words have in them."""
+    name, words = base_name(command), [word.text[:_LONGEST] for word in command.words[1:]]
+    if name in shell_rules().languages.containers:
+        yield from _in_container(words)
+    elif name in _AFTER_DASHES and "exec" in words and "--" in words:
+        yield shlex.join(words[words.index("--") + 1 :])
+    else:
+        yield from program_texts(command)
+
+
+def program_texts(command: Command) -> Iterator[str]:
+    """Yield the command lines that a program within a command's words runs on this machine."""
+    name, words = base_name(command), [word.text[:_LONGEST] for word in command.words[1:]]
+    if name in shell_rules().languages.inline:
+        for found in (each for text in _programs(name, words) for each in _CALL.finditer(text)):
+            yield " ".join(_unquoted(text) for text in _QUOTED.findall(found[1]))
+    elif name in _AWKS:
+        for found in (each for word in words for each in _AWK_RUNS.finditer(word)):
+            text = next(part for part in found.groups() if part is not None)
+            yield re.sub(r"\\(.)", r"\1", text)
+    elif name in _SEDS:
+        for word in words:
+            yield from (found[1] for found in _SED_RUNS.finditer(word))
+            yield from (found[2] for found in _SED_REPLACES.finditer(word))
+
+
+def acts(command: Command) -> str:
+    """Return why what a program in a command's words does is destructive; "" where it is not."""
+    languages = shell_rules().languages
+    name, words = base_name(command), [word.text[:_LONGEST] for word in command.words[1:]]
+    programs = words if name in languages.databases else list(_programs(name, words))
+    for row in languages.destructive_programs:
+        if row.databases == (name in languages.databases) and any(
+            re.search(row.text, program) for program in programs
+        ):
+            return row.why
+    return ""
+
+
+def _programs(name: str, words: Sequence[str]) -> Iterator[str]:
+    """Yield the program texts that an interpreter is given in its words: `python -c x`."""
+    options = shell_rules().languages.inline.get(name, ())
+    for option, word in pairwise(words):
+        if option[:1] == "-" and any(option_matches(option, each) for each in options):
+            yield word
+
+
+def _unquoted(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text[1:-1])
+
+
+def sed_files(command: Command) -> Iterator[str]:
+    """Yield the files that the scripts of a sed command may read or write."""
+    if base_name(command) in _SEDS:
+        for word in command.words[1:]:
+            yield from _SED_FILES.findall(word.text[:_LONGEST])
+
+
+def _in_container(words: Sequence[str]) -> Iterator[str]:
+    flags = shell_rules().languages.container_flags
+    verb = ""
+    program: list[str] = []
+    skip = False
+    for at, word in enumerate(words):
+        if skip:
+            skip = False
+        elif word[:1] == "-" and len(word) > 1:
+            if word == "--entrypoint" and at + 1 < len(words):
+                program = [words[at + 1]]
+            elif word.startswith("--entrypoint="):
+                program = [word.partition("=")[2]]
+            skip = word not in flags and _TAKES_VALUE.fullmatch(word) is not None
+        elif not verb and word in _GROUPS:
+            pass
+        elif not verb and word not in _CONTAINER_VERBS:
+            return
+        elif verb:  # the image or the container, and then what runs in it
+            yield shlex.join([*program, *words[at + 1 :]])
+            return
+        else:
+            verb = word
+
+
+def command_values(command: Command, *, every: bool = False) -> list[str]:
+    """The texts given to `command` that it, or what it starts, may run; those that are certain.
+
+    Variables set for it, values of options that take a command, and settings behind `-c` and the
+    like. Which of them are run nobody knows, so they only tell the worst. Single words are left
+    out unless `every` is wanted.
+    """
+    if not command.words:
+        return []
+    found = [each.value.text for each in command.assignments if each.value.static]
+    name, *words = command.words
+    own = shell_rules().languages.own_command_options.get(name.text.rpartition("/")[2], ())
+    before = Word("")
+    for word in words:
+        if word.static:
+            found += _values(before.text, word.text, own)
+        before = word
+    return [
+        text.lstrip("!|:")
+        for text in found
+        if any(each.isspace() for each in text.strip()) or (every and text.strip())
+    ]
+
+
+@cache
+def _marks(options: tuple[str, ...]) -> frozenset[str]:
+    """What options begin with: most words need not be compared with each of them."""
+    return frozenset(option[0] for option in options)
+
+
+def _values(before: str, text: str, own: Sequence[str]) -> list[str]:
+    """What of `text`, which stands behind the word `before`, may be a command line."""
+    languages = shell_rules().languages
+    commands = (*languages.command_options, *own)
+    settings = [text] if before in languages.setting_options else []
+    settings += [text[2:] for option in languages.setting_options if text.startswith(option)]
+    marks = _marks(commands)
+    follows = before[:1] in marks and any(option_matches(before, option) for option in commands)
+    found = [text] if follows else []
+    found += [text[2:] for option in own if len(option) == 2 and text.startswith(option)]
+    for setting in settings:
+        key, _, value = setting.partition("=")
+        found += [] if any(map(str.isspace, key)) else [value]
+    if text.startswith("--") and any(option_matches(text, option) for option in commands):
+        found.append(text.partition("=")[2])
+    found += [text[len(each) + 1 :] for each in own if text.startswith(f"{each}=")]
+    # tar's are `exec=…`
+    return [*found, *(each.partition("=")[2] for each in found if "=" in each)]

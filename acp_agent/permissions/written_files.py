@@ -1,0 +1,101 @@
+"""The files that a line writes, and what it means to run one of them later in the same line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from acp_agent.permissions.refused_commands import written_paths
+from acp_agent.permissions.rules import has_option, read_only_rules, shell_rules
+from acp_agent.permissions.shell.syntax import Command, known_output
+from acp_agent.permissions.shell.words import UNKNOWN, Word
+from acp_agent.permissions.wrapped_commands import Inner, base_name
+
+_FETCHERS = frozenset({"aria2c", "curl", "fetch", "ftp", "http", "https", "scp", "wget", "xh"})
+_NAMED_BY_ADDRESS = ("-O", "--remote-name", "--remote-name-all")
+_UNSEEN = Inner(text=None, tier="destructive", why="runs a program that nobody has seen")
+
+
+class WrittenFile(Struct, frozen=True):
+    """What a file is: a copy of a program, a known text, or something that was fetched."""
+
+    program: str = ""
+    text: str | None = None
+
+
+class WrittenFiles(Struct):
+    """The files that the commands of a line wrote so far, by their paths and, hashed, by name."""
+
+    cwd: str
+    files: dict[str, WrittenFile] = field(default_factory=dict)
+    fetched: bool = False  # a command before this one fetches something
+
+    def note(self, command: Command) -> None:
+        """Note what a command writes."""
+        name, words = base_name(command), command.words[1:]
+        self.fetched = self.fetched or name in _FETCHERS
+        texts = [word.text for word in words]
+        if name == "hash" and texts[:1] == ["-p"] and len(texts) > 2:
+            self.files[texts[2]] = WrittenFile(program=_program(texts[1]))
+        if name in {"cp", "ln", "install", "mv"}:
+            sources = [text for text in texts if not text.startswith("-")]
+            if len(sources) == 2:
+                copied = self.files.get(self._path(sources[0]))
+                program = _program(sources[0])
+                if copied or program:
+                    self.files[self._path(sources[1])] = copied or WrittenFile(program=program)
+            return
+        targets = [each.target for each in command.redirects if each.writes]
+        targets += written_paths(name, words) if words else []
+        if (name == "wget" and not targets) or (
+            name == "curl" and has_option(texts, _NAMED_BY_ADDRESS)
+        ):
+            targets += [Word(os.path.basename(text)) for text in texts if "/" in text]  # noqa: PTH119 - an address
+        output = known_output(replace(command, redirects=()))
+        if output is not None or self.fetched:
+            for target in targets:
+                self.files[self._path(target.text)] = WrittenFile(text=output)
+
+    def run_by(self, command: Command) -> list[Inner]:
+        """Return what a command runs that the line itself wrote."""
+        if not self.files or not command.words:
+            return []
+        name, texts = base_name(command), [word.text for word in command.words]
+        program = texts[0]
+        file = self.files.get(self._path(program) if "/" in program else program)
+        if file is not None:
+            return self._runs(command, file, is_shell=True)
+        languages = shell_rules().languages
+        shell = name in languages.shells or name in {"source", "."}
+        if not shell and name not in languages.inline:
+            return []
+        script = next((text for text in texts[1:] if text[:1] not in {"-", "+"}), "")
+        file = self.files.get(self._path(script)) if script else None
+        return [] if file is None else self._runs(command, file, is_shell=shell)
+
+    def _runs(self, command: Command, file: WrittenFile, *, is_shell: bool) -> list[Inner]:
+        if file.program:
+            words: Sequence[Word] = (Word(file.program), *command.words[1:])
+            return [Inner(command=replace(command, words=tuple(words)))]
+        if file.text is None:
+            return [_UNSEEN]
+        first = file.text.partition("\n")[0]
+        if not is_shell or (first.startswith("#!") and "sh" not in first):
+            return []
+        return [Inner(text=Word(file.text))]
+
+    def _path(self, text: str) -> str:
+        return os.path.normpath(os.path.join(self.cwd, text.replace(UNKNOWN, "")))  # noqa: PTH118 - text that need not be a path
+
+
+def _program(text: str) -> str:
+    """The program that a path names, if it is one of the machine's."""
+    folder, _, name = text.rpartition("/")
+    known = folder in read_only_rules().program_folders or (not folder and name in _NAMES)
+    return name if known else ""
+
+
+_NAMES = frozenset({"bash", "dd", "mv", "rm", "sh", "shred", "unlink", "zsh"})  # `$(which rm)`
