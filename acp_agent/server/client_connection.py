@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from acp_agent.errors import AcpAgentError
 from acp_agent.ids import SessionId
@@ -89,7 +89,7 @@ class ClientConnection:
         for operations in self._operations:
             operations.release()
 
-    def operations(self, editor: ClientEditor) -> Operations:
+    def operations(self, editor: ClientEditor[Any]) -> Operations:
         """Return the sessions as this connection uses them through `editor`."""
         operations = Operations(self.core, editor, max_sessions=self._max_sessions)
         self._operations.append(operations)

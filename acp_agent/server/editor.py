@@ -6,14 +6,15 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from acp_agent.content import JsonObject
 from acp_agent.errors import EditorFailedError
-from acp_agent.events import AnyEvent, SubagentChanged
+from acp_agent.events import AnyEvent, ConfigChanged, SubagentChanged
 from acp_agent.ids import CallId, SessionId
 from acp_agent.server.core import Core
 from acp_agent.server.handshake import ClientProfile, Handshake
+from acp_agent.session.store.event_codec import merge_adjacent
 from protocol.jsonrpc.connection import Connection
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from acp_agent.elicitation import Form, Page, Response
     from acp_agent.permissions.access import Ask, Choice, Decision
     from acp_agent.server.session_requests import SessionRequests
-    from acp_agent.server.session_tree import Target
+    from acp_agent.server.session_tree import SessionTree, Target
     from acp_agent.server.trace_context import TraceContext
     from acp_agent.session.commands.command import Command
     from acp_agent.session.settings import Option
@@ -33,8 +34,10 @@ _log = logging.getLogger(__name__)
 
 _MAX_NAME = 100  # characters of a flag
 
+TreeT = TypeVar("TreeT", bound="SessionTree[Any]")
 
-class ClientEditor(ABC):
+
+class ClientEditor(ABC, Generic[TreeT]):
     """Shows events to a client and asks its user, as far as the client's capabilities go.
 
     It is the `acp_agent.session.client.Client` of every session that the connection has. The
@@ -58,6 +61,7 @@ class ClientEditor(ABC):
         self._handshake = handshake
         self._core = core
         self._on_child = on_child
+        self._trees: dict[SessionId, TreeT] = {}
         self._traces: dict[SessionId, TraceContext] = {}
         self._parents: dict[SessionId, SessionId] = {}  # of the children that were shown
 
@@ -116,19 +120,74 @@ class ClientEditor(ABC):
         self.register_children(session, own)
         return own if self.client.subagents else events
 
-    @abstractmethod
     def forget(self, session: SessionId) -> None:
         """Drop what is known of a closed session."""
+        self._trees.pop(session, None)
         for child in [child for child, parent in self._parents.items() if parent == session]:
             del self._parents[child]
 
     @abstractmethod
+    def _new_tree(self, session: SessionId) -> TreeT:
+        """Return what turns the events of a session into the version's updates."""
+
+    def _tree(self, session: SessionId) -> TreeT:
+        tree = self._trees.get(session)
+        return self._begin(session) if tree is None else tree
+
+    def _begin(self, session: SessionId) -> TreeT:
+        tree = self._trees[session] = self._new_tree(session)
+        return tree
+
     async def show(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
-        """Send what shows the events; waits while the client reads too slowly."""
+        """Send the updates that show events; wait while the client reads too slowly."""
+        tree = self._tree(session)
+        self.register_children(session, events)
+        for event in self._due(session, merge_adjacent(events, output=False)):
+            if isinstance(event, ConfigChanged):
+                self._option_changed(session, event)
+            else:
+                self._send(tree.updates(event))
+        await self._connection.drain()
+
+    def _due(self, session: SessionId, events: Sequence[AnyEvent]) -> Iterable[AnyEvent]:
+        """Return the events in the order in which they are shown."""
+        del session
+        return events
+
+    def _option_changed(self, session: SessionId, event: ConfigChanged) -> None:
+        """Show that an option has another value."""
+        del event
+        self.options_changed(session)
 
     @abstractmethod
     async def replay(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Send the whole conversation again."""
+
+    async def _send_replay(self, updates: Iterable[tuple[SessionId, Any]]) -> None:
+        """Send the updates of a replay; wait while the client reads too slowly."""
+        for index, (of, update) in enumerate(updates):
+            self.update(of, update)
+            if index % 256 == 0:
+                await self._connection.drain()
+
+    def catch_up(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
+        """Take in events that were shown to other clients, without sending them."""
+        tree = self._begin(session)
+        for event in self._own_events(session, events):
+            for _ in tree.updates(event):
+                pass
+
+    def announce_work(self, session: SessionId) -> None:
+        """Send what the client must know of work whose start it did not see."""
+        self._send(self._tree(session).announced())
+
+    def _send(self, updates: Iterable[tuple[SessionId, Any]]) -> None:
+        for of, update in updates:
+            self.update(of, update)
+
+    @abstractmethod
+    def update(self, session: SessionId, update: Any) -> None:
+        """Send one update of the version."""
 
     @abstractmethod
     def show_options(self, session: SessionId, options: Sequence[Option]) -> None:
@@ -149,9 +208,12 @@ class ClientEditor(ABC):
         self._show_last(session, left)
         self.forget(session)
 
-    @abstractmethod
     def _show_last(self, session: SessionId, left: Sequence[AnyEvent]) -> None:
         """Send the updates for the last events of a session that moves to another client."""
+        tree = self._trees.get(session)
+        if tree is not None:
+            for event in left:
+                self._send(tree.updates(event))
 
     def buffers(self, session: SessionId) -> EditorBuffers | None:
         """Return the client's files; None if it offers none."""
@@ -236,9 +298,9 @@ class ClientEditor(ABC):
 
         page_done(self._connection, self._handshake.version, page)
 
-    @abstractmethod
     def _target(self, session: SessionId, call: CallId | None) -> Target:
         """Return where the user is asked about a call of a session or of its child."""
+        return self._tree(self.parent_of(session) or session).target(call)
 
     def _waiting_for_user(
         self, session: SessionId, call: CallId | None

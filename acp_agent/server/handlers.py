@@ -68,7 +68,7 @@ class Handlers(ABC):
     version: ClassVar[int]
     prompt_modules: ClassVar[tuple[str, ...]]
 
-    def __init__(self, client: ClientConnection, editor: ClientEditor) -> None:
+    def __init__(self, client: ClientConnection, editor: ClientEditor[Any]) -> None:
         self.client = client
         self.operations = client.operations(editor)
         self._channel = McpChannel(client.connection)

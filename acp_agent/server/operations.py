@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from acp_agent.errors import InvalidInputError, SessionNotFoundError
@@ -71,7 +71,7 @@ class Operations:
     """
 
     def __init__(
-        self, core: Core, editor: ClientEditor, *, max_sessions: int | None = None
+        self, core: Core, editor: ClientEditor[Any], *, max_sessions: int | None = None
     ) -> None:
         self.core = core
         self.editor = editor

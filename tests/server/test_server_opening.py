@@ -27,7 +27,7 @@ class Open:
         self.client = AttachedClient(NAME, on_timeout=lambda: None)
         self.abandoned = False
 
-    def attach(self, editor: ClientEditor, _left: object = ()) -> None:
+    def attach(self, editor: ClientEditor[Any], _left: object = ()) -> None:
         self.client.attach(editor)
 
     async def replay(self, action: Callable[[], Awaitable[None]]) -> None:

@@ -16,7 +16,7 @@ from acp_agent.events import (
     TurnStarted,
     of_a_child,
 )
-from acp_agent.ids import CallId, SessionId
+from acp_agent.ids import SessionId
 from acp_agent.server.conversion import join_texts, raw_input
 from acp_agent.server.core import Core
 from acp_agent.server.editor import ClientEditor
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from acp_agent.agent.resources import PermissionRequest
     from acp_agent.content import JsonObject
     from acp_agent.permissions.access import Ask
-    from acp_agent.server.session_tree import ChildrenProjector, SessionTree, Target
+    from acp_agent.server.session_tree import ChildrenProjector, SessionTree
     from acp_agent.server.v1.projection import Projector
     from acp_agent.session.commands.command import Command
     from acp_agent.session.settings import Option
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from acp_agent.workspace.processes import EditorTerminals
 
 
-class EditorV1(ClientEditor):
+class EditorV1(ClientEditor["SessionTree[acp.SessionUpdate]"]):
     """Shows events and asks the user in the messages of version 1.
 
     Its arguments are those of `ClientEditor`.
@@ -53,14 +53,12 @@ class EditorV1(ClientEditor):
         on_child: Callable[[SessionId, SessionId], None],
     ) -> None:
         super().__init__(connection, handshake, core, on_child)
-        self._trees: dict[SessionId, SessionTree[acp.SessionUpdate]] = {}
         self._in_turn: set[SessionId] = set()
         self._held: dict[SessionId, list[NoticeShown]] = {}
 
     def forget(self, session: SessionId) -> None:
         """Drop what is known of a closed session."""
         super().forget(session)
-        self._trees.pop(session, None)
         self._in_turn.discard(session)
         self._held.pop(session, None)
 
@@ -88,40 +86,15 @@ class EditorV1(ClientEditor):
             self.requests(session), shown_session, secrets=self._core.secrets.values
         )
 
-    async def show(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
-        """Send the updates that show events; wait while the client reads too slowly."""
-        tree = self._tree(session)
-        self.register_children(session, events)
-        for event in self._due(session, merge_adjacent(events, output=False)):
-            if isinstance(event, ConfigChanged):
-                if event.option == "mode":
-                    self.update(session, acp.CurrentModeUpdate(current_mode_id=event.value))
-                self.options_changed(session)
-                continue
-            for of, update in tree.updates(event):
-                self.update(of, update)
-        await self._connection.drain()
-
-    def _show_last(self, session: SessionId, left: Sequence[AnyEvent]) -> None:
+    def _new_tree(self, session: SessionId) -> SessionTree[acp.SessionUpdate]:
         """See `ClientEditor`."""
-        tree = self._trees.get(session)
-        if tree is not None:
-            for event in left:
-                for of, update in tree.updates(event):
-                    self.update(of, update)
+        return make_session_tree(session, self.client, replay=False, translate=self._core.translate)
 
-    def _tree(self, session: SessionId) -> SessionTree[acp.SessionUpdate]:
-        tree = self._trees.get(session)
-        return self._begin(session) if tree is None else tree
-
-    def _begin(self, session: SessionId) -> SessionTree[acp.SessionUpdate]:
-        tree = self._trees[session] = self._new_tree(session, replay=False)
-        return tree
-
-    def _new_tree(self, session: SessionId, *, replay: bool) -> SessionTree[acp.SessionUpdate]:
-        return make_session_tree(
-            session, self.client, replay=replay, translate=self._core.translate
-        )
+    def _option_changed(self, session: SessionId, event: ConfigChanged) -> None:
+        """See `ClientEditor`."""
+        if event.option == "mode":
+            self.update(session, acp.CurrentModeUpdate(current_mode_id=event.value))
+        super()._option_changed(session, event)
 
     def _due(self, session: SessionId, events: Sequence[AnyEvent]) -> Iterator[AnyEvent]:
         """Return the events in the order in which they are shown.
@@ -160,19 +133,14 @@ class EditorV1(ClientEditor):
     async def replay(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Send the whole conversation again."""
         events = merge_adjacent(self._own_events(session, events), output=False)
-        tree = self._new_tree(session, replay=True)
+        tree = make_session_tree(session, self.client, replay=True, translate=self._core.translate)
         updates = (update for event in events for update in tree.updates(event))
-        for index, (of, update) in enumerate(join_texts(updates)):
-            self.update(of, update)
-            if index % 256 == 0:
-                await self._connection.drain()
+        await self._send_replay(join_texts(updates))
 
     def catch_up(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Take in events that were shown to other clients, without sending them."""
-        tree = self._begin(session)
-        for event in self._own_events(session, events):
-            for _ in tree.updates(event):
-                pass
+        super().catch_up(session, events)
+        for event in events:
             match event:
                 case TurnStarted():
                     self._in_turn.add(session)
@@ -180,11 +148,6 @@ class EditorV1(ClientEditor):
                     self._in_turn.discard(session)
                 case _:
                     pass
-
-    def announce_children(self, session: SessionId) -> None:
-        """Send what the client must know of working children whose start it did not see."""
-        for of, update in self._tree(session).announced():
-            self.update(of, update)
 
     def update(self, session: SessionId, update: acp.SessionUpdate) -> None:
         """Send one update."""
@@ -243,10 +206,6 @@ class EditorV1(ClientEditor):
         if not isinstance(response.outcome, acp.SelectedPermissionOutcome):
             return None, response.meta
         return response.outcome.option_id, response.meta
-
-    def _target(self, session: SessionId, call: CallId | None) -> Target:
-        """See `ClientEditor`."""
-        return self._tree(self.parent_of(session) or session).target(call)
 
 
 def make_session_tree(

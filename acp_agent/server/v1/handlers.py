@@ -78,7 +78,7 @@ class HandlersV1(Handlers):
         async def catch_up(session: Session) -> None:
             if session.turn is not None:
                 self.editor.catch_up(session.id, await session.core.history())
-                self.editor.announce_children(session.id)
+                self.editor.announce_work(session.id)
 
         return await self._open(request, catch_up)
 

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 from acp_agent.agent.resources import PermissionRequest
 from acp_agent.config.localization import ENGLISH, Translator
 from acp_agent.errors import EditorFailedError
-from acp_agent.events import AnyEvent, ConfigChanged
+from acp_agent.events import AnyEvent
 from acp_agent.ids import CallId, SessionId
 from acp_agent.permissions.access import Ask
 from acp_agent.server.core import Core
 from acp_agent.server.editor import ClientEditor
 from acp_agent.server.handshake import Handshake
 from acp_agent.server.v2.conversion import available_commands, config_options
-from acp_agent.session.store.event_codec import merge_adjacent
 from protocol.jsonrpc.connection import Connection
 from protocol.v2 import types as acp
 from protocol.v2.methods import REQUEST_PERMISSION, SESSION_UPDATE
@@ -26,13 +25,12 @@ if TYPE_CHECKING:
     from acp_agent.agent.resources import PermissionRequest
     from acp_agent.content import JsonObject
     from acp_agent.permissions.access import Ask
-    from acp_agent.server.session_tree import Target
-    from acp_agent.server.v2.session_tree import SessionTreeV2, TreeUpdates
+    from acp_agent.server.v2.session_tree import SessionTreeV2
     from acp_agent.session.commands.command import Command
     from acp_agent.session.settings import Option
 
 
-class EditorV2(ClientEditor):
+class EditorV2(ClientEditor["SessionTreeV2"]):
     """Shows events and asks the user in the messages of version 2.
 
     Its arguments are those of `ClientEditor`.
@@ -46,32 +44,13 @@ class EditorV2(ClientEditor):
         on_child: Callable[[SessionId, SessionId], None],
     ) -> None:
         super().__init__(connection, handshake, core, on_child)
-        self._trees: dict[SessionId, SessionTreeV2] = {}
         self._filling_in: dict[SessionId, list[CallId]] = {}  # calls with a form or page open
-
-    def forget(self, session: SessionId) -> None:
-        """Drop what is known of a closed session."""
-        super().forget(session)
-        self._trees.pop(session, None)
 
     def _show_last(self, session: SessionId, left: Sequence[AnyEvent]) -> None:
         """See `ClientEditor`."""
-        tree = self._trees.get(session)
-        if tree is not None:
-            for event in left:
-                self._send(tree.updates(event))
-            self._send(tree.moved())
-
-    async def show(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
-        """Send the updates that show events; wait while the client reads too slowly."""
-        tree = self._tree(session)
-        self.register_children(session, events)
-        for event in merge_adjacent(events, output=False):
-            if isinstance(event, ConfigChanged):
-                self.options_changed(session)
-                continue
-            self._send(tree.updates(event))
-        await self._connection.drain()
+        super()._show_last(session, left)
+        if session in self._trees:
+            self._send(self._trees[session].moved())
 
     async def replay(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Send the whole conversation again."""
@@ -80,42 +59,25 @@ class EditorV2(ClientEditor):
         events = self._own_events(session, events)
         # In a thread: to put a long conversation together takes a while.
         updates = await asyncio.to_thread(replay, session, events, self._core.translate)
-        for index, (of, update) in enumerate(updates):
-            self.update(of, update)
-            if index % 256 == 0:
-                await self._connection.drain()
+        await self._send_replay(updates)
 
     def catch_up(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
         """Take in events that were shown to other clients, without sending them."""
-        tree = self._begin(session)
-        for event in self._own_events(session, events):
-            for _ in tree.updates(event):
-                pass
+        super().catch_up(session, events)
+        tree = self._trees[session]
         for call in self._filling_in.get(session, ()):  # of which the journal says nothing
             for _ in tree.asks(call):
                 pass
-
-    def announce_work(self, session: SessionId) -> None:
-        """Send what a client must know before a state: background terminals, working children."""
-        self._send(self._tree(session).announced())
 
     def show_state(self, session: SessionId) -> None:
         """Send the current states (Session Setup, Current-State Synchronization)."""
         self._send(self._tree(session).states())
 
-    def _tree(self, session: SessionId) -> SessionTreeV2:
-        tree = self._trees.get(session)
-        return self._begin(session) if tree is None else tree
-
-    def _begin(self, session: SessionId) -> SessionTreeV2:
+    def _new_tree(self, session: SessionId) -> SessionTreeV2:
+        """See `ClientEditor`."""
         from acp_agent.server.v2.session_tree import SessionTreeV2  # noqa: PLC0415 - not to open a session
 
-        tree = self._trees[session] = SessionTreeV2(session, self._core.translate)
-        return tree
-
-    def _send(self, updates: TreeUpdates) -> None:
-        for of, update in updates:
-            self.update(of, update)
+        return SessionTreeV2(session, self._core.translate)
 
     def update(self, session: SessionId, update: acp.SessionUpdate) -> None:
         """Send one update."""
@@ -148,10 +110,6 @@ class EditorV2(ClientEditor):
                 return None, response.meta
             case _:
                 raise EditorFailedError("an outcome of a name that is not known", answered=True)
-
-    def _target(self, session: SessionId, call: CallId | None) -> Target:
-        """See `ClientEditor`."""
-        return self._tree(self.parent_of(session) or session).target(call)
 
     @contextmanager
     def _waiting_for_user(self, session: SessionId, call: CallId | None) -> Iterator[None]:
