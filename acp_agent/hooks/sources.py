@@ -1,4 +1,4 @@
-"""Where hooks come from: the configuration, settings files of `.claude`, and plugins.
+"""Where hooks come from: the configuration, settings of `.claude` and `.codex`, and plugins.
 
 In a file each event has a list of objects with a `matcher` and `hooks`, each of these with a
 `type`. A project's files are used once the user trusts them, by their content and by that of the
@@ -28,6 +28,7 @@ from acp_agent.extensions.definitions.locations import (
     any_plugin_folder,
     find_repository,
     hook_files,
+    other_hook_files,
     project_hook_files,
 )
 from acp_agent.hooks.tool_names import matches
@@ -45,6 +46,9 @@ _SHOWN = 800  # characters of what a file does
 _MOST = 200  # hooks of one file
 PROJECT_VARIABLES = ("CLAUDE_PROJECT_DIR", "ACP_AGENT_PROJECT_DIR")
 _PROJECT = re.compile(rf"\$\{{?({'|'.join(PROJECT_VARIABLES)})\b\}}?")
+_OTHER_CONTRACT = (
+    "hooks of this program are not run here; write them as hooks of .claude/settings.json"
+)
 _EVENTS: frozenset[str] = frozenset(get_args(HookEvent))
 
 
@@ -100,6 +104,8 @@ def find_hooks(
     for file in project_hook_files(cwd):
         if os.path.realpath(file) not in map(os.path.realpath, own):
             found.read(file, cwd)
+    for file in other_hook_files(cwd):
+        found.problems.append(HookProblem(str(file), _OTHER_CONTRACT))
     if any_plugin_folder(places):
         from acp_agent.extensions.plugins.find import find_plugins  # noqa: PLC0415 - where there may be any
 
@@ -157,7 +163,7 @@ class _Collected:
         """Read a settings file: a project's, where there is one, or the user's."""
         try:
             raw = _bytes_of(file)
-            settings = {} if raw is None else _settings(raw)
+            settings = {} if raw is None else _settings(raw, file)
         except IsADirectoryError:
             self.problems.append(HookProblem(str(file), "it is a folder; put a file there"))
             return
@@ -178,6 +184,8 @@ class _Collected:
             hooks = [one for one in found if isinstance(one, Hook)]
             what = "; ".join(f"{one.event}: {one.name}" for one in hooks)
             top = find_repository(project) or project
+            if file.suffix == ".toml":  # whose other settings may change
+                raw = msgspec.json.encode(settings["hooks"], enc_hook=str)
             item = text_item("hooks", folder_name(top), file, raw, what[:_SHOWN])
             item = replace(item, digest=_digest(item.digest, hooks, project))
             if not self._trusts(item):
@@ -223,7 +231,18 @@ def _bytes_of(file: Path) -> bytes | None:
         return opened.read(_MOST_BYTES + 1)
 
 
-def _settings(raw: bytes) -> dict[str, Any]:
+def _settings(raw: bytes, file: Path) -> dict[str, Any]:
+    if file.suffix == ".toml":
+        from acp_agent.extensions.definitions.skill_files import read_toml  # noqa: PLC0415 - codex's only
+
+        try:
+            settings = read_toml(raw.decode())
+        except UnicodeDecodeError:
+            raise ConfigError("it is not UTF-8 text; save the file as UTF-8") from None
+        hooks = settings.get("hooks")
+        if isinstance(hooks, dict):  # codex keeps notes of its own beside the events
+            settings["hooks"] = {name: one for name, one in hooks.items() if name[:1].isupper()}
+        return settings
     try:
         settings = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -237,7 +256,7 @@ def _settings(raw: bytes) -> dict[str, Any]:
 
 def _with_line(found: Hook | HookProblem, raw: bytes) -> Hook | HookProblem:
     """Add to a problem the line of the event that it is about."""
-    if isinstance(found, Hook):
+    if isinstance(found, Hook) or found.path.endswith(".toml"):
         return found
     from acp_agent.config.json_lines import member_line  # noqa: PLC0415 - rarely
 
@@ -251,6 +270,7 @@ class _Handler(
         "on_failure": "onFailure",
         "condition": "if",
         "runs_async": "async",
+        "rewakes": "asyncRewake",
         "continue_on_block": "continueOnBlock",
     },
 ):
@@ -270,6 +290,7 @@ class _Handler(
     on_failure: Literal["continue", "block"] = "continue"
     once: bool = False
     runs_async: bool = False
+    rewakes: bool = False
 
 
 class _Group(Struct):
@@ -317,7 +338,7 @@ def _handler(
             headers=one.headers,
             condition=one.condition,
             timeout=one.timeout,
-            runs_async=one.runs_async,
+            runs_async=one.runs_async or one.rewakes,
             once=one.once,
             blocks_on_failure=one.on_failure == "block",
             by_user=by_user,

@@ -17,7 +17,7 @@ from acp_agent.extensions.plugins.elsewhere import find_elsewhere
 from acp_agent.extensions.plugins.installed import read_installed
 from acp_agent.extensions.plugins.package import describe_parts
 from acp_agent.extensions.plugins.packages import package_name, resolve
-from acp_agent.extensions.plugins.sources import is_repository
+from acp_agent.extensions.plugins.sources import is_fetched
 from acp_agent.session.plugins import PythonPlugins
 
 
@@ -29,7 +29,7 @@ def add(options: argparse.Namespace) -> int:
     """
     own = folder_of_plugins(load_user_config())
     folder = Path(options.source).expanduser()
-    if not folder.is_dir() and not is_repository(options.source):
+    if not folder.is_dir() and not is_fetched(options.source):
         return _add_package(own, options)
     if options.link:
         one = adding.linked(own, folder)

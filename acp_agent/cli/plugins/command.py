@@ -49,12 +49,12 @@ def _parser() -> Parser:
         "Python code that belong together.",
     )
     actions = parser.add_subparsers(dest="action")
-    add = actions.add_parser("add", help="add a plugin from a folder, a repository or PyPI")
+    add = actions.add_parser("add", help="add a plugin from a folder, a repository, npm or PyPI")
     add.add_argument(
         "source",
         metavar="SOURCE",
-        help="a folder, the address of a git repository, owner/repository of GitHub, or the name "
-        "of a Python package",
+        help="a folder, the address of a git repository, owner/repository of GitHub, npm:PACKAGE, "
+        "or the name of a Python package",
     )
     add.add_argument(
         "name", nargs="?", default="", help="the plugin, where SOURCE is a marketplace"

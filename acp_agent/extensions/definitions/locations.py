@@ -43,6 +43,12 @@ _MCP_FILES = (
     ".codex/config.toml", *AGENT_TABLES, ".gemini/settings.json", ".vscode/mcp.json",
     ".cursor/mcp.json", ".mcp.json",
 )  # fmt: skip
+_HOOK_FILES = (
+    ".codex/config.toml", ".codex/hooks.json", ".claude/settings.json",
+    ".claude/settings.local.json",
+)  # fmt: skip
+# Files and folders of hooks with another contract, which are not run, in projects.
+OTHER_HOOKS = (".cursor/hooks.json", ".github/hooks")
 PACKAGES = ".packages"  # has a folder for each plugin that is a Python package
 BUNDLED_INDEX = "index.json"  # in the folders `skills` and `agents`
 
@@ -234,8 +240,8 @@ def mcp_files(cwd: Path) -> tuple[Path, ...]:
 
 
 def hook_files(folder: Path) -> tuple[Path, ...]:
-    """The settings files of a folder that may have hooks."""
-    return tuple(folder / ".claude" / name for name in ("settings.json", "settings.local.json"))
+    """The files of a folder that may have hooks."""
+    return tuple(folder / name for name in _HOOK_FILES)
 
 
 def project_hook_files(cwd: Path) -> tuple[Path, ...]:
@@ -246,7 +252,15 @@ def project_hook_files(cwd: Path) -> tuple[Path, ...]:
 
 def any_hook_file(home: Path, cwd: Path) -> bool:
     """Whether there is a file that may have hooks. Blocks for a few looks at the disk."""
-    return any(map(os.path.lexists, (*hook_files(home), *project_hook_files(cwd))))
+    files = (*hook_files(home), *project_hook_files(cwd))
+    return any(map(os.path.lexists, files)) or bool(other_hook_files(cwd))
+
+
+def other_hook_files(cwd: Path) -> tuple[Path, ...]:
+    """The files and folders of a project that have hooks of programs with another contract."""
+    top = find_repository(cwd) or cwd
+    files = (folder / name for folder in dict.fromkeys((top, cwd)) for name in OTHER_HOOKS)
+    return tuple(file for file in files if os.path.exists(file))  # noqa: PTH110 - as above
 
 
 def find_repository(cwd: Path) -> Path | None:

@@ -56,6 +56,8 @@ def find_elsewhere(cwd: Path, home: Path) -> FoundElsewhere:
     markets: dict[str, tuple[str, str]] = {name: (place, "") for name, place in _OFFICIAL.items()}
     known = home / ".claude" / "plugins" / "known_marketplaces.json"
     for file in (known, *hook_files(home), *project_hook_files(cwd)):
+        if file.parent.name == ".codex":
+            continue
         if not file.is_file():
             continue
         try:

@@ -1,4 +1,4 @@
-"""Where plugins come from: folders, git repositories, and marketplaces in either of them.
+"""Where plugins come from: folders, git repositories, npm, and marketplaces in these.
 
 A marketplace is a folder with `.claude-plugin/marketplace.json`, a list of plugins and where each
 is. Its format is that of Anthropic's command line program, which others share; it is only read.
@@ -23,6 +23,7 @@ from acp_agent.content import printable_line
 from acp_agent.errors import ConfigError
 from acp_agent.extensions.plugins.installed import NOT_PINNED
 from acp_agent.extensions.plugins.manifest import FILE_NAME, FOREIGN, read_json
+from acp_agent.extensions.plugins.npm import PREFIX, fetch_package
 from acp_agent.platform.programs import find_git
 
 _MARKETPLACES = tuple(f"{folder}/marketplace.json" for folder in (*FOREIGN, ".agents/plugins"))
@@ -44,7 +45,7 @@ class Fetched(Struct, frozen=True, kw_only=True):
 
     Attributes:
         folder: the folder of a plugin or of a marketplace.
-        revision: the commit; "" where there is none.
+        revision: the commit, or the version of a package; "" where there is none.
         manifest: what a marketplace says of the plugin, where that takes the place of a manifest.
     """
 
@@ -62,7 +63,12 @@ class Offer(Struct, frozen=True, kw_only=True):
     entry: dict[str, Any]
 
 
-def is_repository(source: str) -> bool:
+def is_fetched(source: str) -> bool:
+    """Whether a source is a package of npm, or a git repository."""
+    return source.startswith(PREFIX) or _is_repository(source)
+
+
+def _is_repository(source: str) -> bool:
     """Whether a source is the address of a git repository, or its short form `owner/name`."""
     if Path(source).expanduser().exists():
         return False
@@ -71,22 +77,27 @@ def is_repository(source: str) -> bool:
 
 @contextmanager
 def fetched(source: str, *, ref: str = "") -> Iterator[Fetched]:
-    """Give the folder that a source means: it itself, or a copy of a repository, for the while.
+    """Give the folder that a source means: it itself, or a copy of what is fetched, for the while.
 
     Args:
-        source: the path of a folder, or the address of a repository.
-        ref: a branch, tag or commit of the repository; "" for the usual one.
+        source: the path of a folder, the address of a repository, or `npm:` and a package.
+        ref: a branch, tag or commit of the repository, or a version of the package; "" for the
+            usual one.
 
     Raises:
-        ConfigError: it is neither, or git failed.
+        ConfigError: it is none of these, or git or npm failed.
     """
     folder = Path(source).expanduser()
     if folder.is_dir():
         yield Fetched(folder=Path(os.path.realpath(folder)))
         return
-    if not is_repository(source):
+    if not is_fetched(source):
         raise ConfigError(f"{source}: there is no such folder")
     with tempfile.TemporaryDirectory(prefix="acp-agent-plugin-") as top:
+        if source.startswith(PREFIX):
+            package, version = fetch_package(source.removeprefix(PREFIX), ref, Path(top))
+            yield Fetched(folder=package, revision=version)
+            return
         place = Path(top, "repository")
         revision = _clone(source, ref, place)
         yield Fetched(folder=place, revision=revision)
@@ -186,7 +197,7 @@ def offered(place: Fetched, offer: Offer) -> Iterator[Fetched]:
             yield Fetched(folder=folder, revision=place.revision, manifest=manifest)
         case {"source": kind, **rest}:
             address, path = _address(str(kind), rest, named)
-            ref = str(rest.get("sha") or rest.get("ref") or "")
+            ref = str(rest.get("sha") or rest.get("ref") or rest.get("version") or "")
             with fetched(address, ref=ref) as found:
                 folder = _below(found.folder, path, named)
                 yield Fetched(folder=folder, revision=found.revision, manifest=manifest)
@@ -204,6 +215,8 @@ def _below(top: Path, path: str, named: str) -> Path:
 def _address(kind: str, source: Mapping[Any, object], named: str) -> tuple[str, str]:
     """Return the address of a repository, and the folder in it."""
     repository, url = source.get("repo"), source.get("url")
+    if kind == "npm" and isinstance(source.get("package"), str) and not source.get("registry"):
+        return f"{PREFIX}{source['package']}", "."
     if kind == "github" and isinstance(repository, str) and _SHORT.fullmatch(repository):
         return repository, str(source.get("path") or ".")
     if kind in {"url", "git", "git-subdir"} and isinstance(url, str) and _is_address(url):

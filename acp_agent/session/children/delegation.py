@@ -163,6 +163,27 @@ class Delegation:
         run = TaskRun(self._parent, title, config.description, progress, given.agent)
         return await run.work_by(worker, given.task, RunSettings())
 
+    async def _follow_elsewhere(
+        self, skill: Skill, task: GivenTask, config: AgentConfig, progress: Progress
+    ) -> Outcome:
+        """Have another program follow a skill that the user chose.
+
+        The question whether to start the program is one of the tool `task`, so the model has to use
+        that.
+        """
+        if not self._parent.tools.open_calls.is_by_user(CallId(progress.call)):
+            raise ToolError(
+                f"the skill {skill.name} is followed by the program {task.agent}",
+                advice=f"give the agent {task.agent} a task that says what the skill does",
+                shown=f"only you may choose this skill, with /skill:{skill.name}",
+            )
+        if skill.uses.tools is not None or skill.uses.without:
+            raise ToolError(
+                f"the skill {skill.name} limits its tools, which no other program keeps to",
+                advice="name an agent of a file, or take out the limit",
+            )
+        return await self._give_other(task, config, progress)
+
     def _prompt(self, spec: AgentSpec) -> str:
         return self._core.clean(spec.prompt_in(self._core.cwd, own_prompt))
 
@@ -185,6 +206,12 @@ class Delegation:
     ) -> Outcome:
         """Have an agent follow a skill."""
         prompt, uses = None, skill.uses
+        title = f"{skill.name}: {request or skill.description}"
+        text = self._core.clean(skill_text(skill, request, given))
+        other = self._definitions.other_agents.get(skill.agent or "")
+        if skill.apart and other is not None:
+            task = GivenTask(agent=skill.agent or "", title=skill.name, task=text)
+            return await self._follow_elsewhere(skill, task, other, progress)
         if skill.apart and skill.agent is not None:
             spec = await self._definitions.find_agent(skill.agent)
             if spec is None:
@@ -192,10 +219,8 @@ class Delegation:
                     f"the skill {skill.name} wants the agent {skill.agent}, which is missing"
                 )
             prompt, uses = self._prompt(spec), uses.over(spec.uses)
-        run_title = f"{skill.name}: {request or skill.description}"
-        run = TaskRun(self._parent, run_title, "", progress, skill.agent or "")
+        run = TaskRun(self._parent, title, "", progress, skill.agent or "")
         followed = Delegation(self._parent, (*(self._chain or ("",)), skill.name))
-        text = self._core.clean(skill_text(skill, request, given))
         return await run.work(prompt, text, uses, followed.composed_tools(uses))
 
 

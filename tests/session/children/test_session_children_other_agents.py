@@ -25,6 +25,7 @@ from acp_agent.events import (
     UsageReported,
 )
 from acp_agent.permissions.access import Ask
+from tests.session.agent_and_skill import USE, write_skill
 from tests.support.model_server import Call, ModelServer, answer
 from tests.support.open_session import SECRET, Decide, Desk, EventT, open_desk, presses
 from tests.support.orphans import child_processes
@@ -610,4 +611,37 @@ async def test_a_task_that_is_named_by_its_number_starts_no_program_without_a_qu
     desk.editor.decide = presses("reject_once")
     await desk.say("Again")
     assert (desk.folder / "started").read_text() == "x"
+    await desk.aclose()
+
+
+async def test_a_skill_that_the_user_chooses_is_followed_by_another_program(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    script = """
+        def turn(say):
+            assert "Look at the diff first." in say.prompt[0]["text"]
+            say.speak("Looked.")
+            return "end_turn"
+        """
+    config = configured(scripted_agent(tmp_path, script))
+    desk = await Desk.open(tmp_path, model_server, config=config)
+    write_skill(desk.folder, "agent: other\ncontext: fork")
+    model_server.add(answer("Said."))
+    assert await desk.say("/skill:review it") == "end_turn"
+    assert desk.results() == ["Looked."]
+    model_server.add(answer(USE), answer("No."))
+    await desk.say("Review it")
+    assert "give the agent other a task" in desk.results()[-1]
+    await desk.aclose()
+
+
+async def test_a_skill_with_limits_is_followed_by_no_other_program(
+    tmp_path: Path, model_server: ModelServer
+) -> None:
+    config = configured(scripted_agent(tmp_path, "def turn(say): return 'end_turn'"))
+    desk = await Desk.open(tmp_path, model_server, config=config)
+    write_skill(desk.folder, "agent: other\ncontext: fork\ntools: read")
+    model_server.add(answer("No."))
+    await desk.say("/skill:review it")
+    assert "limits its tools" in desk.results()[-1]
     await desk.aclose()

@@ -1,0 +1,105 @@
+"""Fetch a plugin from npm: nothing of the package runs, and it is not installed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from acp_agent.content import printable_line
+from acp_agent.errors import ConfigError
+
+PREFIX = "npm:"
+_PACKAGE = re.compile(r"(@[a-z0-9][a-z0-9._-]*/)?[a-z0-9][a-z0-9._-]*")
+_VERSION = re.compile(r"[A-Za-z0-9.^~+-]*")
+_SECONDS = 300
+_MOST_FILES = 10_000
+_MOST_BYTES = 200_000_000  # of all files
+
+
+class _Packed(Struct):
+    """What `npm pack` says of a package."""
+
+    filename: str
+    version: str
+
+
+def fetch_package(source: str, ref: str, place: Path) -> tuple[Path, str]:
+    """Fetch a package into an empty folder; return the folder of its files, and its version.
+
+    Args:
+        source: its name, with a version behind `@` where one is wanted.
+        ref: its version, unless the name has one; "" for the newest.
+        place: the folder.
+
+    Raises:
+        ConfigError: npm is missing or has no such package, or the archive is no usual one.
+    """
+    at = source.find("@", 1)
+    name, version = (source, ref) if at < 0 else (source[:at], source[at + 1 :])
+    if not _PACKAGE.fullmatch(name) or not _VERSION.fullmatch(version):
+        raise ConfigError(f"{printable_line(source, 100)} is no name of an npm package")
+    npm = shutil.which("npm")
+    if npm is None:
+        raise ConfigError("npm is needed for that and was not found; install it")
+    packed = _pack(npm, f"{name}@{version or 'latest'}", place)
+    archive = place / Path(packed.filename).name
+    try:
+        _extract(archive, place / "files")
+    except (OSError, tarfile.TarError) as error:
+        raise ConfigError(f"{name}: it cannot be unpacked: {error}") from None
+    tops = [one for one in (place / "files").iterdir() if one.is_dir()]
+    if len(tops) != 1:
+        raise ConfigError(f"{name}: expected one folder in the archive")
+    return tops[0], packed.version
+
+
+def _pack(npm: str, spec: str, place: Path) -> _Packed:
+    # In a folder of its own, so that no project's .npmrc counts.
+    command = [npm, "pack", "--ignore-scripts", "--json", "--pack-destination", str(place), spec]
+    try:
+        ended = subprocess.run(
+            command,
+            cwd=place,
+            env={**os.environ, "npm_config_ignore_scripts": "true", "LC_ALL": "C"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise ConfigError(f"npm took longer than {_SECONDS} s") from None
+    except OSError as error:
+        raise ConfigError(f"npm cannot be started: {error.strerror}") from None
+    if ended.returncode:
+        lines = [line for line in ended.stderr.decode("utf-8", "replace").splitlines() if line]
+        raise ConfigError(f"npm failed: {printable_line(' '.join(lines[:3]), 400)}")
+    try:
+        (packed,) = msgspec.json.decode(ended.stdout, type=list[_Packed])
+    except (msgspec.DecodeError, ValueError) as error:
+        raise ConfigError(f"npm gave no answer that can be read: {error}") from None
+    return packed
+
+
+def _extract(archive: Path, to: Path) -> None:
+    """Unpack an archive of ordinary files.
+
+    Raises:
+        ConfigError: it is too large.
+        OSError, TarError: it is none, or has something else in it.
+    """
+    count = size = 0
+    with tarfile.open(archive, "r:gz") as files:
+        for one in files:
+            count, size = count + 1, size + one.size
+            if count > _MOST_FILES or size > _MOST_BYTES:
+                raise ConfigError(
+                    f"{archive.name}: it has more than {_MOST_FILES:,} files, or 200 MB"
+                )
+            files.extract(one, to, filter="data")

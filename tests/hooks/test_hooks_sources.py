@@ -1,0 +1,83 @@
+"""Hooks are found in the files of several programs, and what is not run is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from acp_agent.extensions.definitions.locations import find_folders
+from acp_agent.hooks.sources import FoundHooks, find_hooks
+
+CODEX = """
+model = "x"
+[[hooks.PreToolUse]]
+matcher = "Bash"
+[[hooks.PreToolUse.hooks]]
+type = "command"
+command = "check {name}"
+[hooks.state.one]
+trusted_hash = "x"
+"""
+GROUPS = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "stop"}]}]}}
+
+
+def find(folder: Path, *, trusted: bool = True) -> FoundHooks:
+    home, project = folder / "home", folder / "project"
+    return find_hooks(
+        {},
+        config_file="",
+        home=home,
+        places=find_folders(project, user=folder / "user", home=home),
+        cwd=project,
+        trusts=lambda _: trusted,
+    )
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_hooks_of_codex_are_used_the_projects_once_it_is_trusted(tmp_path: Path) -> None:
+    write(tmp_path / "home" / ".codex" / "config.toml", CODEX.format(name="mine"))
+    theirs = write(tmp_path / "project" / ".codex" / "config.toml", CODEX.format(name="theirs"))
+    write(tmp_path / "project" / ".codex" / "hooks.json", json.dumps(GROUPS))
+    found = find(tmp_path)
+    assert found.problems == ()
+    assert [(one.event, one.command, one.by_user) for one in found.hooks] == [
+        ("PreToolUse", "check mine", True),
+        ("PreToolUse", "check theirs", False),
+        ("Stop", "stop", False),
+    ]
+    before = find(tmp_path, trusted=False)
+    assert [one.command for one in before.hooks] == ["check mine"]
+    theirs.write_text(CODEX.format(name="theirs").replace('"x"', '"y"', 1))
+    assert find(tmp_path, trusted=False).untrusted == before.untrusted
+    theirs.write_text(CODEX.format(name="others"))
+    assert find(tmp_path, trusted=False).untrusted != before.untrusted
+
+
+def test_a_broken_file_of_codex_is_named_with_its_line(tmp_path: Path) -> None:
+    file = write(tmp_path / "project" / ".codex" / "config.toml", 'a = "1"\nb = [\n')
+    (problem,) = find(tmp_path).problems
+    assert problem.path == str(file)
+    assert "is not TOML" in problem.why
+
+
+def test_hooks_with_another_contract_are_named(tmp_path: Path) -> None:
+    cursor = write(tmp_path / "project" / ".cursor" / "hooks.json", "{}")
+    github = write(tmp_path / "project" / ".github" / "hooks" / "all.json", "{}").parent
+    problems = find(tmp_path).problems
+    assert [one.path for one in problems] == [str(cursor), str(github)]
+    assert {one.why for one in problems} == {
+        "hooks of this program are not run here; write them as hooks of .claude/settings.json"
+    }
+
+
+def test_a_hook_that_would_wake_the_model_waits_for_nothing(tmp_path: Path) -> None:
+    handler = {"type": "command", "command": "wake", "asyncRewake": True}
+    settings = {"hooks": {"Stop": [{"hooks": [handler]}]}}
+    write(tmp_path / "home" / ".claude" / "settings.json", json.dumps(settings))
+    (hook,) = find(tmp_path).hooks
+    assert hook.runs_async
