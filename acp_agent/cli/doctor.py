@@ -45,7 +45,7 @@ def run(argv: list[str]) -> int:
 def _examine(*, offline: bool, as_json: bool) -> int:
     paths = find_paths(os.environ)
     examine: Sequence[Callable[[], list[Finding]]] = (
-        lambda: checks.check_programs(usable_config(paths, os.environ).sandbox.backend),
+        lambda: checks.check_programs(usable_config(paths, os.environ).sandbox),
         lambda: checks.check_config(paths, os.environ),
         lambda: checks.check_files(paths),
         lambda: asyncio.run(checks.check_store(paths)),

@@ -25,7 +25,7 @@ from acp_agent.platform.posix import is_private, make_private
 from acp_agent.platform.programs import find_program
 
 if TYPE_CHECKING:
-    from acp_agent.config.sandbox_types import BackendName
+    from acp_agent.config.sandbox_types import SandboxConfig
     from acp_agent.session.store.integrity_check import CheckResult
     from acp_agent.session.store.last_write import LostWrite
 
@@ -40,7 +40,7 @@ class Finding(Struct, frozen=True):
     remedy: str = ""
 
 
-def check_programs(sandbox: BackendName = "auto") -> list[Finding]:
+def check_programs(sandbox: SandboxConfig) -> list[Finding]:
     """The program's own version, and those of what it runs.
 
     Args:
@@ -281,10 +281,10 @@ def _language_servers() -> list[Finding]:
     return findings
 
 
-def _sandbox(choice: BackendName) -> Finding:
+def _sandbox(config: SandboxConfig) -> Finding:
     from acp_agent.sandbox.sandbox import Unavailable, find_backend  # noqa: PLC0415 - for this alone
 
-    found = find_backend(os.environ.get("PATH"), choice)
+    found = find_backend(os.environ.get("PATH"), config.backend, config.image)
     if not isinstance(found, Unavailable):
         what = translate("sandbox: {name} works; commands are confined", name=found.name)
         return Finding("ok", what, translate_rendered(found.notice) if found.notice else "")

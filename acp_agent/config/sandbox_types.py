@@ -23,7 +23,7 @@ Domain = Annotated[
 ]
 
 
-BackendName = Literal["auto", "bubblewrap", "landlock", "sandbox-exec"]
+BackendName = Literal["auto", "bubblewrap", "landlock", "sandbox-exec", "docker"]
 
 
 class SandboxFilesystemConfig(Table, frozen=True, kw_only=True):
@@ -78,6 +78,10 @@ class SandboxConfig(Table, frozen=True, kw_only=True):
         BackendName,
         Meta(description="What confines them; `auto` takes the first that works here."),
     ] = "auto"
+    image: Annotated[
+        Annotated[str, Meta(pattern=r"^[A-Za-z0-9]", examples=["python:3.13"])] | None,
+        Meta(description="The image of containers, with `docker`."),
+    ] = None
     fail_if_unavailable: Annotated[
         bool, Meta(description="Run no command at all where the system cannot confine it.")
     ] = False

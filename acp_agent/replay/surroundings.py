@@ -18,6 +18,8 @@ class _NoBackend:
     has_network = True
     notice = ""
 
+    for_helpers = None
+
     def temporary(self, policy: SandboxPolicy) -> str:
         del policy
         return TEMPORARY

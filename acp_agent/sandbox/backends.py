@@ -6,16 +6,15 @@ import os
 import platform
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
 
 from msgspec import Struct
 
 from acp_agent.config.sandbox_types import BackendName, SandboxConfig
 from acp_agent.platform.programs import find_program
+from acp_agent.sandbox.backend import Backend
 from acp_agent.sandbox.bubblewrap import Bubblewrap
-from acp_agent.sandbox.launch import CommandNetwork, Launch
 from acp_agent.sandbox.policy import MountKind, SandboxPolicy
 from acp_agent.sandbox.seccomp import system_call_filter
 
@@ -40,49 +39,18 @@ class Unavailable(Struct, frozen=True):
         return f"Commands run without a sandbox: {self.reason}.{remedy}"
 
 
-class Backend(Protocol):
-    """A way of this machine to confine programs.
-
-    Attributes:
-        name: what it is called.
-        has_network: whether programs can reach hosts through a proxy.
-        notice: what the user is told once of what it does not do; empty: nothing.
-    """
-
-    @property
-    def name(self) -> str: ...  # noqa: D102 - see above
-
-    @property
-    def has_network(self) -> bool: ...  # noqa: D102
-
-    @property
-    def notice(self) -> str: ...  # noqa: D102
-
-    def temporary(self, policy: SandboxPolicy) -> str:
-        """Return the path by which programs know their folder for temporary files."""
-        ...
-
-    def launch(
-        self,
-        argv: Sequence[str],
-        *,
-        mounts: Sequence[tuple[str, MountKind]],
-        policy: SandboxPolicy,
-        cwd: str,
-        environ: Mapping[str, str],
-        network: CommandNetwork | None = None,
-    ) -> Launch:
-        """Return how a program is started so that it is confined."""
-        ...
-
-
-def find_backend(search_path: str | None, choice: BackendName = "auto") -> Backend | Unavailable:
+def find_backend(
+    search_path: str | None, choice: BackendName = "auto", image: str | None = None
+) -> Backend | Unavailable:
     """Return what confines programs here, tried with a real one. Blocks: call it in a thread.
 
     Args:
         search_path: the PATH variable to look for programs in; None takes the process's own.
         choice: what the user wants it to be.
+        image: the image of containers.
     """
+    if choice == "docker":
+        return _find_docker(search_path, image)
     names = _SYSTEMS.get(platform.system(), ())
     if choice != "auto":
         names = tuple(name for name in names if name == choice)
@@ -142,12 +110,39 @@ def _find_sandbox_exec() -> Backend | Unavailable:
     return Unavailable(f"sandbox-exec does not work here ({said})", "") if said else backend
 
 
-def _problem(backend: Backend, *, write: bool = False) -> str:
+def _find_docker(search_path: str | None, image: str | None) -> Backend | Unavailable:
+    from acp_agent.sandbox.docker import Docker, user_options  # noqa: PLC0415 - for few users
+
+    if image is None:
+        return Unavailable("no image is named", "set `sandbox.image`")
+    program = find_program("docker", search_path) or find_program("podman", search_path)
+    if program is None:
+        return Unavailable("neither docker nor podman is installed", "install one of them")
+    other = find_backend(search_path)
+    said = ""
+    for user in user_options(program):
+        backend = Docker(
+            program,
+            image,
+            user=user,
+            has_python=True,
+            for_helpers=None if isinstance(other, Unavailable) else other,
+        )
+        said = _problem(backend, write=True)
+        if not said:
+            backend.has_network = not _problem(backend, argv=["python3", "-c", ""])
+            return backend
+    remedy = f"see that the engine runs and has the image (`{Path(program).name} pull {image}`)"
+    return Unavailable(f"{Path(program).name} does not work here ({said})", remedy)
+
+
+def _problem(backend: Backend, *, write: bool = False, argv: Sequence[str] = ("true",)) -> str:
     """Return what goes wrong where a program is confined; empty where nothing does.
 
     Args:
         backend: what confines it.
         write: whether it makes a file, too, in a folder with a file that it may not change.
+        argv: the program, where it makes no file.
     """
     with tempfile.TemporaryDirectory(prefix="acp-agent-") as folder:
         policy = SandboxPolicy(
@@ -160,7 +155,6 @@ def _problem(backend: Backend, *, write: bool = False) -> str:
             config=SandboxConfig(),
         )
         mounts: list[tuple[str, MountKind]] = []
-        argv = ["true"]
         if write:
             made, fixed = Path(folder, "made"), Path(folder, "made", "fixed")
             made.mkdir()
@@ -186,6 +180,10 @@ def _problem(backend: Backend, *, write: bool = False) -> str:
             return str(error)[:_ERROR_LENGTH]
         finally:
             launch.close_descriptors()
+            if launch.end is not None:
+                launch.end()
+        if write and not ran.returncode and Path(folder, "made/new").stat().st_uid != os.geteuid():
+            return "what it makes is another user's"
     if ran.returncode == 0:
         return ""
     said = ran.stderr.decode("utf-8", "replace").strip().splitlines()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 
 from acp_agent.config.sandbox_types import SandboxLimitsConfig
 from acp_agent.sandbox.launch import (
@@ -17,6 +16,7 @@ from acp_agent.sandbox.policy import (
     TEMPORARY,
     MountKind,
     SandboxPolicy,
+    has_others_files,
     kind_of,
     visible_in_run,
 )
@@ -53,6 +53,11 @@ class Bubblewrap:
         self._sizes = sizes
         self._filters: dict[tuple[bool, int | None], int] = {}
         self._sockets = UnixSockets()
+
+    @property
+    def for_helpers(self) -> Bubblewrap:
+        """Itself; see `Backend`."""
+        return self
 
     def temporary(self, policy: SandboxPolicy) -> str:
         """Return where programs have their folder for temporary files; see `Backend`."""
@@ -130,7 +135,7 @@ def bubblewrap_options(
     options += ["--unshare-net"]
     options += ["--unshare-user"] if new_user else []
     options += ["--die-with-parent", "--cap-drop", "ALL"]
-    if os.geteuid() == 0 and not new_user and any(_is_others(*mount) for mount in mounts):
+    if not new_user and has_others_files(mounts):
         for capability in _OTHERS_FILES:
             options += ["--cap-add", capability]
     options += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run"]
@@ -171,12 +176,6 @@ def memory_limit(limits: SandboxLimitsConfig) -> int:
     if limits.memory_bytes is not None:
         return limits.memory_bytes
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
-
-
-def _is_others(path: str, kind: MountKind) -> bool:
-    with suppress(OSError):
-        return kind == "write" and os.stat(path).st_uid != 0  # noqa: PTH116 - as below
-    return False
 
 
 def _hide(path: str) -> list[str]:

@@ -108,6 +108,7 @@ class Launch(Struct, frozen=True):
         descriptors: what it inherits.
         network: the hosts that it can reach; None: it has no network, or is not confined.
         watched: what is moved away that it makes; None: it may change nothing, or anything.
+        end: ends what is left when its processes here have ended; blocks.
     """
 
     argv: tuple[str, ...]
@@ -115,6 +116,7 @@ class Launch(Struct, frozen=True):
     descriptors: tuple[int, ...] = ()
     network: CommandNetwork | None = None
     watched: WatchedCommand | None = None
+    end: Callable[[], None] | None = None
 
     @property
     def refused_hosts(self) -> tuple[str, ...]:
@@ -149,6 +151,8 @@ class Launch(Struct, frozen=True):
 
     async def finish(self) -> None:
         """Move away what it made that others would run by themselves, now that it has ended."""
+        if self.end is not None:
+            await asyncio.to_thread(self.end)
         if self.watched is not None:
             await asyncio.to_thread(self.watched.finish)
 

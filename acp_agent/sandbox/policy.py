@@ -245,6 +245,17 @@ def _needed(mounts: Mapping[str, MountKind]) -> list[tuple[str, MountKind]]:
     return list(needed.items())
 
 
+def has_others_files(mounts: Iterable[tuple[str, MountKind]]) -> bool:
+    """Return whether root may change folders of others, for which it needs its rights."""
+    if os.geteuid() != 0:
+        return False
+    for path, kind in mounts:
+        with suppress(OSError):
+            if kind == "write" and os.stat(path).st_uid != 0:  # noqa: PTH116 - as below
+                return True
+    return False
+
+
 def visible_in_run() -> list[str]:
     """Return the folders of /run that are seen."""
     return list(_existing(_hidden().run))

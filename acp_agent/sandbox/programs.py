@@ -11,14 +11,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from acp_agent.sandbox.launch import CommandNetwork, Launch, without_loader_variables
+from acp_agent.sandbox.launch import (
+    CommandNetwork,
+    Launch,
+    unconfined,
+    without_loader_variables,
+)
 
 if TYPE_CHECKING:
     import subprocess
 
     from acp_agent.config.public_addresses import Resolve
     from acp_agent.config.sandbox_types import SandboxConfig
-    from acp_agent.sandbox.backends import Backend
+    from acp_agent.sandbox.backend import Backend
     from acp_agent.sandbox.policy import MountKind, SandboxPolicy
 
 # Other devices cannot be opened on such a mount. `--as-pid-1` saves a process.
@@ -60,6 +65,10 @@ def launch_reader(
     """
     from acp_agent.sandbox.bubblewrap import Bubblewrap  # noqa: PLC0415 - when first needed
 
+    helpers = backend.for_helpers
+    if helpers is None:
+        return unconfined(argv, environ, cwd)
+    backend = helpers
     if not isinstance(backend, Bubblewrap):
         return _launch_otherwise(backend, argv, environ, cwd, write)
     options = [*_SEES, *_APART]
@@ -107,8 +116,12 @@ async def launch_server(
         resolve: gives a host's addresses.
 
     Raises:
-        OSError: the proxy's socket cannot be made.
+        OSError: the proxy's socket cannot be made, or nothing confines it.
     """
+    helpers = backend.for_helpers
+    if helpers is None:
+        raise ConnectionError("nothing here confines a program that runs outside of containers")
+    backend = helpers
     given = policy.config.network
     network: CommandNetwork | None = None
     if backend.has_network and (hosts or given.allowed_domains):
@@ -151,6 +164,10 @@ def launch_service(
         cwd: the folder that it starts in.
         network: the hosts that it can reach; None: none.
     """
+    helpers = backend.for_helpers
+    if helpers is None:
+        return unconfined(argv, environ, cwd)
+    backend = helpers
     os.makedirs(policy.temporary, mode=0o700, exist_ok=True)  # noqa: PTH103 - a string
     mounts = policy.mounts(only_reads=True)
     temporary = backend.temporary(policy)

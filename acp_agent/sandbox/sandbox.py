@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from acp_agent.config.public_addresses import Resolve
-from acp_agent.sandbox.backends import Backend, Unavailable, find_backend
+from acp_agent.sandbox.backend import Backend
+from acp_agent.sandbox.backends import Unavailable, find_backend
 from acp_agent.sandbox.bubblewrap import memory_limit
 from acp_agent.sandbox.host_rules import HostRules
 from acp_agent.sandbox.launch import CommandNetwork, Launch

@@ -31,6 +31,11 @@ class SandboxExec:
         "computer. This part of the program has not been tried on a Mac by its authors."
     )
 
+    @property
+    def for_helpers(self) -> SandboxExec:
+        """Itself; see `Backend`."""
+        return self
+
     def temporary(self, policy: SandboxPolicy) -> str:
         """Return where programs have their folder for temporary files; see `Backend`."""
         return policy.temporary

@@ -84,20 +84,17 @@ class Confinement(Struct, frozen=True, kw_only=True):
     def writing(self, folders: Sequence[str]) -> Confine:
         """Return how helpers start that read a project and write to folders of this program's.
 
-        With Landlock each would take 25 ms longer, and several run in a turn: outside, then.
-
         Args:
             folders: what they may change, resolved.
         """
 
         def helper(argv: Sequence[str], environ: Mapping[str, str], cwd: str) -> Launch:
-            from acp_agent.sandbox.bubblewrap import Bubblewrap  # noqa: PLC0415 - when first needed
-            from acp_agent.sandbox.programs import launch_reader  # noqa: PLC0415 - so
+            from acp_agent.sandbox.programs import launch_reader  # noqa: PLC0415 - when first needed
 
             backend = self.sandboxes.find(self.config, self.environ.get("PATH"), cwd)
             # In the sandbox root is a user like others.
             own = all(os.stat(folder).st_uid == os.geteuid() for folder in folders)  # noqa: PTH116 - strings
-            if not isinstance(backend, Bubblewrap) or not own:
+            if backend is None or not own:
                 return unconfined(argv, environ, cwd)
             return launch_reader(backend, argv, environ, cwd, write=folders)
 

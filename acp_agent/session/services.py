@@ -322,7 +322,9 @@ class SharedSandboxes:
         with self._lock:
             if self._backend is None:
                 folders = search_path if search_path is not None else os.defpath
-                self._backend = find_backend(outside_folders(folders, roots), config.backend)
+                self._backend = find_backend(
+                    outside_folders(folders, roots), config.backend, config.image
+                )
             return self._backend
 
 

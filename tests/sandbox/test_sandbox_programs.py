@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import acp_agent
-from acp_agent.config.sandbox_types import SandboxConfig
+from acp_agent.config.sandbox_types import BackendName, SandboxConfig
 from acp_agent.errors import WorkspaceError
 from acp_agent.language_servers import syntax_check
 from acp_agent.language_servers.syntax_check import SyntaxChecks
@@ -155,8 +155,9 @@ exec {git} "$@"
 
 
 @pytest.mark.parametrize("attributes", [False, True])
+@pytest.mark.parametrize("backend", ["bubblewrap", "landlock"])
 def test_git_of_checkpoints_changes_nothing_but_the_checkpoints_while_it_parses_a_project(
-    tmp_path: Path, attributes: bool
+    tmp_path: Path, backend: BackendName, attributes: bool
 ) -> None:
     outside, project, program = tmp_path / "outside", tmp_path / "project", tmp_path / "git"
     for folder in (outside, project / "sub"):
@@ -164,10 +165,11 @@ def test_git_of_checkpoints_changes_nothing_but_the_checkpoints_while_it_parses_
     program.write_text(TAKEN_OVER.format(outside=outside, project=project, git=find_git()))
     program.chmod(0o755)
     sandboxes = SharedSandboxes()
-    if sandboxes.find(SandboxConfig(backend="bubblewrap"), os.environ.get("PATH"), "/") is None:
-        pytest.skip("no bubblewrap")
+    config = SandboxConfig(backend=backend)
+    if sandboxes.find(config, os.environ.get("PATH"), "/") is None:
+        pytest.skip(f"no {backend}")
     confinement = Confinement(
-        config=SandboxConfig(), sandboxes=sandboxes, environ=os.environ, home=tmp_path, own=()
+        config=config, sandboxes=sandboxes, environ=os.environ, home=tmp_path, own=()
     )
     checkpoints = FolderCheckpoints(
         tmp_path / "data" / "checkpoints",

@@ -82,7 +82,7 @@ def _is_confined(config: Config) -> bool:
         return False
     from acp_agent.sandbox.sandbox import Unavailable, find_backend  # noqa: PLC0415 - rarely needed
 
-    found = find_backend(os.environ.get("PATH"), config.sandbox.backend)
+    found = find_backend(os.environ.get("PATH"), config.sandbox.backend, config.sandbox.image)
     return not isinstance(found, Unavailable)
 
 

@@ -7,7 +7,6 @@ import os
 import resource
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from acp_agent.sandbox.bubblewrap import memory_limit
@@ -19,6 +18,7 @@ from acp_agent.sandbox.policy import (
     UNSEEN,
     MountKind,
     SandboxPolicy,
+    has_others_files,
     visible_in_run,
 )
 from acp_agent.sandbox.seccomp import system_call_filter
@@ -52,6 +52,11 @@ class Landlock:
             "servers of this computer, /tmp or /dev/shm; they see that other files and "
             "processes exist, and not what is in them."
         )
+
+    @property
+    def for_helpers(self) -> Landlock:
+        """Itself; see `Backend`."""
+        return self
 
     def temporary(self, policy: SandboxPolicy) -> str:
         """Return where programs have their folder for temporary files; see `Backend`."""
@@ -95,7 +100,7 @@ class Landlock:
                 (resource.RLIMIT_FSIZE, limits.file_bytes),
                 (resource.RLIMIT_CORE, 0),
             ],
-            "capabilities": _OTHERS_FILES if _has_others_files(mounts) else 0,
+            "capabilities": _OTHERS_FILES if has_others_files(mounts) else 0,
             "variables": later,
             "kinds": {os.fsencode(path): kind for path, kind in kinds.items()},
             "granted": [os.fsencode(path) for path in rules.write],
@@ -131,20 +136,7 @@ def _parents(path: str) -> Iterator[str]:
         yield path
 
 
-def _has_others_files(mounts: Sequence[tuple[str, MountKind]]) -> bool:
-    with suppress(OSError):
-        for path, kind in mounts:
-            if kind == "write" and os.stat(path).st_uid != os.geteuid() == 0:
-                return True
-    return False
-
-
 def _running() -> int:
-    """Return how many processes and threads of this user there are: the kernel counts all."""
-    user, running = os.geteuid(), 0
-    for entry in os.scandir("/proc"):
-        with suppress(OSError, ValueError, IndexError):
-            if entry.name.isdecimal() and entry.stat().st_uid == user:
-                with open(f"{entry.path}/stat", "rb") as file:
-                    running += int(file.read().rpartition(b") ")[2].split()[17])
-    return running
+    """Return how many processes and threads there are: the kernel counts all of a user's."""
+    with open("/proc/loadavg", encoding="ascii") as file:
+        return int(file.read().split()[3].partition("/")[2])  # proc_loadavg(5)

@@ -5,12 +5,12 @@ A module of the launcher: it imports nothing of this package.
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import stat
 import struct
 
+import kernel  # type: ignore[import-not-found] # a file in this one's folder
 from caller import (  # type: ignore[import-not-found] # a file in this one's folder
     Caller,
     LandlockDecides,
@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from acp_agent.sandbox.landlock.launcher import Orders
+    from acp_agent.sandbox.landlock.confine import Orders
 
 _HERE = -100  # AT_FDCWD
 _NO_FOLLOW, _REMOVE_FOLDER, _EMPTY_PATH, _FOLLOW = 0x100, 0x200, 0x1000, 0x400
@@ -31,8 +31,6 @@ _CHANGES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _UNNAMED = os.O_TMPFILE & ~os.O_DIRECTORY
 _MODES_OF_FILES = 0o1777  # none with which a program gets its owner's rights
 _SECOND_PARTS = 1_000  # nanoseconds in a microsecond
-
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Files:
@@ -232,8 +230,9 @@ class FileCalls:
                 mode = os.stat(other.name, dir_fd=other.folder, follow_symlinks=False).st_mode
                 if not stat.S_ISREG(mode):
                     self._must_lead_to_nothing(place)
-        renamed = _libc.renameat2(source.folder, source.name, target.folder, target.name, flags)
-        _check(renamed)
+        kernel.call(
+            "renameat2", source.folder, source.name, target.folder, target.name, signed(flags)
+        )
         for place in (source, target):
             self._files.moved(place.path)
 
@@ -328,11 +327,4 @@ class FileCalls:
 
 
 def _change_times(file: bytes, times: tuple[int, int, int, int] | None) -> None:
-    given = None if times is None else (ctypes.c_long * 4)(*times)
-    _check(_libc.utimensat(_HERE, file, given, 0))
-
-
-def _check(result: int) -> None:
-    if result < 0:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
+    kernel.call("utimensat", _HERE, file, None if times is None else struct.pack("=4q", *times), 0)

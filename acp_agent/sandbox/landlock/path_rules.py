@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 
 from msgspec import Struct, field
@@ -39,31 +39,46 @@ def path_rules(kinds: Mapping[str, MountKind]) -> PathRules:
         kinds: by path, absolute and without links, what may be done with it and all below it that
             the table does not name. Whatever no line is about may be read.
     """
-    below: defaultdict[str, set[str]] = defaultdict(set)
-    for path in kinds:
-        while path != "/":
-            folder, _, name = path.rpartition("/")
-            folder = folder or "/"
-            if name in below[folder]:
-                break
-            below[folder].add(name)
-            path = folder  # noqa: PLW2901 - goes up
+    tree = _Tree(kinds)
     rules = PathRules()
-    _grant("/", "read", kinds, below, rules, frozenset())
+    _grant("/", "read", tree, rules, frozenset())
     return rules
+
+
+class _Tree:
+    """A table of paths as a tree.
+
+    Attributes:
+        kinds: by path, what may be done with it.
+        names: by folder, the names in it that lead to a path of the table.
+        found: by folder, the kinds of the paths below it.
+    """
+
+    def __init__(self, kinds: Mapping[str, MountKind]) -> None:
+        self.kinds = kinds
+        self.names: defaultdict[str, set[str]] = defaultdict(set)
+        self.found: defaultdict[str, set[MountKind]] = defaultdict(set)
+        for path, kind in kinds.items():
+            while path != "/":
+                folder, _, name = path.rpartition("/")
+                folder = folder or "/"
+                if name in self.names[folder] and kind in self.found[folder]:
+                    break
+                self.names[folder].add(name)
+                self.found[folder].add(kind)
+                path = folder  # noqa: PLW2901 - goes up
 
 
 def _grant(
     path: str,
     inherited: MountKind,
-    kinds: Mapping[str, MountKind],
-    below: Mapping[str, set[str]],
+    tree: _Tree,
     rules: PathRules,
     granted: frozenset[MountKind],
 ) -> None:
-    kind = kinds.get(path, inherited)
-    named = below.get(path, set())
-    found = set(_kinds_below(path, kind, kinds, below)) if named else set()
+    kind = tree.kinds.get(path, inherited)
+    named = tree.names.get(path, set())
+    found = tree.found.get(path, set())
     divided: list[list[str]] = []
     if kind != "hide":
         if "hide" not in found:
@@ -85,14 +100,4 @@ def _grant(
                     for paths in divided:
                         paths.append(entry.path)
     for name in sorted(named):
-        _grant(os.path.join(path, name), kind, kinds, below, rules, granted)
-
-
-def _kinds_below(
-    path: str, inherited: MountKind, kinds: Mapping[str, MountKind], below: Mapping[str, set[str]]
-) -> Iterator[MountKind]:
-    for name in below.get(path, ()):
-        child = os.path.join(path, name)
-        kind = kinds.get(child, inherited)
-        yield kind
-        yield from _kinds_below(child, kind, kinds, below)
+        _grant(f"{path.rstrip('/')}/{name}", kind, tree, rules, granted)

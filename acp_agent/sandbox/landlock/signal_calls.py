@@ -5,17 +5,14 @@ A module of the launcher: it imports nothing of this package.
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 
-from caller import Caller, signed  # type: ignore[import-not-found] # a file in this one's folder
+import kernel  # type: ignore[import-not-found] # a file in this one's folder
+from caller import Caller, signed  # type: ignore[import-not-found] # so
 
-_TGKILL = {"x86_64": 234, "aarch64": 131}
 _ALL = -1
 NAMES = ("kill", "pidfd_send_signal", "tgkill", "tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
-
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 def call(name: str, caller: Caller, arguments: list[int]) -> int:
@@ -29,9 +26,7 @@ def call(name: str, caller: Caller, arguments: list[int]) -> int:
         thread, number = (second, third) if name == "tgkill" else (first, second)
         group = _status(thread, b"Tgid:")
         _must_be_below(group)
-        machine = os.uname().machine
-        if _libc.syscall(*map(ctypes.c_long, (_TGKILL[machine], group, thread, number))) < 0:
-            raise OSError(ctypes.get_errno(), "the signal cannot be sent")
+        kernel.call("tgkill", group, thread, number)
     else:
         raise PermissionError(errno.EPERM, name)
     return 0

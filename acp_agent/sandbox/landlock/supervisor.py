@@ -33,7 +33,7 @@ from caller import (  # type: ignore[import-not-found] # so
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from acp_agent.sandbox.landlock.launcher import Orders
+    from acp_agent.sandbox.landlock.confine import Orders
 
 # linux/seccomp.h
 _RECEIVE, _IS_VALID = 0xC0502100, 0x40082102
@@ -152,14 +152,8 @@ class Reaper:
 
 def children() -> list[int]:
     """Return the children of this process."""
-    me, found = str(os.getpid()), []
-    for name in os.listdir("/proc"):
-        if name.isdecimal():
-            try:
-                with open(f"/proc/{name}/stat", "rb") as file:
-                    parent = file.read().rpartition(b") ")[2].split()[1]
-            except (OSError, IndexError):
-                continue
-            if parent.decode() == me:
-                found.append(int(name))
-    return found
+    found: list[bytes] = []
+    for thread in os.listdir("/proc/self/task"):
+        with open(f"/proc/self/task/{thread}/children", "rb") as file:
+            found += file.read().split()
+    return list(map(int, found))

@@ -1,0 +1,214 @@
+"""Runs programs in containers of an image that the user names, with docker(1) or podman(1).
+
+A container has the image's files, which cannot be changed, and of this machine's only the session's
+folders, what the configuration allows to be read, and a temporary folder.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from acp_agent.sandbox.bubblewrap import memory_limit
+from acp_agent.sandbox.launch import PROXY_SOCKET, CommandNetwork, Launch
+from acp_agent.sandbox.policy import (
+    TEMPORARY,
+    MountKind,
+    SandboxPolicy,
+    has_others_files,
+    is_below,
+)
+
+if TYPE_CHECKING:
+    from acp_agent.sandbox.backend import Backend
+
+_END_LIMIT = 30.0  # seconds for a container to be gone
+_OTHERS_FILES = ("DAC_OVERRIDE", "CHOWN", "FOWNER")  # see `bubblewrap`
+# What describes this machine and its user, and not a container. Paths are seen by their values.
+_OF_THE_MACHINE = frozenset({"USER", "LOGNAME", "HOSTNAME", "HOME", "PATH"})
+_PRIVATE = ("--network", "none", "--ipc", "private", "--cgroupns", "private")
+_APART = ("--rm", "--init", "--interactive", "--pull", "never", "--log-driver", "none", *_PRIVATE)
+# SELinux would keep the container from the session's files.
+_SAFE = ("--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges")
+_LABELS = ("--security-opt", "label=disable")
+
+_log = logging.getLogger(__name__)
+
+
+class Docker:
+    """A `Backend`: containers of one image.
+
+    Args:
+        program: the path of docker or podman.
+        image: the image's name.
+        user: options for the user that programs run as.
+        has_python: whether the image has `python3`, through which programs reach hosts.
+        for_helpers: what confines programs of this machine; None: nothing.
+    """
+
+    name = "Docker"
+
+    def __init__(
+        self,
+        program: str,
+        image: str,
+        *,
+        user: Sequence[str],
+        has_python: bool,
+        for_helpers: Backend | None,
+    ) -> None:
+        self.program = program
+        self.image = image
+        self.user = tuple(user)
+        self.has_network = has_python
+        self.for_helpers = for_helpers
+
+    @property
+    def notice(self) -> str:
+        """What it does not do."""
+        text = f"Commands run in containers of the image {self.image}, with its programs."
+        if not self.has_network:
+            text += " They reach no hosts, since the image has no python3."
+        return text
+
+    def temporary(self, policy: SandboxPolicy) -> str:
+        """Return where programs have their folder for temporary files; see `Backend`."""
+        del policy
+        return TEMPORARY
+
+    def launch(
+        self,
+        argv: Sequence[str],
+        *,
+        mounts: Sequence[tuple[str, MountKind]],
+        policy: SandboxPolicy,
+        cwd: str,
+        environ: Mapping[str, str],
+        network: CommandNetwork | None = None,
+    ) -> Launch:
+        """Return how a program is started; see `Backend`."""
+        seen = list(_seen(mounts, policy))
+        passed = policy.environ(environ)
+        if network is not None:
+            argv = ["python3", *network.command[1:], *argv]
+            passed |= network.environ
+        passed = _of_the_container(passed, [path for path, kind in seen if kind != "hide"])
+        options = [option for mount in _binds(seen, policy, network) for option in mount]
+        name = f"acp-agent-{os.urandom(8).hex()}"
+        variables = _variables_file(passed | {"HOME": TEMPORARY})
+        limits = policy.config.limits
+        memory = str(memory_limit(limits))
+        command = [self.program, "run", "--name", name, *_APART, *_SAFE, *_LABELS, *self.user]
+        command += ["--pids-limit", str(limits.processes), "--memory", memory]
+        command += ["--shm-size", memory, "--ulimit", "core=0"]
+        command += ["--ulimit", f"fsize={limits.file_bytes}", "--ulimit", f"data={memory}"]
+        if has_others_files(mounts):
+            command += [option for right in _OTHERS_FILES for option in ("--cap-add", right)]
+        command += [*options, "--workdir", cwd, "--env-file", f"/dev/fd/{variables}"]
+        command += ["--entrypoint", argv[0], self.image, *argv[1:]]
+        # The program that talks to the engine gets nothing that a project could have named.
+        return Launch(
+            tuple(command), dict(os.environ), (variables,), network, end=lambda: self._end(name)
+        )
+
+    def _end(self, name: str) -> None:
+        """End a container, which goes on where the program that started it was killed."""
+        try:
+            subprocess.run(
+                [self.program, "rm", "--force", name],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_END_LIMIT,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            _log.warning("the container %s may still run: %s", name, error)
+
+
+def _seen(
+    mounts: Sequence[tuple[str, MountKind]], policy: SandboxPolicy
+) -> Iterator[tuple[str, MountKind]]:
+    """Yield the mounts that are about the session's files; the others are the machine's."""
+    allowed = [*policy.roots, *policy.readable, *policy.config.filesystem.allow_read]
+    folders = [os.path.realpath(os.path.expanduser(path)) for path in allowed]  # noqa: PTH111 - strings
+    folders += [path for path, kind in mounts if kind == "write"]
+    for path, kind in mounts:
+        if any(is_below(path, folder) for folder in folders):
+            yield path, kind
+
+
+def _binds(
+    mounts: Sequence[tuple[str, MountKind]],
+    policy: SandboxPolicy,
+    network: CommandNetwork | None,
+) -> Iterator[tuple[str, str]]:
+    for folder in (TEMPORARY, "/var/tmp"):  # noqa: S108 - the session's own
+        yield _bind(policy.temporary, folder, "write")
+    for path, kind in mounts:
+        if kind != "hide":
+            yield _bind(path, path, kind)
+        elif os.path.isdir(path):  # noqa: PTH112 - a string
+            yield "--mount", _csv("type=tmpfs", f"dst={path}", "tmpfs-mode=0555", "tmpfs-size=4096")
+        else:
+            yield _bind("/dev/null", path, "read")
+    if network is not None:
+        yield _bind(network.path, PROXY_SOCKET, "read")
+        relay = network.command[3]
+        yield _bind(relay, relay, "read")
+
+
+def _bind(source: str, target: str, kind: MountKind) -> tuple[str, str]:
+    readonly = () if kind == "write" else ("readonly",)
+    return "--mount", _csv("type=bind", f"src={source}", f"dst={target}", *readonly)
+
+
+def _csv(*fields: str) -> str:
+    """Return a line of comma-separated values: a path may have commas and quotes."""
+    quoted = ('"' + field.replace('"', '""') + '"' for field in fields)
+    return ",".join(
+        plain if not set(plain) & set(',"\n') else quote
+        for plain, quote in zip(fields, quoted, strict=True)
+    )
+
+
+def _of_the_container(environ: Mapping[str, str], folders: Sequence[str]) -> dict[str, str]:
+    """Return the variables that mean something in a container.
+
+    Those that name paths of this machine do not, unless a container has them.
+    """
+    there = [*folders, TEMPORARY]
+
+    def is_seen(value: str) -> bool:
+        paths = [part for part in value.replace("://", "").split(os.pathsep) if part[:1] == "/"]
+        return all(any(is_below(path, folder) for folder in there) for path in paths)
+
+    return {
+        name: value
+        for name, value in environ.items()
+        if name not in _OF_THE_MACHINE and "\n" not in value and is_seen(value)
+    }
+
+
+def _variables_file(environ: Mapping[str, str]) -> int:
+    """Return a descriptor of variables as `--env-file` reads them: others see a command line."""
+    text = "".join(f"{name}={value}\n" for name, value in environ.items())
+    with tempfile.TemporaryFile() as file:
+        file.write(text.encode("utf-8", "surrogateescape"))
+        file.seek(0)
+        return os.dup(file.fileno())
+
+
+def user_options(program: str) -> list[list[str]]:
+    """Return the options for a user that owns this user's files, the most likely first.
+
+    With a daemon of root, users have the same numbers in a container. Without, root of the
+    container is this user; podman can also keep the number.
+    """
+    own = ["--user", f"{os.geteuid()}:{os.getegid()}"]
+    kept = [["--userns", "keep-id", *own]] if Path(program).name == "podman" else []
+    return [*kept, own, ["--user", "0:0"]]

@@ -1,0 +1,182 @@
+"""Confines this process with Landlock and filters of system calls, then becomes a command.
+
+Without a supervisor it becomes the command at once. Otherwise three processes are involved. The
+first waits, so that whoever started it sees the command's status and group. The second, its child,
+is the supervisor, in a group of its own: it is left when the group is killed, and ends what the
+command leaves. The third becomes the command.
+
+It runs before every command, so it imports little. Numbers are those of linux/prctl.h,
+linux/capability.h and linux/seccomp.h.
+
+A module of the launcher: it imports nothing of this package.
+"""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found] # `signal` without its enumerations; has no stub
+import _socket
+import marshal
+import os
+import sys
+
+from kernel import Pair, call, pointer  # type: ignore[import-not-found] # a file in this folder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # `typing` would take longer than all it does
+    from collections.abc import Sequence
+    from typing import TypedDict
+
+    class Orders(TypedDict):
+        """What the launcher is told.
+
+        `ruleset` is a descriptor; `filters` are arrays of `struct sock_filter`, of which the last
+        one asks the supervisor for the calls in `asked`, by number; `limits` are (kind, value);
+        `capabilities` is a mask of what root keeps; `variables` are set for the command alone.
+        `kinds`, `granted` and `divided` are the supervisor's, see `supervisor.Files`.
+        """
+
+        ruleset: int
+        filters: list[bytes]
+        asked: dict[int, str]
+        limits: list[tuple[int, int]]
+        capabilities: int
+        variables: dict[str, str]
+        kinds: dict[bytes, str]
+        granted: list[bytes]
+        divided: list[bytes]
+
+
+_CAPABILITY_VERSION = 0x20080522
+_LAST_CAPABILITY = 63
+_DEATH_SIGNAL, _DROP_BOUNDING, _SUBREAPER, _NO_NEW_PRIVILEGES = 1, 24, 36, 38
+_SET_FILTER = 1
+_NEW_LISTENER, _WAIT_KILLABLE = 1 << 3, 1 << 5
+_IGNORED_BY_PYTHON = (_signal.SIGPIPE, _signal.SIGXFSZ)
+_NOT_FOUND, _NOT_STARTED = 127, 126
+_UNLIMITED = -1  # RLIM_INFINITY, as a signed number
+
+
+def _control(option: int, value: int) -> None:
+    call("prctl", option, value, 0, 0, 0)
+
+
+def drop_privileges(kept: int) -> None:
+    """Give up for ever what root may do beyond others, but for a mask of capabilities."""
+    for capability in range(_LAST_CAPABILITY):
+        if not kept >> capability & 1:
+            try:
+                _control(_DROP_BOUNDING, capability)
+            except OSError:  # not root, or no such capability
+                break
+    low, high = (kept & 0xFFFFFFFF, kept >> 32) if os.geteuid() == 0 else (0, 0)
+    numbers = (low, low, 0, high, high, 0)
+    header = _CAPABILITY_VERSION.to_bytes(4, sys.byteorder) + bytes(4)
+    call("capset", header, b"".join(one.to_bytes(4, sys.byteorder) for one in numbers))
+    _control(_NO_NEW_PRIVILEGES, 1)
+
+
+def install_filters(filters: list[bytes], *, listen: bool) -> int:
+    """Install filters of system calls; returns the descriptor of the last one's listener, or 0."""
+    result = 0
+    for index, program in enumerate(filters):
+        flags = _NEW_LISTENER | _WAIT_KILLABLE if listen and index == len(filters) - 1 else 0
+        length = (len(program) // 8).to_bytes(8, sys.byteorder)  # of which two bytes count
+        result = call("seccomp", _SET_FILTER, flags, length + pointer(program))
+    return result
+
+
+def become(orders: Orders, command: list[str], supervisor: _socket.socket | None) -> int:
+    """Confine this process and become the command; returns a status where that fails."""
+    call("landlock_restrict_self", orders["ruleset"], 0)
+    os.close(orders["ruleset"])
+    listener = install_filters(orders["filters"], listen=supervisor is not None)
+    if supervisor is not None:
+        given = listener.to_bytes(4, sys.byteorder)
+        supervisor.sendmsg([b"."], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, given)])
+        os.close(listener)
+    for number in _IGNORED_BY_PYTHON:
+        _signal.signal(number, _signal.SIG_DFL)
+    os.environ.update(orders["variables"])
+    try:
+        os.execvp(command[0], command)  # noqa: S606 - that is its task
+    except FileNotFoundError as error:
+        os.write(2, f"{command[0]}: {error.strerror}\n".encode())
+        return _NOT_FOUND
+    except OSError as error:
+        os.write(2, f"{command[0]}: {error.strerror}\n".encode())
+        return _NOT_STARTED
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run a command confined and return its status.
+
+    Args:
+        arguments: a descriptor that has what the command may do, see `Orders`, and the command.
+    """
+    with os.fdopen(int(arguments[0]), "rb") as file:
+        orders: Orders = marshal.load(file)  # noqa: S302 - whoever starts this wrote it
+    _control(_DEATH_SIGNAL, _signal.SIGKILL)
+    for kind, limit in orders["limits"]:
+        now = Pair()
+        call("prlimit64", 0, kind, None, now)
+        value = limit if now[1] == _UNLIMITED else min(limit, now[1])
+        call("prlimit64", 0, kind, Pair(value, value), None)
+    drop_privileges(orders["capabilities"])
+    command = list(arguments[1:])
+    if not orders["asked"]:
+        return become(orders, command, None)
+    ended, alive = os.pipe()
+    supervisor = os.fork()
+    if supervisor == 0:
+        os.close(alive)
+        os._exit(_supervise(orders, command, ended))
+    os.close(ended)
+    _let_go()
+    status = os.waitpid(supervisor, 0)[1]
+    return os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
+
+
+def _supervise(orders: Orders, command: list[str], ended: int) -> int:
+    _control(_SUBREAPER, 1)
+    here, there = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    child = os.fork()
+    if child == 0:
+        _control(_DEATH_SIGNAL, _signal.SIGKILL)
+        here.close()
+        status = _NOT_STARTED
+        try:
+            status = become(orders, command, there)
+        except OSError as error:
+            os.write(2, f"the sandbox cannot be made: {error.strerror}\n".encode())
+        finally:
+            os._exit(status)
+    os.setpgid(0, 0)
+    there.close()
+    os.close(orders["ruleset"])
+    _let_go()
+    _forget_environment()
+    given = here.recvmsg(1, 64)[1]
+    here.close()
+    if not given:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    listener = int.from_bytes(given[0][2][:4], sys.byteorder)
+    import supervisor  # type: ignore[import-not-found]  # noqa: PLC0415 - a file in this one's folder
+
+    return int(supervisor.supervise(orders, listener, child, ended))
+
+
+def _let_go() -> None:
+    """Let go of what the command reads and writes: its end must be seen."""
+    nothing = os.open("/dev/null", os.O_RDWR)
+    for descriptor in range(3):
+        os.dup2(nothing, descriptor)
+    os.close(nothing)
+
+
+def _forget_environment() -> None:
+    """Erase what tells others whose process this is: it has to be left when they are ended."""
+    with open("/proc/self/stat", "rb") as file:
+        start, end = map(int, file.read().rpartition(b") ")[2].split()[47:49])  # proc_pid_stat(5)
+    memory = os.open("/proc/self/mem", os.O_WRONLY)
+    os.pwrite(memory, bytes(end - start), start)
+    os.close(memory)
