@@ -1,1 +1,1 @@
-"""A client of the Agent Client Protocol: starts other agents and has them work."""
+"""A client of the Agent Client Protocol: starts other agents and gives them tasks."""

@@ -63,7 +63,7 @@ class PermissionOption(Struct, frozen=True):
 
 
 class Host(Protocol):
-    """What an agent works for: it shows what the agent does, asks the user, and has the files."""
+    """Host of an agent: shows what the agent does, asks the user, and gives access to files."""
 
     async def show(self, events: Sequence[AnyEvent]) -> None:
         """Show events of the agent.
@@ -74,7 +74,7 @@ class Host(Protocol):
         ...
 
     async def ask(self, call: OtherCall, options: Sequence[PermissionOption]) -> str | None:
-        """Let the user decide about a call; return the id of an option, None if there is none."""
+        """Ask the user to decide about a call; return the id of an option, None without one."""
         ...
 
     async def read_file(self, path: str) -> str:
@@ -273,20 +273,20 @@ class OtherAgent:
         with suppress(TimeoutError):
             async with asyncio.timeout(_STATUS_SECONDS):
                 await self._child.exited()
-        status, said = self._child.status, self._last_words()
+        status, reason = self._child.status, self._last_words()
         if status is None:
-            return ToolError(f"{name} closed its output before it answered {method}: {said}")
+            return ToolError(f"{name} closed its output before it answered {method}: {reason}")
         if status < 0:
             how = posix.signal_name(-status)
-            return ToolError(f"{name} was ended by {how} before it answered {method}: {said}")
+            return ToolError(f"{name} was ended by {how} before it answered {method}: {reason}")
         return ToolError(
-            f"{name} ended with exit status {status} before it answered {method}: {said}"
+            f"{name} ended with exit status {status} before it answered {method}: {reason}"
         )
 
     def _last_words(self) -> str:
         """Return what the program wrote besides messages."""
-        said = self._output.first_noise or self._child.stderr_tail[-_REASON:]
-        return printable_line(said, _REASON) or "it wrote nothing"
+        reason = self._output.first_noise or self._child.stderr_tail[-_REASON:]
+        return printable_line(reason, _REASON) or "it wrote nothing"
 
     # -- what the agent sends ------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""The output of another agent: read while it is the protocol's and within its limits."""
+"""The output of another agent, read as long as it is valid and within its limits."""
 
 from __future__ import annotations
 

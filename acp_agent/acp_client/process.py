@@ -1,4 +1,4 @@
-"""An agent as a child process: started, spoken to in version 1 of the protocol, ended."""
+"""Another agent as a child process, with a connection in version 1 of the protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The updates of another agent's session as events of ours."""
+"""Turns the updates of another agent's session into our events."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class UpdateReader:
         self._calls: dict[str, OtherCall] = {}
         self._message: MessageId | None = None
         self._wire_message: str | None = None
-        self._window = UsageReported(used=0, size=0)  # as it was told last
+        self._window = UsageReported(used=0, size=0)  # as last reported
         self._cost = self._counted = 0.0  # US dollars: of its session, and what was recorded of it
 
     def read(self, update: acp.SessionUpdate) -> list[AnyEvent]:

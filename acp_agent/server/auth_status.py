@@ -1,4 +1,4 @@
-"""Whether a client must log in before it can work, and who is notified when that changes.
+"""The authentication status: whether a client must log in first, and who is notified of changes.
 
 A change may also change which models are offered, so the sessions' clients are sent the options.
 

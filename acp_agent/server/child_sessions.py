@@ -98,7 +98,7 @@ def _or_unset(value: Any, convert: Callable[[Any], object] = lambda value: value
 
 
 class ChildSessions(Generic[UpdateT, ProjectorT]):
-    """What a client was sent of a session's children. Feed it every event about them.
+    """What a client was sent about a session's children. Needs every event about them.
 
     Args:
         updates: the version's types.
@@ -119,7 +119,7 @@ class ChildSessions(Generic[UpdateT, ProjectorT]):
         self._make_projector = make_projector
         self._translate = translate
         self._projectors: dict[SessionId, ProjectorT] = {}
-        self._told: dict[SessionId, SubagentChanged] = {}  # all that was sent of each, combined
+        self._changes: dict[SessionId, SubagentChanged] = {}  # all that was sent of each, combined
         self._calls: dict[CallId, SessionId] = {}  # the child of each open call
         self._referred: set[tuple[CallId, SessionId]] = (
             set()
@@ -131,7 +131,7 @@ class ChildSessions(Generic[UpdateT, ProjectorT]):
     ) -> Iterator[tuple[SessionId, UpdateT]]:
         """Return the updates that show `event`, each with its session."""
         if isinstance(event, ChildWorked):
-            if event.session not in self._told:  # a client must know of it before anything else
+            if event.session not in self._changes:  # a client must know of it before anything else
                 yield from self.project(parent, SubagentChanged(session=event.session))
             if (event.call, event.session) not in self._referred:
                 self._referred.add((event.call, event.session))
@@ -140,8 +140,8 @@ class ChildSessions(Generic[UpdateT, ProjectorT]):
             yield from self._worked(parent, event)
             return
         if isinstance(event, SubagentChanged):
-            self._told[event.session] = _together(self._told.get(event.session), event)
-        elif isinstance(event, SessionMessageSent) and event.recipient in self._told:
+            self._changes[event.session] = _together(self._changes.get(event.session), event)
+        elif isinstance(event, SessionMessageSent) and event.recipient in self._changes:
             self._sent[event.recipient] = event
         yield from self._of_parent(parent, event)
 
@@ -151,13 +151,13 @@ class ChildSessions(Generic[UpdateT, ProjectorT]):
 
     def announced(self, parent: SessionId) -> Iterator[tuple[SessionId, UpdateT]]:
         """Return the updates about working children for a client that did not see them start."""
-        for child, told in self._told.items():
+        for child, change in self._changes.items():
             if self._goes_on(child):
-                yield from self._of_parent(parent, told)
+                yield from self._of_parent(parent, change)
 
     def turn_over(self, parent: SessionId) -> Iterator[tuple[SessionId, UpdateT]]:
         """End what is still open, as the parent's turn ended."""
-        for child in tuple(self._told):
+        for child in tuple(self._changes):
             for update in self._session(child).cut_off():
                 yield child, update
             if self._works(child):
@@ -176,7 +176,7 @@ class ChildSessions(Generic[UpdateT, ProjectorT]):
         return self._works(child)
 
     def _works(self, child: SessionId) -> bool:
-        return self._told[child].state in {"running", "requires_action"}
+        return self._changes[child].state in {"running", "requires_action"}
 
     def _worked(self, parent: SessionId, event: ChildWorked) -> Iterator[tuple[SessionId, UpdateT]]:
         match event.did:

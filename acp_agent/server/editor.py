@@ -228,7 +228,7 @@ class ClientEditor(ABC, Generic[TreeT]):
     async def ask_permission(
         self, session: SessionId, asking: PermissionRequest, ask: Ask
     ) -> Decision:
-        """Let the user decide about a call; wait as long as the turn lives.
+        """Ask the user to decide about a call; wait as long as the turn runs.
 
         An answer that names an unknown option counts as a refusal. Raises as `users_answer` does.
         """
@@ -271,7 +271,7 @@ class ClientEditor(ABC, Generic[TreeT]):
     async def ask_form(
         self, session: SessionId, form: Form, *, call: CallId | None = None
     ) -> Response | None:
-        """Let the user fill in a form. None: the client shows no forms, or failed to."""
+        """Ask the user to fill in a form. None: the client shows no forms, or failed to."""
         if not self.client.forms:
             return None
         from acp_agent.server.elicitation import ask_form  # noqa: PLC0415 - rare

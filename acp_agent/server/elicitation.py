@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 async def ask_form(client: Requester, version: int, form: Form, target: Target) -> Response | None:
-    """Let the user fill in a form; see `_response`.
+    """Ask the user to fill in a form; see `_response`.
 
     Raises:
         InvalidValueError: the protocol does not allow the form's schema.

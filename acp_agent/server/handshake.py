@@ -1,4 +1,4 @@
-"""What a connection and its client agree on: the protocol version and the capabilities."""
+"""The handshake of a connection: the protocol version and the client's capabilities."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ async def _listen(listening: Listening, acceptor: SocketAcceptor) -> asyncio.Ser
 
 
 def _refused(address: Address, number: int | None) -> InvalidInputError:
-    """Why an address cannot be listened on, by the system's number, and what to do.
+    """Return why an address cannot be listened on, by the system's number, and what to do.
 
     None: asyncio or the resolver found nothing to listen on.
     """

@@ -1,4 +1,4 @@
-"""MCP over ACP on a connection: requests to servers that the client runs, and what they send back.
+"""MCP over ACP on a connection: requests to servers that the client runs, and their messages.
 
 Source: Agent Client Protocol, unstable, `mcp/message`; the same in both versions, so the messages
 are plain JSON here, and nothing is imported for clients that have no such servers.

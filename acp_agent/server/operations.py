@@ -1,4 +1,4 @@
-"""What a client can do with sessions, in either version of the protocol.
+"""The operations of a client on sessions, in either version of the protocol.
 
 The requests of one session start in the order in which they arrive. The handlers of each version
 convert the messages; nothing here knows their shape.

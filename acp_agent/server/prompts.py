@@ -72,11 +72,11 @@ class Prompts:
             call.on_cancel(lambda: self._operations.cancel(session_id))
             async with queue.lock:
                 session = await self._operations.get(session_id)
-                said = await session.prompts.submit(
+                result = await session.prompts.submit(
                     content, cancelled=lambda: queue.cancels != cancels, steers=True
                 )
-                self._operations.joined_turn(session_id, said.turn)
-                return said
+                self._operations.joined_turn(session_id, result.turn)
+                return result
 
     async def insert(
         self,
@@ -130,11 +130,11 @@ class Prompts:
         own, waits, moved = asyncio.current_task(), False, False
 
         async def submit(session: Session, steers: bool | None) -> PromptResult:
-            said = await session.prompts.submit(
+            result = await session.prompts.submit(
                 content, cancelled=cancelled, steers=steers, withdrawable=withdrawable
             )
-            self._operations.joined_turn(session_id, said.turn)
-            return said
+            self._operations.joined_turn(session_id, result.turn)
+            return result
 
         def stop() -> None:
             if waits and own is not None:

@@ -1,4 +1,4 @@
-"""A session and the child sessions that work for it, as one client is shown them."""
+"""Turns the events of a session and its child sessions into the updates for one client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many sockets may be open at the same time, so that strangers keep nobody out.
+"""Limits the open sockets, so that clients without the token cannot keep others out.
 
 Whoever reaches the address can open a socket. One is unauthorized until it has sent the head of a
 request that is accepted, with the token or the secret path. Where no slot is free, a new socket

@@ -1,4 +1,4 @@
-"""What answers a client, by the version of the protocol that it speaks.
+"""Selects the handlers for the version of the protocol that a client speaks.
 
 The other version's types are not imported.
 """

@@ -1,4 +1,4 @@
-"""What is wrong with a value, in words that name the field as it is on the wire."""
+"""Explains what is wrong with a value, and names the field as it is on the wire."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Explanation(NamedTuple):
 
 
 def explain(error: msgspec.ValidationError) -> Explanation:
-    """Take a validation error of msgspec's apart.
+    """Parse a validation error of msgspec.
 
     A type's own check (its `__post_init__`, or an open union) raises a ValueError that reads
     `field: reason`; its field is appended to the path at which msgspec found it.

@@ -1,4 +1,4 @@
-"""Names of other modules, exported from one place and imported when they are first asked for."""
+"""Exports names of other modules, which are imported when a name is first used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The slow path of decoding: drop invalid parts that the schema tolerates, then decode again.
+"""The slow path of decoding: drops invalid parts that the schema tolerates, then decodes again.
 
 A value that msgspec accepts never comes here. The rules are the marks of `codec.tolerance`, the
 protocol schema's own: a marked field whose value is invalid counts as not given, invalid items of a

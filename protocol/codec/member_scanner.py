@@ -41,7 +41,7 @@ class MemberScanner:
         return self._members
 
     def feed(self, piece: bytes) -> None:
-        """Read on."""
+        """Read the next piece."""
         at = 0
         while at < len(piece):
             at = self._string(piece, at) if self._in_string else self._structure(piece, at)

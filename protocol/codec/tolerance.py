@@ -1,4 +1,4 @@
-"""How types say what a receiver tolerates: marks on fields, and unions that are left open.
+"""Marks what a receiver tolerates: on fields, and by unions that are open to new variants.
 
 The marks stand for the extension keywords of the protocol's schema. `msgspec` decodes closed unions
 by itself. For an open one a field names a plain base class, the variants derive from it, and

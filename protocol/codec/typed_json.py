@@ -1,4 +1,4 @@
-"""Encoding and decoding of typed values, with the ways round for what msgspec refuses."""
+"""Encode and decode typed values, also where msgspec alone refuses valid JSON."""
 
 from __future__ import annotations
 

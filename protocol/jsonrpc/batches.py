@@ -1,4 +1,4 @@
-"""Several messages as one array (JSON-RPC 2.0, section 6): taken apart, and answered together."""
+"""Batches: several messages in one array, answered together (JSON-RPC 2.0, section 6)."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ def _handle_entry(entry: bytes, handle: Handle, responses: BatchAnswer) -> None:
 
 
 def _no_answer(line: bytes, after: Callable[[], None] | None) -> None:
-    """What a message that is no request is answered: nothing."""
+    """Answer nothing, as for a message that is no request."""
 
 
 def entries_of(array: bytes) -> list[bytes]:
-    """The messages of a batch, each as its JSON.
+    """Return the messages of a batch, each as its JSON.
 
     Args:
         array: well-formed JSON of an array.
@@ -84,7 +84,7 @@ def entries_of(array: bytes) -> list[bytes]:
 
 
 def _first_entries(array: bytes) -> list[Raw]:
-    """The first `LIMIT` + 1 entries, in memory for as many, whatever else is in the array."""
+    """Return the first `LIMIT` + 1 entries, in memory for that many, however long the array is."""
     values = msgspec.structs.astuple(_first_entries_decoder().decode(array))
     return [value for value in values if value is not UNSET]
 
@@ -97,7 +97,7 @@ def _first_entries_decoder() -> msgspec.json.Decoder[Struct]:
 
 
 class BatchAnswer:
-    """Collects the responses to a batch, in its order, and sends them once the last is there.
+    """Collects the responses to a batch in its order, and sends them when the last one is ready.
 
     Args:
         send: takes the line of the array; not called for a batch without responses.
@@ -110,13 +110,13 @@ class BatchAnswer:
         self._missing = 1  # the responses that are not there yet, and the end of the batch
 
     def expect(self) -> Answer:
-        """Keep a place for a response; what comes back takes the response, once."""
+        """Reserve a place for a response; return a function that takes the response, once."""
         self._missing += 1
         self._lines.append(b"")
         return partial(self._fill, len(self._lines) - 1)
 
     def complete(self) -> None:
-        """Say that the batch has no more messages."""
+        """Mark the batch as complete: it has no more messages."""
         self._settle()
 
     def _fill(self, place: int, line: bytes, after: Callable[[], None] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""A JSON-RPC 2.0 connection: both sides ask, answer and notify at the same time."""
+"""A JSON-RPC 2.0 connection: both sides send requests, responses and notifications."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Connection:
     reading, in order with everything else; for a coroutine function a task is started.
 
     A request whose id is that of one still being answered is refused (-32600), because its answer
-    could not be told from the other's; null ids are exempt, they name nothing. A notification
+    could not be distinguished from the other's; null ids are exempt. A notification
     method that comes as a request is handled and answered with `{}`, or refused (-32601) where the
     method says so; a request method that comes without an id is ignored.
 
@@ -61,7 +61,7 @@ class Connection:
         on_shutdown: Awaited when handlers were cancelled, before they are waited for, so that they
             can still report how they ended. It limits its own time, which counts as grace.
         on_memory_freed: Called when large requests were answered, so that memory may be released.
-        cancellation: How the peer is told that a request is given up.
+        cancellation: The notification that cancels a request of this side.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Connection:
 
     @property
     def closed(self) -> bool:
-        """Whether the connection is over: nothing is read any more, nothing sent arrives."""
+        """Whether the connection has ended: nothing is read, and nothing sent arrives."""
         return self._closed.is_set() or self._transport.gone
 
     @property
@@ -141,11 +141,11 @@ class Connection:
                 self._closed.set()
 
     def _is_peer_behind(self) -> bool:
-        """Whether what was read already makes more work, or more output, than may wait."""
+        """Whether more requests or more output wait than are allowed."""
         return self._calls.count > MOST_CALLS or self._outbox.queued > READ_LIMIT
 
     async def _wait_for_peer(self) -> None:
-        """Read nothing while the peer is far behind in reading, or asks faster than is answered.
+        """Pause reading while the peer reads too slowly, or sends more requests than are answered.
 
         A peer may be unable to read before it has written: it gets one message read a second while
         nothing moves, so that neither waits for ever.
@@ -168,10 +168,10 @@ class Connection:
         timeout: float | None = None,
         on_late_result: Callable[[R], None] | None = None,
     ) -> R:
-        """Ask the peer and wait for its answer.
+        """Send a request and wait for the response.
 
         When the wait ends early, by the time limit or because the waiting task is cancelled, the
-        peer is told so by `$/cancel_request`, and a late answer is dropped.
+        peer is sent `$/cancel_request`, and a late response is dropped.
 
         Args:
             method: What to ask.
@@ -195,11 +195,11 @@ class Connection:
         self._outbox.end_waiting()
 
     async def drain(self) -> None:
-        """Wait while the peer is far behind in reading; at once when it is not, or is gone."""
+        """Wait while the peer reads too slowly; return at once if it does not, or is gone."""
         await self._outbox.drain()
 
     def stop(self) -> None:
-        """Read nothing more, as if the peer had closed its side; `run` returns soon."""
+        """Stop reading, as if the peer had closed its side; `run` returns soon."""
         self._transport.close()
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What arrives on a connection, and to whom it goes: handlers, or who waits for an answer."""
+"""Dispatches what arrives: requests to handlers, responses to the tasks that wait for them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _LONGEST_NAME = 100  # characters of an unknown method's name that an error repe
 
 
 class Dispatcher:
-    """Reads messages and hands each on, by the rules that `Connection` describes.
+    """Parses messages and dispatches each by the rules that `Connection` describes.
 
     Args:
         surface: What this side answers; may be set anew, in `admit`.
@@ -84,7 +84,7 @@ class Dispatcher:
             log("a message could not be handled", error)
 
     def refuse(self, message: Oversize) -> None:
-        """Answer a message that was too long to be read, or fail the request that it answers."""
+        """Refuse a message that is too long, or fail the request that it responds to."""
         raw_id = messages.usable_id(message.raw_id)
         reason = f"a message is longer than the limit of {message.limit} bytes"
         if message.is_response:
@@ -156,7 +156,7 @@ class Dispatcher:
         return method, handler
 
     def _receive_without_surrogates(self, line: bytes, error: Exception, answer: Answer) -> None:
-        """Try a message again whose parameters msgspec refused for a lone surrogate."""
+        """Handle a message again after msgspec refused its parameters for a lone surrogate."""
         try:
             message, cleaned = messages.parse_without_surrogates(line)
         except typed_json.MalformedJsonError:

@@ -36,14 +36,14 @@ class RpcError(Exception):
 
 
 class InvalidResultError(RpcError):
-    """The peer's answer does not have the shape that the method's result has."""
+    """The peer's result does not have the type that the method requires."""
 
     def __init__(self, method: str, reason: str) -> None:
         super().__init__(INTERNAL_ERROR, f"the answer to {method} is malformed: {reason}")
 
 
 def log(text: str, error: BaseException | None = None) -> None:
-    """Log a failure with its traceback, or, without an error, something worth knowing."""
+    """Log a failure with its traceback, or a message if there is no error."""
     import logging  # noqa: PLC0415 - not at start
 
     level = logging.INFO if error is None else logging.ERROR

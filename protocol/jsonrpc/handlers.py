@@ -1,4 +1,4 @@
-"""The forms a handler may have, and the requests of the peer while they are being answered."""
+"""Handlers of requests and notifications, and the peer's requests while they are being answered."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from protocol.jsonrpc.outgoing import Merge
 
 
 class Call:
-    """A request of the peer's while it is being answered.
+    """A request of the peer while it is being answered.
 
     Attributes:
         id: The request's id.
@@ -50,11 +50,11 @@ class Call:
             callback()
 
     def attach(self, task: asyncio.Task[None]) -> None:
-        """Say which task answers. For the connection."""
+        """Set the task that answers. For the connection."""
         self._task = task
 
     def cancel(self) -> None:
-        """Ask the handler to stop. A second time is the same as once. For the connection."""
+        """Ask the handler to stop; a second call does nothing. For the connection."""
         if self.cancelled or self._task is None or self._task.done():
             return
         self.cancelled = True
@@ -65,7 +65,7 @@ class Call:
 
 
 class Reply:
-    """A handler's result, with something to do right after the response is queued.
+    """A handler's result, with a function to call right after the response is queued.
 
     Args:
         result: What the response brings.
@@ -89,7 +89,7 @@ MapError = Callable[[Exception], RpcError | None]
 
 
 class Surface:
-    """One side of one version of a protocol; a connection may go from one to another.
+    """The methods that one side answers in one version of a protocol; `Connection.serve` switches.
 
     Attributes:
         methods: What is answered, by name.
@@ -129,7 +129,7 @@ _END_TIMEOUT = 1.0  # seconds for handlers that were cancelled for good
 
 
 class IncomingRequests:
-    """Runs handlers in tasks, passes on what they answer, and ends them.
+    """Runs handlers in tasks, sends their responses, and ends them.
 
     Args:
         on_memory_freed: called when requests of many bytes were answered, and few bytes are left.
@@ -151,7 +151,7 @@ class IncomingRequests:
         return len(self._calls)
 
     def check_room(self, size: int) -> None:
-        """Refuse a request of `size` bytes where too many bytes of others are being answered.
+        """Refuse a request of `size` bytes if too many bytes of requests are being answered.
 
         Raises:
             RpcError: they are.
@@ -164,14 +164,14 @@ class IncomingRequests:
             )
 
     async def drain(self) -> None:
-        """Wait until no more than half as many requests as may be are being answered."""
+        """Wait until at most half of the allowed number of requests are being answered."""
         while self.count > MOST_CALLS // 2:
             if self._fewer is None or self._fewer.done():
                 self._fewer = asyncio.get_running_loop().create_future()
             await asyncio.shield(self._fewer)
 
     def in_use(self, request_id: messages.RequestId) -> bool:
-        """Whether a request with this id is being answered; null is no name for one."""
+        """Whether a request with this id is being answered; null never is."""
         return request_id is not None and request_id in self._by_id
 
     def start(
@@ -185,7 +185,7 @@ class IncomingRequests:
         map_error: MapError | None,
         size: int,
     ) -> None:
-        """Begin to answer a request of `size` bytes; handlers begin in the order of these calls.
+        """Start the handler of a request of `size` bytes; handlers start in the order of the calls.
 
         The request's id is in use until its response has its place.
         """
@@ -204,13 +204,13 @@ class IncomingRequests:
         task.add_done_callback(self._finished)
 
     def start_notification(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run a notification's handler, which nobody waits for."""
+        """Run the handler of a notification; nothing waits for it."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._finished)
 
     def cancel(self, request_id: int | str) -> None:
-        """Cancel a request as the peer asks; nothing happens when it is not being answered."""
+        """Cancel a request because the peer asks; do nothing if it is not being answered."""
         call = self._by_id.get(request_id)
         if call is not None:
             # After the handler's first step, so that it can say how it wants to be cancelled.
@@ -221,20 +221,20 @@ class IncomingRequests:
         return asyncio.current_task() in self._running()
 
     async def wait_idle(self, timeout: float) -> None:
-        """Wait until nothing runs, at most `timeout` seconds; whatever runs takes a step."""
+        """Wait at most `timeout` seconds until nothing runs; every task runs at least one step."""
         await asyncio.sleep(0)  # a task that is cancelled before its first step answers nothing
         if timeout and self._running():
             await asyncio.wait(self._running(), timeout=timeout)
 
     def cancel_all(self) -> None:
-        """Ask everything that runs to end."""
+        """Ask all handlers to end."""
         for call in list(self._calls.values()):
             call.cancel()
         for task in self._tasks:
             task.cancel()
 
     async def end(self) -> None:
-        """Cancel whatever still runs, though it was asked to end."""
+        """Cancel the handlers that did not end when they were asked to."""
         for task in self._running():
             task.cancel()
         if self._running():
@@ -272,7 +272,7 @@ class IncomingRequests:
         answer(line, partial(self._release, call, then))
 
     def _release(self, call: Call, then: Callable[[], None] | None = None) -> None:
-        """The response of `call` has its place: its id is free, and `then` may be done."""
+        """Free the id of `call`, whose response is queued, and call `then`."""
         if self._by_id.get(call.id) is call:
             del self._by_id[call.id]
         if then is not None:
@@ -297,7 +297,7 @@ class IncomingRequests:
 
 
 async def _handled(handler: NotificationHandler, params: object) -> object:
-    """Handle a notification's method that came as a request; it has no result."""
+    """Handle a notification that came as a request; it has no result."""
     outcome = handler(params)
     if isawaitable(outcome):
         await outcome
@@ -305,7 +305,7 @@ async def _handled(handler: NotificationHandler, params: object) -> object:
 
 
 def error_for(error: Exception, method: str, map_error: MapError | None) -> RpcError:
-    """The error to answer when answering `method` failed with `error`."""
+    """Return the error response for a handler of `method` that failed with `error`."""
     if isinstance(error, RpcError):
         return error
     if map_error is not None:

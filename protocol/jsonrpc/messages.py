@@ -1,4 +1,4 @@
-"""One line of JSON-RPC 2.0 taken apart, and put together.
+"""Parse and format lines of JSON-RPC 2.0.
 
 Specification: https://www.jsonrpc.org/specification. An id is kept as the bytes that came, so that
 it goes back exactly as it was, whatever its size.
@@ -34,7 +34,7 @@ class Error(Struct, frozen=True, omit_defaults=True):
 
 
 class Request(Struct, frozen=True):
-    """A request that came in: `raw_id` is its id's JSON, `id` the value that it is known by."""
+    """A received request: `raw_id` is the JSON of its id, `id` the value that identifies it."""
 
     raw_id: bytes
     id: RequestId
@@ -43,14 +43,14 @@ class Request(Struct, frozen=True):
 
 
 class Notification(Struct, frozen=True):
-    """A notification that came in."""
+    """A received notification."""
 
     method: str
     params: Raw
 
 
 class Response(Struct, frozen=True):
-    """A response that came in; `error` is None where it brings a result."""
+    """A received response; `error` is None if it has a result."""
 
     id: RequestId
     result: Raw
@@ -58,14 +58,14 @@ class Response(Struct, frozen=True):
 
 
 class InvalidMessage(Struct, frozen=True):
-    """A line that is no message, with the error to answer and the id to answer it to."""
+    """A line that is no message, with the error to send and the id to send it with."""
 
     error: RpcError
     raw_id: bytes = NULL_ID
 
 
 class Batch(Struct, frozen=True):
-    """A line that is an array, well-formed; see `batches`."""
+    """A line that is a well-formed array; see `batches`."""
 
     array: bytes
 
@@ -99,7 +99,7 @@ _raws = msgspec.json.Decoder(Raw)
 
 
 def parse(line: bytes) -> Message:
-    """Take one line apart. Never raises: what is wrong comes back as an `InvalidMessage`."""
+    """Parse one line. Never raises: an `InvalidMessage` says what is wrong."""
     if not line.isascii():
         try:
             line.decode()  # the decoder passes over texts that it does not need (RFC 8259, 8.1)
@@ -144,7 +144,7 @@ def _answers(envelope: _Envelope) -> bool:
 
 
 def id_value(raw_id: bytes) -> RequestId:
-    """The value of an id's JSON; ids that are equal have the same one.
+    """Return the value of an id's JSON; equal ids have the same value.
 
     Raises:
         ValueError: it is no string, number or null.
@@ -182,7 +182,7 @@ NOT_AN_OBJECT: Final = _invalid("a message is a JSON object")
 
 
 def _misshapen(line: bytes) -> Message:
-    """Say what a line is that decodes to no envelope."""
+    """Return what a line is that decodes to no envelope."""
     try:
         line.decode()
         _raws.decode(line)
@@ -197,7 +197,7 @@ def _misshapen(line: bytes) -> Message:
 
 
 def _id_in(line: bytes) -> bytes:
-    """The JSON of the id in an object's line; null where it has none that could be answered."""
+    """Return the JSON of the id in an object's line; null if it has no usable one."""
     from protocol.codec.member_scanner import MemberScanner  # noqa: PLC0415 - rarely needed
 
     scanner = MemberScanner(("id",), longest=len(line))
@@ -206,7 +206,7 @@ def _id_in(line: bytes) -> bytes:
 
 
 def usable_id(raw_id: bytes) -> bytes:
-    """An id's JSON as it can be answered: null in place of what is no id."""
+    """Return an id's JSON for a response: null if it is no valid id."""
     try:
         id_value(raw_id)
     except ValueError:
@@ -240,27 +240,27 @@ def parse_without_surrogates(line: bytes) -> tuple[Message, bytes]:
 
 
 def parse_error(error: Exception) -> InvalidMessage:
-    """The answer to a line that is no JSON, because of `error`."""
+    """Return the error for a line that is no JSON, because of `error`."""
     return _invalid(typed_json.reason_of(error), code=PARSE_ERROR)
 
 
 def notification(method: str, params: object) -> bytes:
-    """The line of a notification, with its line end."""
+    """Return the line of a notification, with its line end."""
     return typed_json.encode(_OutNotification(method, params)) + b"\n"
 
 
 def request(request_id: int, method: str, params: object) -> bytes:
-    """The line of a request, with its line end."""
+    """Return the line of a request, with its line end."""
     return typed_json.encode(_OutRequest(request_id, method, params)) + b"\n"
 
 
 def result(raw_id: bytes, value: object) -> bytes:
-    """The line of a response that brings a result, with its line end."""
+    """Return the line of a response with a result, with its line end."""
     return _response(raw_id, b"result", value)
 
 
 def failure(raw_id: bytes, error: RpcError) -> bytes:
-    """The line of a response that brings an error, with its line end."""
+    """Return the line of a response with an error, with its line end."""
     content = Error(error.code, error.message, error.data)
     try:
         return _response(raw_id, b"error", content)

@@ -1,4 +1,4 @@
-"""Rows of a protocol's method tables: a method's name and the types of what goes in and out."""
+"""Methods of a protocol: their names, and the types of their parameters and results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ R = TypeVar("R")
 
 
 class Method(Generic[P, R]):
-    """One row of a protocol's method table.
+    """A method of a protocol.
 
     Attributes:
         name: The name on the wire.
@@ -40,7 +40,7 @@ class Method(Generic[P, R]):
 
 
 class LazyMethod(Method[P, R]):
-    """A method whose types are imported when they are first asked for.
+    """A method whose types are imported when they are first used.
 
     Args:
         name: The name on the wire.

@@ -1,4 +1,4 @@
-"""What this side sends: lines in order, in bounded memory, and requests that wait for answers."""
+"""Sends lines in order, in bounded memory, and requests, which wait for their responses."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Trace = Callable[[Literal["in", "out"], bytes], None]
 
 
 class Outbox:
-    """Gives lines to a transport: at once while the peer reads, in batches when it lags.
+    """Passes lines to a transport: at once while the peer reads, in batches while it reads slowly.
 
     A notification that still waits may be merged with the next one. One that could be merged with
     the one sent last waits for `PAUSE` seconds after that, so that a fast stream becomes few
@@ -61,16 +61,16 @@ class Outbox:
 
     @property
     def queued(self) -> int:
-        """Bytes not yet passed on to the system."""
+        """Bytes that the system has not taken yet."""
         return self._size + self._transport.queued
 
     def merge_with(self, merge: Merge | None) -> None:
-        """Merge by `merge` what is queued from now on, and nothing that waits already."""
+        """Merge with `merge` what is queued from now on, and nothing that is queued already."""
         self._merge = merge
         self._last = self._sent = None
 
     def send(self, line: bytes) -> None:
-        """Queue a line; it is not merged with anything."""
+        """Queue a line that is never merged."""
         self._queue(line, None)
 
     def answer(self, line: bytes, after: Callable[[], None] | None = None) -> None:
@@ -110,16 +110,16 @@ class Outbox:
             await asyncio.shield(self._drained)
 
     def end_waiting(self) -> None:
-        """Let `drain` wait no more: a peer that does not read must not hold up the end."""
+        """Make `drain` return at once: a peer that does not read must not delay the end."""
         self._ending = True
         self._wake()
 
     def end_notifying(self) -> None:
-        """Send no notification any more; responses still go out."""
+        """Send no more notifications; responses are still sent."""
         self._only_responses = True
 
     async def flush(self, timeout: float) -> bool:
-        """Pass everything on, waiting at most `timeout` seconds; whether it worked."""
+        """Send everything, waiting at most `timeout` seconds; return whether that worked."""
         while self._lines:
             self._give_batch(_BATCH)
         return await self._transport.flush(timeout)
@@ -132,7 +132,7 @@ class Outbox:
         return self._merge(method, before[1], params)
 
     def _queue(self, line: bytes, notification: tuple[str, object] | None) -> None:
-        """Send a line now, with what was collected before it, or when the peer reads again."""
+        """Send a line now, after the collected ones, or when the peer reads again."""
         if self._lines or self._transport.waiting:
             self._append(line, notification)
             if self._pause is not None:
@@ -198,7 +198,7 @@ class Outbox:
 
 
 class OutgoingRequests:
-    """Sends requests and hands out their answers."""
+    """Sends requests and returns their results."""
 
     def __init__(self, outbox: Outbox, cancellation: Cancellation = ACP_CANCELLATION) -> None:
         self._outbox = outbox
@@ -242,7 +242,7 @@ class OutgoingRequests:
             self._waiting.pop(request_id, None)
 
     def answer(self, response: messages.Response) -> None:
-        """Give an answer to who waits for it; one that nobody waits for is dropped."""
+        """Pass a response to the task that waits for it; drop it if none does."""
         own_id = _own_id(response.id)
         entry = self._waiting.get(own_id)
         if entry is None or entry[0].done():
@@ -258,7 +258,7 @@ class OutgoingRequests:
             future.set_exception(error)
 
     def fail(self, answered: messages.RequestId, reason: str) -> None:
-        """Fail the request whose answer came and cannot be read."""
+        """Fail a request whose response cannot be read."""
         own_id = _own_id(answered)
         self._late.pop(own_id, None)
         future, method = self._waiting.get(own_id, (None, None))
@@ -276,7 +276,7 @@ class OutgoingRequests:
         late(result)
 
     def end(self) -> None:
-        """The peer is gone: every request fails, those of the future too."""
+        """Fail all requests, later ones too: the peer is gone."""
         self._ended = True
         self._late.clear()
         for future, method in self._waiting.values():
@@ -285,7 +285,7 @@ class OutgoingRequests:
 
 
 def _own_id(key: messages.RequestId) -> int:
-    """The number that we gave out; some clients send it back as a string."""
+    """Return the number of the request; some clients send it back as a string."""
     if isinstance(key, str):
         return int(key) if key.isascii() and key.isdecimal() and len(key) < 19 else 0
     return key if isinstance(key, int) else 0

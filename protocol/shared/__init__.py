@@ -1,1 +1,1 @@
-"""What versions 1 and 2 of the Agent Client Protocol share: types and unstable methods."""
+"""Types and unstable methods that versions 1 and 2 of the Agent Client Protocol share."""

@@ -84,7 +84,7 @@ class Wire(Bare):
 
 
 class Upsert(Bare):
-    """What changed about something with an id: UNSET is unchanged, None is cleared.
+    """A change of something with an id: UNSET is unchanged, None is cleared.
 
     So is `meta`, whose keys are merged one by one into what the receiver has.
     """
@@ -184,7 +184,7 @@ class DeleteSessionRequest(Wire):
 
 
 class DeleteSessionResponse(Wire):
-    """It is deleted."""
+    """The session is deleted."""
 
 
 class CloseSessionRequest(Wire):
@@ -194,7 +194,7 @@ class CloseSessionRequest(Wire):
 
 
 class CloseSessionResponse(Wire):
-    """It is closed."""
+    """The session is closed."""
 
 
 class Usage(Wire):

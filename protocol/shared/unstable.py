@@ -27,13 +27,13 @@ SessionStatus: TypeAlias = str
 
 
 class ArchiveSessionRequest(Wire):
-    """Stop a session and leave it out of lists."""
+    """Close a session and hide it from lists."""
 
     session_id: SessionId
 
 
 class ArchiveSessionResponse(Wire):
-    """It is archived."""
+    """The session is archived."""
 
 
 class UnarchiveSessionRequest(Wire):
@@ -43,7 +43,7 @@ class UnarchiveSessionRequest(Wire):
 
 
 class UnarchiveSessionResponse(Wire):
-    """It is no longer archived."""
+    """The session is no longer archived."""
 
 
 class SessionStatusRequest(Wire):
@@ -85,7 +85,7 @@ class AuthStatusRequest(Wire):
 
 
 class AuthStatusResponse(Wire):
-    """Whether it is, and the accounts."""
+    """Whether the user is authenticated, and the accounts."""
 
     state: AuthState
     accounts: LenientItems[Sequence[AuthAccount]] = ()
@@ -119,7 +119,7 @@ class ProviderInfo(Wire):
 
 
 class ListProvidersRequest(Wire):
-    """Which providers can be configured?"""
+    """List the providers that can be configured."""
 
 
 class ListProvidersResponse(Wire):
@@ -138,7 +138,7 @@ class SetProviderRequest(Wire):
 
 
 class SetProviderResponse(Wire):
-    """It is configured."""
+    """The provider is configured."""
 
 
 class DisableProviderRequest(Wire):
@@ -148,7 +148,7 @@ class DisableProviderRequest(Wire):
 
 
 class DisableProviderResponse(Wire):
-    """It is used no longer."""
+    """The provider is no longer used."""
 
 
 class MessageMcpRequest(Wire):
@@ -161,7 +161,7 @@ class MessageMcpRequest(Wire):
 
 
 class MessageMcpNotification(Wire):
-    """What an MCP server sends while it works on a request."""
+    """A notification that an MCP server sends while it works on a request."""
 
     server_id: McpServerAcpId
     request_id: McpRequestId
@@ -170,7 +170,7 @@ class MessageMcpNotification(Wire):
 
 
 class MessageMcpResponse(OpenUnion):
-    """How an MCP request ended: `MessageMcpResult` or `MessageMcpFailure`."""
+    """The response to an MCP request: `MessageMcpResult` or `MessageMcpFailure`."""
 
     __slots__ = ()
 

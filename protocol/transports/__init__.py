@@ -1,1 +1,1 @@
-"""How messages travel: lines on standard input and output, WebSocket, streamable HTTP."""
+"""Transports of messages: lines on standard input and output, WebSocket, streamable HTTP."""

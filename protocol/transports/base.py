@@ -1,4 +1,4 @@
-"""What a connection needs from whatever carries its messages."""
+"""The interface of a transport, and how it assembles messages of limited size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONG: Final = 256 * 1024  # bytes from which the members of a message are looke
 
 
 class Oversize(Struct, frozen=True):
-    """In place of a message that was longer than `limit` bytes and was thrown away.
+    """Stands for a message that was longer than `limit` bytes and was discarded.
 
     `raw_id` is its id's JSON, null where it has none or a long one; `is_response` says that it
     answers a request of this side.
@@ -27,7 +27,7 @@ class Oversize(Struct, frozen=True):
 
 
 class BoundedText:
-    """Puts one message after the other together, from pieces of any size.
+    """Assembles one message after the other from pieces of any size.
 
     A message of more than `limit` bytes is not kept: of it an `Oversize` is left.
     """
@@ -44,7 +44,7 @@ class BoundedText:
         return self._size > self._limit
 
     def add(self, part: bytes) -> None:
-        """Take a further piece of the message."""
+        """Add a piece of the message."""
         self._size += len(part)
         if self._scanner is None and self._size > min(_LONG, self._limit):
             # Piece by piece from here on: a look at all of it at the limit would take long.
@@ -62,7 +62,7 @@ class BoundedText:
             self._text += part
 
     def take(self) -> bytes | Oversize:
-        """End the message."""
+        """End the message and return it."""
         text, self._text = self._text, b""
         scanner, self._scanner = self._scanner, None
         size, self._size = self._size, 0
@@ -94,15 +94,15 @@ class Transport(Protocol):
 
     @property
     def gone(self) -> bool:
-        """Whether the peer reads no more; what is written then goes nowhere."""
+        """Whether the peer has stopped reading; what is written then is lost."""
 
     @property
     def waiting(self) -> bool:
-        """Whether the peer reads slower than is written, so that something is held back."""
+        """Whether output waits because the peer reads too slowly."""
 
     @property
     def queued(self) -> int:
-        """How many bytes were written and not passed on yet."""
+        """How many written bytes the system has not taken yet."""
 
     async def read_message(self) -> bytes | Oversize | None:
         """The next message without its line end; None at the end."""

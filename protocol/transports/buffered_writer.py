@@ -1,4 +1,4 @@
-"""Writing to an asyncio transport: one pass of the loop goes out together, and lag is seen."""
+"""Writes to an asyncio transport: joins what a pass of the loop writes, notices slow peers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class BufferedWriter:
 
     @property
     def queued(self) -> int:
-        """Bytes not passed on to the system yet."""
+        """Bytes that the system has not taken yet."""
         held = 0 if self._transport is None else self._transport.get_write_buffer_size()
         return 0 if self.gone else self._size + held
 
@@ -72,7 +72,7 @@ class BufferedWriter:
         return not self.gone
 
     def drained(self) -> bool:
-        """Whether a peer that lags took anything since this was last asked."""
+        """Return whether a slow peer took anything since the last call."""
         taken = self._written - self.queued
         moved = self._lagged and taken > self._taken
         self._taken = taken
@@ -80,29 +80,29 @@ class BufferedWriter:
         return moved
 
     def end(self) -> None:
-        """Close the socket once everything is passed on."""
+        """Close the socket when everything is sent."""
         self.pass_on()
         if self._transport is not None:
             self._transport.close()
 
     def finish(self) -> None:
-        """Say that nothing more comes once everything is passed on, and go on reading."""
+        """Send the end of the output when everything is sent, and continue to read."""
         self.pass_on()
         if self._transport is not None and self._transport.can_write_eof():
             self._transport.write_eof()
 
     def abort(self) -> None:
-        """Cut the socket."""
+        """Close the socket at once."""
         if self._transport is not None:
             self._transport.abort()
 
     def pause_reading(self) -> None:
-        """Let the peer wait before it sends more."""
+        """Pause reading, so that the peer must wait."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Take what the peer sends."""
+        """Resume reading."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
 
@@ -128,7 +128,7 @@ class BufferedWriter:
         self._on_idle()
 
     def pass_on(self) -> None:
-        """Give the transport everything now."""
+        """Pass everything to the transport now."""
         self._scheduled = False
         if self._transport is None or not self._pieces:
             return

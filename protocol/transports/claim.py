@@ -1,4 +1,4 @@
-"""Standard input and output, taken for the protocol before anything else can use them.
+"""Claim standard input and output for the protocol before anything else can use them.
 
 Imports nothing but `os`, so that it can run as the very first statement of a program.
 """

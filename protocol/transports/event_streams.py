@@ -1,4 +1,4 @@
-"""Event streams that come and go, and what waits for them (HTML standard, section 9.2)."""
+"""Event streams that clients open and close, and messages that wait for one (HTML, 9.2)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ BUFFER_LIMIT: Final = 4 * 1024 * 1024  # bytes kept for a stream while nobody ha
 
 
 class EventStream(Protocol):
-    """A response with a body that goes on.
+    """A response with a body that continues.
 
     Attributes:
         on_idle: called whenever everything written was passed on after a time of waiting.
@@ -26,7 +26,7 @@ class EventStream(Protocol):
 
     @property
     def queued(self) -> int:
-        """How many bytes were written and not passed on yet."""
+        """How many written bytes the system has not taken yet."""
 
     def write(self, data: bytes) -> None:
         """Send bytes after those written before. Never waits."""
@@ -42,7 +42,7 @@ class EventStream(Protocol):
 
 
 class Mailbox:
-    """What is on its way to one stream, whether or not somebody has it open.
+    """The messages for one stream, whether or not the client has it open.
 
     Attributes:
         stream: the open stream, if there is one.

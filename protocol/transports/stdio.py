@@ -1,4 +1,4 @@
-"""Messages as lines over two file descriptors: pipes, sockets, files or terminals.
+"""Carries messages as lines over two file descriptors: pipes, sockets, files or terminals.
 
 The descriptors stay in blocking mode: their open file is shared with other processes, whom a
 change of mode would surprise. So a thread reads, and a writer sends without blocking the loop.
@@ -168,7 +168,7 @@ class StdioTransport:
 
 
 class LineSplitter:
-    """Puts lines together from pieces of any size.
+    """Assembles lines from pieces of any size.
 
     A line of more than `limit` bytes is not kept: it is reported once it is over, and the lines
     after it come as usual.
@@ -181,7 +181,7 @@ class LineSplitter:
 
     @property
     def is_too_long(self) -> bool:
-        """Whether the line that has begun is too long already."""
+        """Whether the unfinished line is too long already."""
         return self._line.is_too_long
 
     def feed(self, piece: bytes) -> Iterator[bytes | Oversize]:
@@ -202,7 +202,7 @@ class LineSplitter:
             self._line.add(piece[start:] if start else piece)
 
     def finish(self) -> bytes | Oversize | None:
-        """The last line, where the stream ended without a line end."""
+        """Return the unfinished line at the end of the stream; None if there is none."""
         line = self._line.take()
         self._has_begun = False
         return None if isinstance(line, bytes) and (not line or line.isspace()) else line
@@ -277,7 +277,7 @@ class DescriptorWriter:
             self._flushed.set()
 
     def _write_ready(self, data: bytes) -> int:
-        """Write from the start of `data` what goes without blocking; how many bytes that were."""
+        """Write as much of `data` as possible without blocking; return the number of bytes."""
         if self._ready is None:
             return 0
         done = 0
@@ -328,7 +328,7 @@ def _write_all(
     loop: asyncio.AbstractEventLoop,
     done: Callable[[int, bool], None],
 ) -> None:
-    """Write each piece of work completely and say so in the loop; the writer thread's body."""
+    """Write each piece of work completely and report it in the loop; run by the writer thread."""
     failed = False
     while not failed:
         data = memoryview(work.get())
@@ -363,14 +363,14 @@ def tells_readiness(descriptor: int) -> bool:
 
 
 class WriteReadiness:
-    """Asks again and again whether one descriptor takes `ATOMIC` bytes without blocking."""
+    """Checks whether a descriptor takes `ATOMIC` bytes without blocking."""
 
     def __init__(self, descriptor: int) -> None:
         self._poll = select.poll()
         self._poll.register(descriptor, select.POLLOUT)
 
     def __call__(self) -> bool:
-        """True, too, when the reader is gone: the write then says so."""
+        """Return whether it does; true also if the reader is gone, which the write reports."""
         return bool(self._poll.poll(0))
 
 

@@ -1,4 +1,4 @@
-"""Messages over streamable HTTP: requests bring the client's, event streams carry ours.
+"""Carries messages over streamable HTTP: the client's in requests, ours in event streams.
 
 Source: the RFD "Streamable HTTP & WebSocket Transport" of the Agent Client Protocol. A connection
 has one stream of its own and one for each session. A message goes to the stream of the session that

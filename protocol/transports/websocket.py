@@ -1,4 +1,4 @@
-"""Messages as text frames of a WebSocket (RFC 6455), the server's side of it.
+"""Carries messages as text frames of a WebSocket (RFC 6455), on the server's side.
 
 The transport is an asyncio protocol: it takes a socket over once the HTTP upgrade was answered.
 Frames are not compressed: what streams are short messages, and a compressed one could be a bomb.
@@ -167,7 +167,7 @@ class WebSocketTransport(asyncio.Protocol):
         self._schedule()
 
     def data_received(self, data: bytes) -> None:
-        """Take frames apart."""
+        """Parse frames."""
         self._silent_intervals = 0
         try:
             self._frames.receive_data(data)
@@ -177,7 +177,7 @@ class WebSocketTransport(asyncio.Protocol):
             self._fail(int(CloseReason.PROTOCOL_ERROR), str(error))
 
     def eof_received(self) -> bool:
-        """The peer sends no more, without a goodbye."""
+        """The peer stopped sending without a close frame."""
         return False
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
@@ -195,7 +195,7 @@ class WebSocketTransport(asyncio.Protocol):
         self._writer.pause()
 
     def resume_writing(self) -> None:
-        """Everything was taken."""
+        """The system took everything."""
         self._writer.resume()
 
     # -- frames ----------------------------------------------------------------------------------
@@ -248,7 +248,7 @@ class WebSocketTransport(asyncio.Protocol):
             self._writer.write(pong)
 
     def _fail(self, code: int, reason: str) -> None:
-        """The peer broke the rules: say so, and read no more."""
+        """Report that the peer broke the rules, and stop reading."""
         self._send_close(code, reason[:100])
         self._end()
         self._writer.end()

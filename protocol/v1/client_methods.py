@@ -1,4 +1,4 @@
-"""What an agent asks of the client: files, terminals, permissions."""
+"""Requests of the agent to the client: files, terminals, permissions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ReadTextFileRequest(Wire):
 
 
 class ReadTextFileResponse(Wire):
-    """What the file holds."""
+    """The content of the file."""
 
     content: str
 
@@ -43,7 +43,7 @@ class WriteTextFileRequest(Wire):
 
 
 class WriteTextFileResponse(Wire):
-    """It is written."""
+    """The file is written."""
 
 
 PermissionOptionKind: TypeAlias = Literal[
@@ -81,7 +81,7 @@ RequestPermissionOutcome: TypeAlias = CancelledPermissionOutcome | SelectedPermi
 
 
 class RequestPermissionResponse(Wire):
-    """What the user said."""
+    """The user's decision."""
 
     outcome: RequestPermissionOutcome
 
@@ -104,7 +104,7 @@ class CreateTerminalResponse(Wire):
 
 
 class TerminalOutputRequest(Wire):
-    """What did the terminal show so far?"""
+    """Ask for the output of a terminal so far."""
 
     session_id: SessionId
     terminal_id: TerminalId
@@ -133,7 +133,7 @@ class ReleaseTerminalRequest(Wire):
 
 
 class ReleaseTerminalResponse(Wire):
-    """It is free."""
+    """The terminal is released."""
 
 
 class WaitForTerminalExitRequest(Wire):
@@ -144,7 +144,7 @@ class WaitForTerminalExitRequest(Wire):
 
 
 class WaitForTerminalExitResponse(Wire):
-    """How it ended: its exit code, or the signal that ended it."""
+    """How the command ended: its exit code, or the signal that ended it."""
 
     exit_code: Lenient[UInt32 | None] = None
     signal: Lenient[str | None] = None
@@ -158,4 +158,4 @@ class KillTerminalRequest(Wire):
 
 
 class KillTerminalResponse(Wire):
-    """It is ended."""
+    """The command is killed."""

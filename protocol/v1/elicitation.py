@@ -197,20 +197,20 @@ class ElicitationAcceptAction(Wire, CreateElicitationResponse, tag="accept"):
 
 
 class ElicitationDeclineAction(Wire, CreateElicitationResponse, tag="decline"):
-    """The user said no."""
+    """The user declined."""
 
 
 class ElicitationCancelAction(Wire, CreateElicitationResponse, tag="cancel"):
-    """The user went away without an answer."""
+    """The user dismissed the question."""
 
 
 class OtherElicitationAction(UnknownVariant, CreateElicitationResponse):
-    """Something not known yet."""
+    """An action that is not known yet."""
 
     __slots__ = ()
 
 
 class CompleteElicitationNotification(Wire):
-    """What an address was visited for is done."""
+    """The user has finished on the page of an address."""
 
     elicitation_id: ElicitationId

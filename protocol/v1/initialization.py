@@ -59,7 +59,7 @@ class SessionCloseCapabilities(Wire):
 
 
 class SessionCapabilities(Wire):
-    """What the agent can do with sessions beyond making and prompting them."""
+    """What the agent can do with sessions, besides creating and prompting them."""
 
     list: Lenient[SessionListCapabilities | None] = None
     delete: Lenient[SessionDeleteCapabilities | None] = None
@@ -218,4 +218,4 @@ class LogoutRequest(Wire):
 
 
 class LogoutResponse(Wire):
-    """It is forgotten."""
+    """The authentication is removed."""

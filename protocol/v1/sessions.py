@@ -212,7 +212,7 @@ class SetSessionConfigOptionResponse(Wire):
 
 
 class NewSessionRequest(Wire):
-    """Make a session in an absolute folder."""
+    """Create a session in a folder, given by its absolute path."""
 
     cwd: str
     mcp_servers: NullAsDefault[Sequence[McpServer]]
@@ -289,7 +289,7 @@ class ListSessionsResponse(Wire):
 
 
 class PromptRequest(Wire):
-    """What the user says to the agent."""
+    """A prompt of the user."""
 
     session_id: SessionId
     prompt: Sequence[ContentBlock]

@@ -24,7 +24,7 @@ from protocol.v1.sessions import McpServer, SessionConfigOption, SessionModeStat
 
 
 class ForkSessionRequest(Wire):
-    """Make a session that begins with what another one holds."""
+    """Create a session that begins with the conversation of another one."""
 
     session_id: SessionId
     cwd: str
@@ -42,7 +42,7 @@ class ForkSessionResponse(Wire):
 
 
 class SessionStatusResponse(Wire):
-    """Whether it is, at this moment."""
+    """Whether the session is open."""
 
     status: SessionStatus
 
@@ -52,7 +52,7 @@ class InitializeProxyRequest(InitializeRequest):
 
 
 class InitializeProxyResponse(InitializeResponse):
-    """What `initialize` is answered with."""
+    """The same as the response to `initialize`."""
 
 
 SESSION_FORK: Final = Method("session/fork", ForkSessionRequest, ForkSessionResponse)

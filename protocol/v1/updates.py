@@ -1,4 +1,4 @@
-"""What an agent tells about a session while it works: `session/update`.
+"""Updates of a session, which the agent sends as `session/update`.
 
 `plan_update` and `plan_removed` are only for a client that advertises `plan`.
 """
@@ -37,15 +37,15 @@ class ContentChunk(Wire):
 
 
 class UserMessageChunk(ContentChunk, tag_field="sessionUpdate", tag="user_message_chunk"):
-    """A piece of what the user said, in a replay."""
+    """A piece of the user's message, in a replay."""
 
 
 class AgentMessageChunk(ContentChunk, tag_field="sessionUpdate", tag="agent_message_chunk"):
-    """A piece of what the agent says."""
+    """A piece of the agent's answer."""
 
 
 class AgentThoughtChunk(ContentChunk, tag_field="sessionUpdate", tag="agent_thought_chunk"):
-    """A piece of what the agent thinks."""
+    """A piece of the agent's thoughts."""
 
 
 ToolKind: TypeAlias = Literal[
@@ -105,7 +105,7 @@ class ToolCall(Wire, tag_field="sessionUpdate", tag="tool_call"):
 
 
 class ToolCallUpdate(Wire):
-    """What changed about a tool call; UNSET is unchanged, a list replaces the one before.
+    """A change of a tool call; UNSET is unchanged, a list replaces the one before.
 
     This is the form inside a permission request; `ToolCallProgress` is the same as an update.
     """
@@ -216,7 +216,7 @@ class ConfigOptionUpdate(Wire, tag_field="sessionUpdate", tag="config_option_upd
 
 
 class SessionInfoUpdate(Wire, tag_field="sessionUpdate", tag="session_info_update"):
-    """What changed about a session: UNSET is unchanged, None is no longer there."""
+    """A change of a session's description: UNSET is unchanged, None is removed."""
 
     title: Lenient[str | UnsetType | None] = UNSET
     updated_at: Lenient[str | UnsetType | None] = UNSET
@@ -234,7 +234,7 @@ NoticeSeverity: TypeAlias = str  # "info", "warning", "error", or a word that la
 
 
 class Notice(Wire, tag_field="sessionUpdate", tag="notice"):
-    """Something that the user should know and that is no part of the conversation."""
+    """A notice for the user, outside the conversation."""
 
     severity: NoticeSeverity
     title: Annotated[str, Meta(min_length=1)]
@@ -246,7 +246,7 @@ CompactionStatus: TypeAlias = str
 
 
 class CompactionUpdate(Wire, tag_field="sessionUpdate", tag="compaction_update"):
-    """How the compaction of a conversation goes; UNSET is unchanged."""
+    """The state of a compaction; UNSET is unchanged."""
 
     compaction_id: CompactionId
     status: CompactionStatus
@@ -255,7 +255,7 @@ class CompactionUpdate(Wire, tag_field="sessionUpdate", tag="compaction_update")
 
 
 class CompactionSummaryChunk(Wire, tag_field="sessionUpdate", tag="compaction_summary_chunk"):
-    """A piece of the summary that a compaction makes."""
+    """A piece of the summary of a compaction."""
 
     compaction_id: CompactionId
     content: ContentBlock

@@ -200,20 +200,20 @@ class ElicitationAcceptAction(Wire, CreateElicitationResponse, tag="accept"):
 
 
 class ElicitationDeclineAction(Wire, CreateElicitationResponse, tag="decline"):
-    """The user said no."""
+    """The user declined."""
 
 
 class ElicitationCancelAction(Wire, CreateElicitationResponse, tag="cancel"):
-    """The user went away without an answer."""
+    """The user dismissed the question."""
 
 
 class OtherElicitationAction(UnknownVariant, CreateElicitationResponse):
-    """Something not known yet; it counts as going away."""
+    """An action that is not known yet; it counts as `cancel`."""
 
     __slots__ = ()
 
 
 class CompleteElicitationNotification(Wire):
-    """What an address was visited for is done."""
+    """The user has finished on the page of an address."""
 
     elicitation_id: ElicitationId

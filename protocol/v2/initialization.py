@@ -180,7 +180,7 @@ class LogoutAuthRequest(Wire):
 
 
 class LogoutAuthResponse(Wire):
-    """It is forgotten."""
+    """The authentication is removed."""
 
 
 class UnsupportedProtocolVersionErrorData(Wire):

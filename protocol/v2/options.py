@@ -1,4 +1,4 @@
-"""What a session offers: configuration options and slash commands, and the base of its updates."""
+"""Configuration options and slash commands of a session, and the base of its updates."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ class SetSessionConfigOptionResponse(Wire):
 
 
 class AvailableCommandInput(OpenUnion):
-    """What a command takes."""
+    """The input of a command."""
 
     __slots__ = ()
 
@@ -196,7 +196,7 @@ class OtherCommandInput(UnknownVariant, AvailableCommandInput):
 
 
 class AvailableCommand(OpenUnion):
-    """Something that the user can call by its name."""
+    """A command that the user calls by its name."""
 
     __slots__ = ()
 

@@ -31,7 +31,7 @@ class PermissionOption(Wire):
 
 
 class RequestPermissionSubject(OpenUnion):
-    """What the permission is for."""
+    """The subject of a permission request."""
 
     __slots__ = ()
 
@@ -52,7 +52,7 @@ class CommandPermissionSubject(Wire, RequestPermissionSubject, tag="command"):
 
 
 class OtherPermissionSubject(UnknownVariant, RequestPermissionSubject):
-    """Something not known yet."""
+    """A subject of a type that is not known yet."""
 
     __slots__ = ()
 
@@ -68,14 +68,14 @@ class RequestPermissionRequest(Wire):
 
 
 class RequestPermissionOutcome(OpenUnion):
-    """What came of it."""
+    """The outcome of a permission request."""
 
     __slots__ = ()
     discriminator = "outcome"
 
 
 class CancelledPermissionOutcome(Wire, RequestPermissionOutcome, tag="cancelled"):
-    """It was withdrawn before the user answered."""
+    """The request was withdrawn before the user answered."""
 
 
 class SelectedPermissionOutcome(Wire, RequestPermissionOutcome, tag="selected"):
@@ -85,12 +85,12 @@ class SelectedPermissionOutcome(Wire, RequestPermissionOutcome, tag="selected"):
 
 
 class OtherPermissionOutcome(UnknownVariant, RequestPermissionOutcome):
-    """Something not known yet; it allows nothing."""
+    """An outcome that is not known yet; it allows nothing."""
 
     __slots__ = ()
 
 
 class RequestPermissionResponse(Wire):
-    """What the user said."""
+    """The user's decision."""
 
     outcome: RequestPermissionOutcome

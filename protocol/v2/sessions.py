@@ -72,7 +72,7 @@ class SystemPrompt(Wire):
 
 
 class NewSessionRequest(Wire):
-    """Make a session in an absolute folder."""
+    """Create a session in a folder, given by its absolute path."""
 
     cwd: AbsolutePath
     additional_directories: NullAsDefault[Sequence[AbsolutePath]] = ()
@@ -149,7 +149,7 @@ class ListSessionsResponse(Wire):
 
 
 class PromptRequest(Wire):
-    """What the user says to the agent: at least one block."""
+    """A prompt of the user: at least one block."""
 
     session_id: SessionId
     prompt: Annotated[Sequence[ContentBlock], Meta(min_length=1)]
@@ -175,7 +175,7 @@ class CancelToolCallRequest(Wire):
 
 
 class CancelToolCallResponse(Wire):
-    """It is being stopped; a `tool_call_update` tells of its end."""
+    """The call is being stopped; a `tool_call_update` reports its end."""
 
 
 class CancelTerminalRequest(Wire):
@@ -186,7 +186,7 @@ class CancelTerminalRequest(Wire):
 
 
 class CancelTerminalResponse(Wire):
-    """It is being stopped; a `terminal_update` tells of its end."""
+    """The command is being stopped; a `terminal_update` reports its end."""
 
 
 class CancelRequestNotification(Wire):

@@ -21,7 +21,7 @@ _STOP_REASONS = frozenset(get_args(StopReason))
 
 
 class BackgroundWork(OpenUnion):
-    """Something that runs beside a session's foreground work."""
+    """Work of a session that runs in the background."""
 
     __slots__ = ()
 
@@ -91,25 +91,25 @@ def _error() -> Literal["error"]:
 
 
 class RunningStateUpdate(_State):
-    """It works."""
+    """The session is working."""
 
     state: Literal["running"] = field(default_factory=_running)
 
 
 class RequiresActionStateUpdate(_State):
-    """It waits for the user."""
+    """The session waits for the user."""
 
     state: Literal["requires_action"] = field(default_factory=_requires_action)
 
 
 class UnknownStateUpdate(_State):
-    """UNSTABLE. The agent cannot tell what it is doing."""
+    """UNSTABLE. The agent cannot tell what the session is doing."""
 
     state: Literal["unknown"] = field(default_factory=_unknown)
 
 
 class IdleStateUpdate(_State):
-    """It takes the next prompt; why it stopped, where that is said."""
+    """The session accepts the next prompt; why it stopped, if known."""
 
     state: Literal["idle"] = field(default_factory=_idle)
     stop_reason: Lenient[IdleStopReason | None] = None
@@ -117,7 +117,7 @@ class IdleStateUpdate(_State):
 
 
 class ErrorIdleStateUpdate(_State):
-    """It takes the next prompt, and stopped because something failed: `ErrorStopReason`."""
+    """The session accepts the next prompt; it stopped because of an error: `ErrorStopReason`."""
 
     state: Literal["idle"] = field(default_factory=_idle)
     stop_reason: Lenient[Literal["error"]] = field(default_factory=_error)
@@ -126,7 +126,7 @@ class ErrorIdleStateUpdate(_State):
 
 
 class OtherIdleStateUpdate(UnknownVariant, StateUpdate):
-    """It takes the next prompt, and stopped for a reason not known yet."""
+    """The session accepts the next prompt; it stopped for a reason that is not known yet."""
 
     __slots__ = ()
 
@@ -138,7 +138,7 @@ class OtherStateUpdate(UnknownVariant, StateUpdate):
 
 
 class SessionStateUpdate(SessionUpdate):
-    """What a session is doing, as an update of it."""
+    """What a session is doing, as one of its updates."""
 
     __slots__ = ()
     variant_tag = "state_update"

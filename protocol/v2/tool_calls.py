@@ -33,7 +33,7 @@ DiffPatchFormat: TypeAlias = str  # "git_patch", or a word that later versions a
 
 
 class DiffChange(OpenUnion):
-    """What happened to a file."""
+    """A change of a file."""
 
     __slots__ = ()
     discriminator = "operation"
@@ -54,27 +54,27 @@ class _PairChange(_Change):
 
 
 class DiffAddChange(_Change, tag="add"):
-    """It is new."""
+    """The file was created."""
 
 
 class DiffDeleteChange(_Change, tag="delete"):
-    """It is no longer there."""
+    """The file was deleted."""
 
 
 class DiffModifyChange(_Change, tag="modify"):
-    """It holds something else."""
+    """The content of the file changed."""
 
 
 class DiffMoveChange(_PairChange, tag="move"):
-    """It is somewhere else."""
+    """The file was moved."""
 
 
 class DiffCopyChange(_PairChange, tag="copy"):
-    """It is there a second time."""
+    """The file was copied."""
 
 
 class OtherDiffChange(UnknownVariant, DiffChange):
-    """Something not known yet happened to it."""
+    """A change of a type that is not known yet."""
 
     __slots__ = ()
 
@@ -143,7 +143,7 @@ class ToolCallCancelCapabilities(Wire):
 
 
 class ToolCallCapabilities(Wire):
-    """What the client may do to a tool call, at this moment."""
+    """What the client may do with a tool call now."""
 
     cancel: Lenient[ToolCallCancelCapabilities | None] = None
 
@@ -194,7 +194,7 @@ class TerminalExitStatus(Wire):
 
 
 class TerminalSize(Wire):
-    """How many cells the terminal has that the command writes to."""
+    """The size of a command's terminal in cells."""
 
     cols: Cells
     rows: Cells
@@ -205,7 +205,7 @@ class TerminalCancelCapabilities(Wire):
 
 
 class TerminalCapabilities(Wire):
-    """What the client may do to a terminal, at this moment."""
+    """What the client may do with a terminal now."""
 
     cancel: Lenient[TerminalCancelCapabilities | None] = None
 

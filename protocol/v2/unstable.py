@@ -26,7 +26,7 @@ from protocol.v2.states import StateUpdate
 
 
 class ForkSessionRequest(Wire):
-    """Make a session that begins with what another one holds."""
+    """Create a session that begins with the conversation of another one."""
 
     session_id: SessionId
     cwd: AbsolutePath
@@ -44,7 +44,7 @@ class ForkSessionResponse(Wire):
 
 
 class SessionStatusResponse(Wire):
-    """Whether it is, and what it is doing, at this moment."""
+    """Whether the session is open, and what it is doing."""
 
     status: SessionStatus
     state: Lenient[StateUpdate | None] = None
@@ -55,7 +55,7 @@ class InitializeProxyRequest(InitializeRequest):
 
 
 class InitializeProxyResponse(InitializeResponse):
-    """What `initialize` is answered with."""
+    """The same as the response to `initialize`."""
 
 
 SESSION_FORK: Final = Method("session/fork", ForkSessionRequest, ForkSessionResponse)

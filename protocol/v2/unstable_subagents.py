@@ -18,7 +18,7 @@ class SessionCancelCapabilities(Wire):
 
 
 class SubagentSessionCapabilities(Wire):
-    """What the client may do to a child."""
+    """What the client may do with a child session."""
 
     cancel: Lenient[SessionCancelCapabilities | None] = None
 

@@ -1,4 +1,4 @@
-"""What an agent tells about a session: messages, plans, usage, notices and compactions."""
+"""Updates of a session: messages, plans, usage, notices and compactions."""
 
 from __future__ import annotations
 
@@ -36,33 +36,33 @@ class ContentChunk(Wire):
 
 
 class UserMessageChunk(ContentChunk, SessionUpdate, tag="user_message_chunk"):
-    """A piece of what the user said."""
+    """A piece of the user's message."""
 
 
 class AgentMessageChunk(ContentChunk, SessionUpdate, tag="agent_message_chunk"):
-    """A piece of what the agent says."""
+    """A piece of the agent's answer."""
 
 
 class AgentThoughtChunk(ContentChunk, SessionUpdate, tag="agent_thought_chunk"):
-    """A piece of what the agent thinks."""
+    """A piece of the agent's thoughts."""
 
 
 class UserMessage(Upsert, SessionUpdate, tag="user_message"):
-    """What the user said; content replaces what there was."""
+    """The user's message; content replaces earlier content."""
 
     message_id: MessageId
     content: LenientItems[Sequence[ContentBlock] | UnsetType | None] = UNSET
 
 
 class AgentMessage(Upsert, SessionUpdate, tag="agent_message"):
-    """What the agent says; content replaces what there was."""
+    """The agent's answer; content replaces earlier content."""
 
     message_id: MessageId
     content: LenientItems[Sequence[ContentBlock] | UnsetType | None] = UNSET
 
 
 class AgentThought(Upsert, SessionUpdate, tag="agent_thought"):
-    """What the agent thinks; content replaces what there was."""
+    """The agent's thoughts; content replaces earlier content."""
 
     message_id: MessageId
     content: LenientItems[Sequence[ContentBlock] | UnsetType | None] = UNSET
@@ -130,7 +130,7 @@ class PlanRemoved(Wire, SessionUpdate, tag="plan_removed"):
 
 
 class SessionInfoUpdate(Upsert, SessionUpdate, tag="session_info_update"):
-    """What changed about a session; `updated_at` in the form of RFC 3339."""
+    """A change of a session's description; `updated_at` in the form of RFC 3339."""
 
     title: Lenient[str | UnsetType | None] = UNSET
     updated_at: Lenient[str | UnsetType | None] = UNSET
@@ -151,7 +151,7 @@ NoticeSeverity: TypeAlias = str  # "info", "warning", "error", or a word that la
 
 
 class Notice(Wire, SessionUpdate, tag="notice"):
-    """Something that the user should know and that is no part of the conversation."""
+    """A notice for the user, outside the conversation."""
 
     severity: NoticeSeverity
     title: Annotated[str, Meta(min_length=1)]
@@ -163,7 +163,7 @@ CompactionStatus: TypeAlias = str
 
 
 class CompactionUpdate(Upsert, SessionUpdate, tag="compaction_update"):
-    """How a compaction goes; a summary replaces the one before."""
+    """The state of a compaction; a summary replaces the one before."""
 
     compaction_id: CompactionId
     status: CompactionStatus

@@ -55,7 +55,7 @@ Event = Opened | TextPiece | CallBegan | Question | Ended
 
 
 class Work(Struct, frozen=True, kw_only=True):
-    """What a turn is to do.
+    """The options of a turn.
 
     Attributes:
         flags: for the agent.

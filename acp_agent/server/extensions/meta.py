@@ -1,4 +1,4 @@
-"""What the `_meta` of a request may ask for beyond the protocol (docs/extensions.md)."""
+"""Our own fields in the `_meta` of a request (docs/extensions.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What our own methods take and give. The published schemas are made of these types."""
+"""Types of our own methods. The published schemas are generated from them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ListCheckpointsRequest(ExtensionType, frozen=True, kw_only=True):
 
 
 class CheckpointPoint(ExtensionType, frozen=True, kw_only=True):
-    """How the session was right before a message of the user's began a turn, or before a rewind.
+    """The session as it was right before a message of the user began a turn, or before a rewind.
 
     One of the kind `restore` is how the files were before a restore that was cut off; nothing but
     they can go back to it.
@@ -194,7 +194,7 @@ class SteerRequest(ExtensionType, frozen=True, kw_only=True):
 
 
 class SteerResponse(ExtensionType, frozen=True, kw_only=True):
-    """What became of the words."""
+    """What happened to the message."""
 
     outcome: Annotated[
         Literal["injected", "promptRequired"],

@@ -1,4 +1,4 @@
-"""A login by the page: the client sends the user there, and hears when it is done."""
+"""A login by the page: the client sends the user there, and is notified when it is done."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ENDINGS = {
 
 
 async def log_in_by_page(client: ClientConnection, request: int | str) -> Provider:
-    """Let the user give a key in a browser; gives whose key is kept now.
+    """Ask the user for a key in a browser; return the provider whose key is saved.
 
     The page is closed when this returns, raises or is cancelled.
 

@@ -1,4 +1,4 @@
-"""What the login page looks like: plain HTML without a script, in English or Chinese."""
+"""The HTML of the login page, without a script, in English or Chinese."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Language = Literal["en", "zh"]
 
 
 class PageText(Struct, frozen=True):
-    """What a page says: `kind` is `form`, or the name of a text that is all of the page.
+    """The content of a page: `kind` is `form`, or the name of a text that is all of the page.
 
     `problem` names the text of what was wrong with the form that came; `name` is the provider's.
     """

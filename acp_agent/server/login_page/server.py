@@ -1,4 +1,4 @@
-"""HTTP/1.1 as the login page needs it: one request and one answer on each connection."""
+"""The login page's HTTP/1.1 server: one request and one response on each connection."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ async def login_page(providers: Sequence[Provider], keeper: Keeper) -> AsyncIter
 
 
 class LoginPage:
-    """What visitors of the page get. Made by `login_page`.
+    """Answers the visitors of the page. Created by `login_page`.
 
     Its address has a name that nobody can guess, and is known to the editor alone. A page of
     another site can neither read it (it is of another origin) nor send its form: that carries a

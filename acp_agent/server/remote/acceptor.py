@@ -1,4 +1,4 @@
-"""Accept sockets, and find out which version of HTTP each speaks."""
+"""Accepts sockets, and detects which version of HTTP each speaks."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class _VersionDetector(asyncio.Protocol):
 
 
 def tune(transport: asyncio.Transport) -> None:
-    """Let the system notice a peer that vanished without a goodbye."""
+    """Make the system detect a peer that disappeared without closing the socket."""
     import socket  # noqa: PLC0415 - asyncio has it
 
     sock = transport.get_extra_info("socket")

@@ -107,7 +107,7 @@ class AccessPolicy:
 
 
 def subprotocols(request: Request) -> list[str]:
-    """What a client offers to speak on a WebSocket."""
+    """Return the subprotocols that a client offers for a WebSocket."""
     offered = ",".join(request.headers.get("sec-websocket-protocol", ()))
     return [name.strip() for name in offered.split(",") if name.strip()]
 

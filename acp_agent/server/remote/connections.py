@@ -1,4 +1,4 @@
-"""The connections of remote clients: how each begins, how long it lives, how it ends."""
+"""The connections of remote clients: start, lifetime and end of each."""
 
 from __future__ import annotations
 
@@ -105,13 +105,13 @@ class Connections:
         return found, found.transport
 
     def end(self, connection: RemoteConnection, code: int = NORMAL, reason: str = "") -> None:
-        """Let a connection end; its sessions are left to who comes back."""
+        """End a connection; its sessions stay open for a client that reconnects."""
         connection.closing = (code, reason)
         self._all.pop(connection.id, None)
         connection.transport.close()
 
     def stop_draining(self) -> None:
-        """Let no turn wait any more for a client that does not read."""
+        """Make no turn wait any longer for a client that does not read."""
         for one in self._all.values():
             one.link.connection.stop_draining()
 

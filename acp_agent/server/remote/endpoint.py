@@ -1,4 +1,4 @@
-"""What a POST brings: a message of the client, which begins a connection or belongs to one."""
+"""Handles a POST: a message of the client, which begins a connection or belongs to one."""
 
 from __future__ import annotations
 

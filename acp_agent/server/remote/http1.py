@@ -49,7 +49,7 @@ class ChunkedStream:
             self._writer.write(self._http.send(h11.Data(data=data)) or b"")
 
     def drained(self) -> bool:
-        """Whether a client that lags took anything since this was last asked."""
+        """Return whether a slow client took anything since the last call."""
         return self._writer.drained()
 
     def end(self) -> None:

@@ -1,4 +1,4 @@
-"""The lengths of HTTP/2 frames, read as they come (RFC 9113, section 4.1).
+"""Checks the lengths of HTTP/2 frames as they arrive (RFC 9113, section 4.1).
 
 The library refuses a frame that is too long once all of it is there: by then 16 MiB are kept, for
 a client that nobody has let in.

@@ -54,7 +54,7 @@ class Http2Stream:
             asyncio.get_running_loop().call_soon(self._pass_on)
 
     def drained(self) -> bool:
-        """Whether the client took anything since this was last asked."""
+        """Return whether the client took anything since the last call."""
         taken, self._seen = self.taken > self._seen, self.taken
         return taken
 

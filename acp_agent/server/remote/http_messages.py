@@ -1,4 +1,4 @@
-"""What a request and its answer are, whichever version of HTTP carried them."""
+"""HTTP requests and responses, independent of the version of HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How to listen: the address, and how much of everything a client may have."""
+"""Settings of a listening agent: the address and the limits for clients."""
 
 from __future__ import annotations
 

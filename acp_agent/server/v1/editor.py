@@ -1,4 +1,4 @@
-"""The client of a connection that speaks version 1, as the sessions see it."""
+"""The connected client as the sessions see it, in version 1."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class ClientBuffers:
         return response.content
 
     async def write_text(self, path: Path, text: str) -> None:
-        """Let the editor change and save a file."""
+        """Write a file through the editor, which saves it."""
         request = acp.WriteTextFileRequest(session_id=self._session, path=str(path), content=text)
         try:
             await self._connection.request(FS_WRITE_TEXT_FILE, request, timeout=ANSWER_SECONDS)

@@ -103,17 +103,17 @@ class HandlersV1(Handlers):
     async def prompt(self, request: acp.PromptRequest, call: Call) -> acp.PromptResponse:
         """Run a turn, or steer the running one (Prompt Turn)."""
         content = tuple(prompt_block(block) for block in request.prompt)
-        said = await self.prompts.prompt(
+        submitted = await self.prompts.prompt(
             request.session_id,
             content,
             call,
             while_running=while_running(request.meta) if request.meta else None,
         )
-        if said.began:
+        if submitted.began:
             self.editor.trace_turn(SessionId(request.session_id), request.meta)
-        stop_reason = await said.turn.result()
+        stop_reason = await submitted.turn.result()
         # Once a turn: a prompt that steered has no usage of its own.
-        usage = said.turn.usage if said.began else None
+        usage = submitted.turn.usage if submitted.began else None
         return acp.PromptResponse(
             stop_reason=stop_reason,
             usage=None if usage is None else acp.Usage(**token_counts(usage)),

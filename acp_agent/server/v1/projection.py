@@ -1,4 +1,4 @@
-"""What a client of version 1 sees of a session's events, live and in a replay.
+"""Turns a session's events into the updates of version 1, live and in a replay.
 
 Source: Agent Client Protocol v1, SessionUpdate.
 """

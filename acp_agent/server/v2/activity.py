@@ -39,12 +39,12 @@ class Activity:
         return self._changed()
 
     def call_waits(self, call: str) -> Sequence[acp.SessionUpdate]:
-        """Let a call wait for the user."""
+        """Note that a call waits for the user."""
         self._asking.add(call)
         return self._changed()
 
     def call_answered(self, call: str) -> Sequence[acp.SessionUpdate]:
-        """Let a call wait for the user no longer."""
+        """Note that a call no longer waits for the user."""
         self._asking.discard(call)
         return self._changed()
 
@@ -86,7 +86,7 @@ class Activity:
         return [acp.SessionErrorUpdate(error=error, background=self._background())]
 
     def command_backgrounded(self, terminal: str) -> Sequence[acp.SessionUpdate]:
-        """Let a command continue in the background."""
+        """Note that a command continues in the background."""
         self._background_commands[terminal] = acp.BackgroundTerminal(terminal_id=terminal)
         return [self._resend()]
 

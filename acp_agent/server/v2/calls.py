@@ -30,7 +30,7 @@ from protocol.v2 import types as acp
 
 
 class _OpenCall:
-    """What the client was sent of an open call."""
+    """What the client was sent about an open call."""
 
     def __init__(self, event: ToolCalled, arguments: Any) -> None:
         self.command = command_of(arguments)

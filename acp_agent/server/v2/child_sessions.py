@@ -79,7 +79,7 @@ class Children(ChildSessions[acp.SessionUpdate, Projector]):
     def _mirrored(
         self, parent: SessionId, child: SessionId
     ) -> Iterator[tuple[SessionId, acp.SessionUpdate]]:
-        """Let the call that a child works for wait for the user while the child does."""
+        """Show the call that a child works for as waiting for the user while the child waits."""
         call = self._work_for[child]
         waits = self._session(child).activity.waits_for_user
         for update in (

@@ -1,4 +1,4 @@
-"""Content of ours as the protocol's, and back: blocks, diffs, places."""
+"""Converts content and options between our types and those of version 2."""
 
 from __future__ import annotations
 

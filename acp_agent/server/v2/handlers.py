@@ -111,19 +111,19 @@ class HandlersV2(Handlers):
     async def prompt(self, request: acp.PromptRequest, call: Call) -> acp.PromptResponse:
         """Submit a prompt, whether or not a turn runs (Prompt Lifecycle).
 
-        Answered when they are in the journal; what becomes of them is told by state updates.
+        Answered when they are in the journal; state updates report what happens to them.
         """
         content = tuple(prompt_block(block) for block in request.prompt)
-        said = await self.prompts.insert(
+        submitted = await self.prompts.insert(
             request.session_id,
             content,
             call,
             while_running=while_running(request.meta) if request.meta else None,
         )
-        if said.began:
+        if submitted.began:
             self.editor.trace_turn(SessionId(request.session_id), request.meta)
-            await said.turn.inserted()
-        return acp.PromptResponse(message_id=said.message)
+            await submitted.turn.inserted()
+        return acp.PromptResponse(message_id=submitted.message)
 
     async def cancel_tool_call(
         self, request: acp.CancelToolCallRequest, _: Call

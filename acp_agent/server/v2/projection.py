@@ -1,4 +1,4 @@
-"""What a client of version 2 sees of a session's events, as updates with what changed.
+"""Turns a session's events into the updates of version 2, which say what changed.
 
 A replay combines the same updates (`replay`).
 

@@ -1,4 +1,4 @@
-"""A session and its child sessions, as a client of version 2 is shown them."""
+"""Turns the events of a session and its child sessions into the updates of version 2."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class SessionTreeV2(SessionTree[acp.SessionUpdate]):
         if self._shown_children is not None:
             return self._shown_children.asks(self._session, call, answered=answered)
         activity = self._projector.activity
-        told = activity.call_answered(call) if answered else activity.call_waits(call)
-        return [(self._session, update) for update in told]
+        updates = activity.call_answered(call) if answered else activity.call_waits(call)
+        return [(self._session, update) for update in updates]
 
     def moved(self) -> TreeUpdates:
         """Move the session, with its running turn, to another client."""
