@@ -123,6 +123,7 @@ conformance: $(STAMP)
 schemas: $(STAMP)
 	$(BIN)/python -m acp_agent.config.publish schemas
 	$(BIN)/python -m acp_agent.extensions.definitions.publish schemas
+	$(BIN)/python -m acp_agent.extensions.workflows.publish schemas
 	$(BIN)/python -m acp_agent.extensions.definitions.bundled acp_agent/extensions/bundled/skills
 	$(BIN)/python -m acp_agent.extensions.definitions.bundled acp_agent/extensions/bundled/agents
 	$(BIN)/python -m acp_agent.server.extensions.publish schemas

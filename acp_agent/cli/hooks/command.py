@@ -164,7 +164,10 @@ async def _ask(
     backend = await asyncio.to_thread(sandboxes.find, setup.config.sandbox, search_path, str(cwd))
     policy = confinement.policy((cwd,), sandboxes.temporary("services"))
     sandbox = None if backend is None else Sandbox(backend, policy)
-    runner = hook_runner(cwd, setup.config, setup.environ, sandbox)
+    from acp_agent.cli.hooks.asking import CommandHelpers  # noqa: PLC0415 - imports the models
+
+    helpers = CommandHelpers(setup)
+    runner = hook_runner(cwd, setup.config, setup.environ, sandbox, lambda: helpers)
     try:
         return [limited(await runner.run(hook, told)) for hook in hooks]
     finally:

@@ -33,11 +33,11 @@ SHORTEST_INTERVAL = 1.0  # seconds
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _MODEL = re.compile(r"[^/\s]+/\S+")
 _MODES: tuple[StepMode, ...] = get_args(StepMode)
-_SETTINGS = ("agent", "model", "mode")
-_FIELDS = ("name", "description", "on", "inputs", "steps", *_SETTINGS)
-_STEP_FIELDS = (
+SETTINGS = ("agent", "model", "mode")
+FIELDS = ("name", "description", "on", "inputs", "steps", *SETTINGS)
+STEP_FIELDS = (
     "id", "prompt", "skill", "with", "parallel", "for-each", "if", "session", "retry", "timeout",
-    "continue-on-error", *_SETTINGS,
+    "continue-on-error", *SETTINGS,
 )  # fmt: skip
 _STEP_KINDS = ("prompt", "skill", "parallel")
 
@@ -78,7 +78,7 @@ class _Reader:
         self._has_item = False  # the step that is being read has `for-each`
 
     def workflow(self, tree: Entry, name: str) -> Workflow:
-        table = Table(tree, self._mistakes, _FIELDS)
+        table = Table(tree, self._mistakes, FIELDS)
         inputs = tuple(self._read_inputs(table))
         self._inputs = {one.name for one in inputs}
         entries = table.items("steps")
@@ -157,7 +157,7 @@ class _Reader:
         """Read steps; those of a group (`inside`) do not see each other."""
         beside: list[str] = []
         for entry in entries:
-            table = Table(entry, self._mistakes, _STEP_FIELDS)
+            table = Table(entry, self._mistakes, STEP_FIELDS)
             if not isinstance(entry.value, Mapping):
                 continue
             step = self._step(table, inside=inside)
@@ -220,7 +220,7 @@ class _Reader:
                 ConfigError("parallel: it is inside another one; put its steps beside the others"),
             )
             return ()
-        for name in (*_SETTINGS, "for-each", "retry", "timeout", "session"):
+        for name in (*SETTINGS, "for-each", "retry", "timeout", "session"):
             if name in table:
                 self._mistakes.add(
                     table.line_of(name),

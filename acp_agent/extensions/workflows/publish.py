@@ -1,0 +1,123 @@
+"""Write the JSON Schema of workflow files.
+
+`python -m acp_agent.extensions.workflows.publish schemas` writes `schemas/workflow.schema.json`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import get_args
+
+from acp_agent.config.publish import schema_text, write_files
+from acp_agent.extensions.workflows.parse import MOST_AT_ONCE, MOST_RETRIES, MOST_STEPS, SETTINGS
+from acp_agent.extensions.workflows.types import StepMode
+
+FILE_NAME = "workflow.schema.json"
+Schema = dict[str, object]
+
+_NAME = "^[A-Za-z_][A-Za-z0-9_-]{0,63}$"
+_TEXT: Schema = {"type": "string"}
+_SCALAR: Schema = {"type": ["string", "number", "boolean", "null"]}
+_TEXTS: Schema = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]}
+_DURATION: Schema = {"type": ["string", "number"], "examples": ["90s", "10m", "1h30m", 60]}
+
+
+def _described(schema: Schema, description: str) -> Schema:
+    return {**schema, "description": description}
+
+
+def _object(fields: Mapping[str, Schema], **more: object) -> Schema:
+    """Return the schema of an object with these fields, whose names may have `_` for `-`."""
+    spelled = {name.replace("-", "_"): schema for name, schema in fields.items()}
+    properties = {name: _or_null(schema) for name, schema in {**spelled, **fields}.items()}
+    return {"type": "object", "properties": properties, "additionalProperties": False, **more}
+
+
+def _or_null(schema: Schema) -> Schema:
+    """Return a schema that also takes a field with nothing behind it, which counts as missing."""
+    description = {"description": schema["description"]} if "description" in schema else {}
+    bare = {name: value for name, value in schema.items() if name != "description"}
+    return {**description, "anyOf": [bare, {"type": "null"}]}
+
+
+_OF_ALL: dict[str, Schema] = {
+    "agent": _described(_TEXT, "The agent that runs it."),
+    "model": _described({"type": "string", "pattern": r"^[^/\s]+/\S+$"}, "As provider/name."),
+    "mode": _described({"enum": list(get_args(StepMode))}, "The permission mode."),
+}
+_INPUT = _object(
+    {"description": _TEXT, "default": _SCALAR, "required": {"type": "boolean"}, "type": {}}
+)
+_TRIGGERS = _object(
+    {
+        "files": _described(_TEXTS, "Patterns of files whose changes start a run; ! excludes."),
+        "every": _described(_DURATION, "The time between two runs."),
+        "cron": _described(_TEXTS, "Schedules as in crontab(5), in local time."),
+    }
+)
+_STEP = {"$ref": "#/$defs/step"}
+STEP_SCHEMAS: dict[str, Schema] = {
+    "id": _described({"type": "string", "pattern": _NAME}, "The name of the step in this file."),
+    "prompt": _described({"type": "string", "minLength": 1}, "The text for the agent."),
+    "skill": _described(
+        {"type": "string", "pattern": "^[a-z0-9]+(?:-[a-z0-9]+)*$"}, "A skill, not a prompt."
+    ),
+    "with": _described(
+        {"anyOf": [_TEXT, {"type": "object", "additionalProperties": _SCALAR}]},
+        "The input of the skill.",
+    ),
+    "parallel": _described(
+        {"type": "array", "items": _STEP, "minItems": 1, "maxItems": MOST_AT_ONCE},
+        "Steps that run at the same time, not a prompt.",
+    ),
+    "for-each": _described(
+        {"anyOf": [_TEXT, {"type": "array", "items": _SCALAR}]},
+        "The step runs once for each item: a list, or a text with one item per line.",
+    ),
+    "if": _described(_SCALAR, "The condition on which the step runs."),
+    "session": _described({"enum": ["new", "shared"]}, "`new`: in a session of its own."),
+    "retry": _described(
+        {"type": "integer", "minimum": 0, "maximum": MOST_RETRIES}, "How often it is retried."
+    ),
+    "timeout": _described(_DURATION, "The time limit of one attempt."),
+    "continue-on-error": _described(
+        {"type": "boolean"}, "Whether the run continues if the step fails."
+    ),
+    **_OF_ALL,
+}
+FILE_SCHEMAS: dict[str, Schema] = {
+    "name": _described(_TEXT, "The name of the workflow. Without it: the file's."),
+    "description": _described(_TEXT, "What it does."),
+    "on": _described(_TRIGGERS, "What `acp-agent watch` starts it on."),
+    "inputs": _described(
+        {
+            "type": "object",
+            "propertyNames": {"pattern": _NAME},
+            "additionalProperties": {"anyOf": [_INPUT, _SCALAR]},
+        },
+        "The inputs by name: a default, or an object.",
+    ),
+    "steps": _described(
+        {"type": "array", "items": _STEP, "minItems": 1, "maxItems": MOST_STEPS}, "The steps."
+    ),
+    **{name: _OF_ALL[name] for name in SETTINGS},
+}
+
+
+def workflow_schema() -> str:
+    """The schema as JSON text."""
+    kinds = ("prompt", "skill", "parallel")
+    step = _object(STEP_SCHEMAS, required=["id"], oneOf=[{"required": [kind]} for kind in kinds])
+    schema = _object(FILE_SCHEMAS, required=["steps"])
+    return schema_text({"title": "acp-agent: a workflow", **schema, "$defs": {"step": step}})
+
+
+def main(arguments: list[str]) -> int:
+    """Write the schema into the folder that is the one argument; an exit status."""
+    module = "acp_agent.extensions.workflows.publish"
+    return write_files(module, arguments, {FILE_NAME: workflow_schema()})
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
