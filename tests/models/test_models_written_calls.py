@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,22 @@ def test_a_text_about_a_call_stays_a_text(text: str, size: int) -> None:
     events = read(text, size)
     assert shown(events) == text
     assert events[-1] == Finished(stop="end_turn")
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 100_000])
+@pytest.mark.parametrize("text", CASES["shown"])
+def test_template_tokens_are_not_shown(text: str, size: int) -> None:
+    assert shown(read(text, size)) == CASES["shown"][text]
+
+
+@pytest.mark.parametrize("text", [CASES["calls"][0], "[TOOL_CALLS]read[ARGS]{}"])
+def test_a_call_in_the_reasoning_of_an_empty_answer_is_one(text: str) -> None:
+    def ended(*more: StreamEvent) -> Sequence[StreamEvent]:
+        reader = WrittenCalls(lambda: Tools(TOOLS))
+        return reader.read([ThoughtDelta(f"I read it.\n{text}"), *more, Finished(stop="end_turn")])
+
+    assert any(isinstance(event, CallDone) for event in ended())
+    assert not any(isinstance(event, CallDone) for event in ended(TextDelta("Hello.")))
 
 
 def test_a_refused_answer_calls_nothing() -> None:

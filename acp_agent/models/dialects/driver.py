@@ -17,7 +17,7 @@ from acp_agent.models.base import (
 )
 from acp_agent.models.dialects.form import Form
 from acp_agent.models.dialects.harmony import Harmony
-from acp_agent.models.dialects.json_forms import Fenced, Hermes, Llama, Mistral
+from acp_agent.models.dialects.json_forms import Fenced, Hermes, Llama, Mistral, Tagged
 from acp_agent.models.dialects.token_calls import DeepSeek, Kimi
 from acp_agent.models.dialects.xml_forms import Glm, Invoke, MiniMax, QwenCoder
 from acp_agent.models.dialects.xml_token_forms import Dsml, KimiK3
@@ -37,6 +37,7 @@ FORMS: Mapping[str, Form] = {
     "llama": Llama(),
     "harmony": Harmony(),
     "fenced": Fenced(),
+    "tagged": Tagged(),
 }
 
 

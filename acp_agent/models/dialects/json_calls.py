@@ -34,6 +34,8 @@ def read_call(written: str, tools: Tools, *, strict: bool = False) -> WrittenCal
     if value is json_text.NOTHING and written.startswith("{{"):
         # Qwen2.5's template shows the braces doubled, and the model copies that.
         value = json_text.decode(written[1:-1])
+    if value is json_text.NOTHING and not strict:
+        value = json_text.decode_python(written)
     if not isinstance(value, dict):
         return None if strict else broken(_NO_JSON, written, tools)
     inner = value.get("function")
@@ -70,7 +72,7 @@ def read_region(text: str, opener: str, closer: str, tools: Tools, *, final: boo
     if text[at] not in "{[":
         return None
     parts: list[WrittenCall | str] = []
-    while text[at : at + 1] in {"{", "["}:
+    while text[at : at + 1] in {"{", "["} and not closer.startswith(text[at : at + len(closer)]):
         end = json_text.value_end(text, at)
         if end is None:
             return _unending(text, at, parts, closer, tools) if final else SURE

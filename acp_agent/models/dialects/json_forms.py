@@ -21,6 +21,7 @@ from acp_agent.models.dialects.form import (
     described_json,
 )
 from acp_agent.models.dialects.json_calls import names_tool, read_arguments, read_calls
+from acp_agent.models.dialects.python_calls import read_python_calls
 
 # Hermes, Qwen 2.5 and Qwen 3, SmolLM 3, Granite 4: a JSON object between two tags.
 #
@@ -32,10 +33,10 @@ OPEN, CLOSE = "<tool_call>", "</tool_call>"
 class Hermes:
     """`<tool_call>{"name": …, "arguments": {…}}</tool_call>`."""
 
-    openers = (OPEN,)
+    openers: tuple[str, ...] = (OPEN,)
     bare = ""
-    ends = (CLOSE,)
-    strays = (CLOSE,)
+    ends: tuple[str, ...] = (CLOSE,)
+    strays: tuple[str, ...] = (CLOSE,)
     control = False
     line_start = False
 
@@ -69,6 +70,53 @@ class Hermes:
 def tool_responses(results: Sequence[tuple[int, str, str]]) -> str:
     """Results as most of the templates write them."""
     return "\n".join(f"<tool_response>\n{text}\n</tool_response>" for _, _, text in results)
+
+
+# Granite, Phi, Nemotron, Jamba, Hunyuan, Cohere, InternLM, LFM2, Llama 4, LM Studio: a list of
+# calls as JSON or as Python between tags of their own.
+
+_TAGS = {
+    "<tool_calls>": "</tool_calls>",
+    "<TOOLCALL>": "</TOOLCALL>",
+    "[TOOL_REQUEST]": "[END_TOOL_REQUEST]",
+    "<|tool_call|>": "<|/tool_call|>",
+    "<|tool_call_start|>": "<|tool_call_end|>",
+    "<|python_start|>": "<|python_end|>",
+    "<|START_ACTION|>": "<|END_ACTION|>",
+    "<|action_start|>": "<|action_end|>",
+}
+_PLUGIN = "<|plugin|>"  # InternLM's, behind the opener
+_PYTHON = re.compile(r"\[?\s*[\w.]*\(?|\[?\s*[\w.]+\(.*", re.DOTALL)
+
+
+class Tagged(Hermes):
+    """`<|tool_call|>[{"name": …, "arguments": {…}}]<|/tool_call|>`, and the like."""
+
+    openers = tuple(_TAGS)
+    ends = tuple(_TAGS.values())
+    strays = tuple(_TAGS.values())
+
+    def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
+        """See `form.Form`."""
+        opener = next(opener for opener in _TAGS if text.startswith(opener))
+        closer = _TAGS[opener]
+        at = after_space(text, len(opener))
+        if _PLUGIN.startswith(text[at:]) and not final:
+            return MORE
+        if text.startswith(_PLUGIN, at):
+            at = after_space(text, at + len(_PLUGIN))
+        if not _PYTHON.fullmatch(text, at):
+            return json_calls.read_region(text, text[:at], closer, tools, final=final)
+        end = text.find(closer, at)
+        if end < 0 and not final:
+            return MORE
+        calls = read_python_calls(text[at:end] if end >= 0 else text[at:], tools)
+        return Block(end + len(closer) if end >= 0 else len(text), tuple(calls)) if calls else None
+
+    def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
+        """See `form.Form`."""
+        written = super().calls(calls).replace(OPEN, "").replace(CLOSE, ",")
+        return f"<|tool_call|>[{written.rstrip(',')}]<|/tool_call|>"
 
 
 # JSON in a code block: what models do that were told of tools in words only.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from enum import Enum
@@ -50,6 +51,15 @@ def decode(text: str) -> object:
     except (ValueError, RecursionError):
         return NOTHING
     return value
+
+
+def decode_python(text: str) -> object:
+    """What a text says as a Python literal, as some models write JSON; else `NOTHING`."""
+    try:
+        value: object = ast.literal_eval(text.strip())
+        return json.loads(json.dumps(value))
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return NOTHING
 
 
 def encode(value: object) -> str:

@@ -1,18 +1,18 @@
 """Takes calls that a model wrote as text, in place of calling its API's tools, for what they mean.
 
-Only where there is no doubt: a call of a known tool, in a form that models are taught, at the end
-of an answer that has no other call and at most a short announcement before it. Every other text
-passes as it is. What may be such a call is held back until its end; all other text streams on.
+Only where there is no doubt: calls of known tools, in a form that models are taught, at the end of
+an answer that has no other call, outside code, and with no words before them that speak of a call
+instead of making it. Every other text passes as it is. What may be such a call is held back until
+its end; all other text streams on. Reasoning between tags becomes reasoning, and control tokens at
+the end of an answer are dropped.
 """
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-import msgspec
 from msgspec import structs
 
 from acp_agent.models.base import (
@@ -30,35 +30,31 @@ from acp_agent.models.base import (
     TextDelta,
     ThoughtDelta,
 )
+from acp_agent.models.dialects.call_marks import (
+    ANNOUNCES,
+    END_TOKENS,
+    LONGEST_LEAD,
+    MARK,
+    SPECIAL,
+    THOUGHTS,
+    begins_python,
+    marks_at,
+    may_follow_calls,
+    speaks_of_calls,
+    tokens_at_end,
+)
+from acp_agent.models.dialects.code_spans import CodeSpans
+from acp_agent.models.dialects.form import LONGEST_TAG
 
 if TYPE_CHECKING:  # the forms are imported where a text may be a call
-    from acp_agent.models.dialects.form import Tools
+    from acp_agent.models.dialects.form import Tools, WrittenCall
     from acp_agent.models.dialects.scanner import Scanner
 
-LONGEST_LEAD = 400  # characters before the first call
 LONGEST_CALLS = 512 * 1024  # characters of an answer that are held back
-_LONGEST_PYTHON = 4_000
+_MOST_TRIES = 100  # places of one answer at which a call may begin
 
-_MARK = re.compile(r"[<\[]|(?:^|\n)[ \t]*(?=[`{])")
-_THINK, _THOUGHT = "<think>", "</think>"
-# An announcement that speaks of a call, and does not make it.
-_QUOTES = re.compile(
-    r"\b(?:you (?:can|could|may|might|should|would|need)|could|would|might|example|e\.g\.|format"
-    r"|syntax|instead of|looks? like|like this|such as|means|if|not)\b|n't\b|`$"
-    r"|例如|比如|可以|格式|如果|不要",
-    re.IGNORECASE,
-)
-# JSON is no markup for calls: the announcement must say that one is made.
-_ANNOUNCES = re.compile(
-    r"\b(?:I(?:'ll|’ll| will| am going| need| want)|let(?: me|'s|’s)|now|first|next|\w+ing)\b"
-    r"|我|现在",
-    re.IGNORECASE,
-)
-_PYTHON = re.compile(
-    r"\s*(?:```(?:tool_code|tool_call)\s*\n)?\s*(?:print\()?(?:default_api\.)?(\w+)\("
-)
-_PYTHON_OPENER = "```tool_code"
-_PYTHON_FENCE = re.compile(r"\s*```\w+\s*\n(.*?)\n?```\s*", re.DOTALL)
+_HARMONY = ("<|channel|>", "<|start|>")  # an answer that begins so is all in this form
+_JSON = re.compile(r"[`{]|\[\s*\{")
 
 
 class WrittenCalls:
@@ -66,26 +62,34 @@ class WrittenCalls:
 
     Args:
         tools: makes what says which tools are known; asked where a text may be a call.
+        is_reasoning: whether the text is reasoning, whose own reasoning contains no calls.
     """
 
-    def __init__(self, tools: Callable[[], Tools]) -> None:
+    def __init__(self, tools: Callable[[], Tools], *, is_reasoning: bool = False) -> None:
         self._tools = tools
+        self._is_reasoning = is_reasoning
         self._reset()
 
     def read(self, batch: Sequence[StreamEvent]) -> Sequence[StreamEvent]:
         """Return the events in place of a batch."""
-        if self._off and not any(isinstance(item, Retrying | FellBack) for item in batch):
-            return batch
         read: list[StreamEvent] = []
+        said: list[str] = []
         for item in batch:
+            if isinstance(item, TextDelta):
+                said.append(item.text)
+                continue
+            if said:
+                self._take("".join(said), read)
+                said.clear()
             match item:
-                case TextDelta() if not self._off:
-                    self._take(item.text, read)
-                    continue
+                case ThoughtDelta():
+                    self._thoughts.append(item.text)
                 case CallStarted() | CallDelta() | CallDone() | CallCut() | Failed():
                     self._release(read)
+                    self._end_text(read)
                 case SearchStarted() | SearchEnded():
                     self._release(read)
+                    self._end_text(read)
                 case Retrying() | FellBack():
                     self._reset()
                 case Finished():
@@ -94,138 +98,241 @@ class WrittenCalls:
                 case _:
                     pass
             read.append(item)
+        if said:
+            self._take("".join(said), read)
         return read
 
     def _reset(self) -> None:
-        self._off = self._thinking = False
-        self._trim = False  # white space after reasoning is no part of the answer
-        self._text = ""  # all of the answer's text, until it can be no call any more
-        self._shown = 0  # how much of it was passed on
+        self._thoughts: list[str] = []
+        self._told = False  # text that is no white space was passed on
+        self._tail = ""  # the end of the text, which may be a control token
+        self._off = False
+        self._tries = 0
+        self._begin_part()
+
+    def _begin_part(self) -> None:
+        """Begin the answer, or go on with it behind reasoning."""
+        self._code = CodeSpans()  # over all that was passed on
+        self._text = ""  # the end of the text, from where the words before a call are looked for
+        self._is_long = False  # more came before that
+        self._shown = 0  # how much of the text was passed on
         self._looked = 0  # how much of it opens no call
+        self._may_be_python = True
+        self._thought_end = ""  # what ends the reasoning that the text is
+        self._trim = False  # white space after reasoning is no part of the answer
         self._scanner: Scanner | None = None  # reads the call
+        self._is_harmony = False
+        self._after = ""  # what follows the calls
         self._calls: list[StreamEvent] = []
+
+    def _say(self, text: str, read: list[StreamEvent]) -> None:
+        """Pass on text, but for an end that may be a control token."""
+        if self._tail:
+            text, self._tail = self._tail + text, ""
+        if "<" in text:
+            end = tokens_at_end(text)
+            text, self._tail = text[:end], text[end:]
+        if not text:
+            return
+        self._told = self._told or not text.isspace()
+        last = read[-1] if read else None
+        if isinstance(last, TextDelta):
+            read[-1] = TextDelta(last.text + text)
+        else:
+            read.append(TextDelta(text))
+
+    def _end_text(self, read: list[StreamEvent]) -> None:
+        """Pass on the end of the text that was held back, unless it is control tokens."""
+        if self._tail and not self._tail.rstrip().endswith(END_TOKENS):
+            read.append(TextDelta(self._tail))
+        self._tail = ""
 
     def _release(self, read: list[StreamEvent]) -> None:
         """Pass on what is held back: no call can follow in this answer."""
         rest = self._text[self._shown :]
-        if rest:
-            read.append(ThoughtDelta(rest) if self._thinking else TextDelta(rest))
-        self._off, self._text, self._scanner, self._calls = True, "", None, []
+        if rest and self._thought_end:
+            read.append(ThoughtDelta(rest))
+        elif rest:
+            self._say(rest, read)
+        self._begin_part()
+        self._off = True
 
     def _show(self, end: int, read: list[StreamEvent]) -> None:
         if end > self._shown:
-            read.append(TextDelta(self._text[self._shown : end]))
+            text = self._text[self._shown : end]
+            self._code.take(text)
+            self._say(text, read)
             self._shown = end
 
     def _take(self, text: str, read: list[StreamEvent]) -> None:
-        text = text.lstrip() if self._trim and not self._text else text
+        if self._off:
+            self._say(text, read)
+            return
+        if self._trim and not self._text:
+            text = text.lstrip()
+        if not SPECIAL.search(text) and not self._is_held:  # most text, by far
+            self._text += text
+            self._show(len(self._text), read)
+            self._forget()
+            return
         self._text += text
-        if self._thinking:
+        if self._thought_end:
             self._think(read)
         elif self._scanner is not None:
             self._scan(self._scanner.feed(text), read)
         else:
             self._look(read)
 
+    @property
+    def _is_held(self) -> bool:
+        """Whether some of the text was not passed on, or is of a kind of its own."""
+        held = self._shown < len(self._text) or self._may_be_python
+        return held or bool(self._thought_end) or self._scanner is not None
+
+    def _forget(self) -> None:
+        """Forget the text that is too far before what may be a call."""
+        line = self._text.rfind("\n") + 1  # white space at its beginning is looked at again
+        at_line_start = not self._text[line:].strip()
+        self._looked = max(self._looked, line - 1 if at_line_start else len(self._text))
+        if len(self._text) > 4 * LONGEST_LEAD:
+            gone = len(self._text) - LONGEST_LEAD
+            self._text, self._is_long = self._text[gone:], True
+            self._shown, self._looked = self._shown - gone, max(0, self._looked - gone)
+
     def _look(self, read: list[StreamEvent]) -> None:
         """Look for what may open a call, and pass on the text before it."""
-        if self._may_be_python():
-            if len(self._text) > _LONGEST_PYTHON:
-                self._release(read)
+        if self._may_be_python and begins_python(self._text, self._tools):
             return
-        for found in _MARK.finditer(self._text, self._looked):
-            at = found.end() if found[0] not in {"<", "["} else found.start()
-            opened = self._opens(at)
-            if opened is None:
-                self._looked = found.end()
+        self._may_be_python = False
+        for found in MARK.finditer(self._text, self._looked):
+            at = found.end() if found[0] not in {"<", "[", "◁"} else found.start()
+            if at < self._shown:
                 continue
             self._show(at, read)
-            if opened and self._text.startswith(_THINK, at):
-                self._thinking, self._shown = True, at + len(_THINK)
-                self._think(read)
-            elif opened:
+            opened = None if self._code.inside else self._opens(at)
+            if opened is None:
+                self._looked = max(found.end(), at + 1)
+                continue
+            if opened:
                 self._begin(at, read)
             return
         self._show(len(self._text), read)
-        line = self._text.rfind("\n") + 1  # white space at its beginning is looked at again
-        self._looked = max(self._looked, line - 1 if not self._text[line:].strip() else 0)
-        if len(self._text) > LONGEST_LEAD:
-            self._release(read)
+        self._forget()
 
     def _opens(self, at: int) -> bool | None:
         """Whether a call may open at a place; False: with more text it may. None: it does not."""
-        from acp_agent.models.dialects.driver import FORMS  # noqa: PLC0415 - rarely needed
-        from acp_agent.models.dialects.form import More, begins  # noqa: PLC0415
-
+        if self._text.startswith("`", at - 1) and at:
+            return None  # the tag is quoted
+        begins_line = self._code.line_start  # all before it was passed on
+        if self._text[at : at + 1] in {"{", "`"} and self._lead_is_long(at):
+            return None
         if self._text[at : at + 1] == "{":
             return True
-        line = self._text.rfind("\n", 0, at) + 1
-        if self._text[at : at + 1] == "[" and not self._text[line:at].strip():
+        if self._text[at : at + 1] == "[" and begins_line and not self._lead_is_long(at):
             follows = self._text[at + 1 :].lstrip()[:1]
             if follows in {"", "{"}:
                 return bool(follows)
-        marks = [mark for form in FORMS.values() for mark in form.openers]
-        if not self._text[:at].strip():
-            marks.append(_THINK)
-        if self._text.startswith("`", at - 1) and at:
-            return None  # the tag is quoted
-        found = begins(self._text, at, marks, final=False)
-        return False if isinstance(found, More) else None if found is None else True
+        mark, begun = marks_at(begins_line, not self._lead_is_long(at))
+        if mark.match(self._text, at):
+            return True
+        rest = self._text[at : at + LONGEST_TAG]
+        return False if rest in begun else None
+
+    def _lead_is_long(self, at: int) -> bool:
+        return self._is_long or at > LONGEST_LEAD
 
     def _begin(self, at: int, read: list[StreamEvent]) -> None:
         from acp_agent.models.dialects.driver import FORMS  # noqa: PLC0415 - rarely needed
         from acp_agent.models.dialects.scanner import Scanner  # noqa: PLC0415
 
+        for opener, end in THOUGHTS.items():
+            if self._text.startswith(opener, at):
+                self._thought_end, self._shown = end, at + len(opener)
+                self._think(read)
+                return
+            if self._text.startswith(end, at):
+                self._go_on(self._text[at + len(end) :], read)
+                return
         lead = self._text[:at].strip()
-        json_alone = self._text[at] in "{[`"
-        quoted = len(lead) > LONGEST_LEAD or _QUOTES.search(lead)
-        if quoted or (lead and json_alone and not _ANNOUNCES.search(lead)):
+        json_alone = _JSON.match(self._text, at)
+        if speaks_of_calls(lead) or (lead and json_alone and not ANNOUNCES.search(lead)):
+            self._pass_by(at, read)
+            return
+        self._tries += 1
+        if self._tries > _MOST_TRIES:
             self._release(read)
             return
+        self._is_harmony = not self._told and self._text.startswith(_HARMONY, at)
         self._scanner = Scanner(tuple(FORMS.values()), self._tools())
         self._scan(self._scanner.feed(self._text[at:]), read)
 
+    def _go_on(self, rest: str, read: list[StreamEvent]) -> None:
+        """Go on with the text behind reasoning."""
+        self._begin_part()
+        self._trim = not self._told
+        self._take(rest, read)
+
+    def _pass_by(self, at: int, read: list[StreamEvent]) -> None:
+        """Go on behind a place at which no call begins."""
+        self._scanner, self._after, self._calls = None, "", []
+        self._looked = at + 1
+        while self._text.startswith("`", self._looked):
+            self._looked += 1
+        self._look(read)
+
     def _scan(self, events: Sequence[StreamEvent], read: list[StreamEvent]) -> None:
-        """Keep the events of calls; anything else shows that the text is none."""
+        """Keep the events of calls; any text but what may follow calls shows that they are none."""
         for event in events:
             match event:
-                case TextDelta(text) if text.isspace():
-                    pass
+                case TextDelta(text) if self._is_harmony:
+                    self._say(text, read)
+                case TextDelta(text):
+                    self._after += text
+                case ThoughtDelta() if self._is_harmony:
+                    read.append(event)
                 case CallStarted() | CallDelta() | CallDone() | CallCut():
                     self._calls.append(event)
                 case _:
-                    self._release(read)
-                    return
-        if len(self._text) > LONGEST_CALLS:
+                    self._after += getattr(event, "text", "")
+        if self._is_harmony:
+            self._text, self._shown = "", 0
+            return
+        after = self._after.strip()
+        if after and not (self._calls and may_follow_calls(after)):
+            self._pass_by(self._shown, read)
+        elif len(self._text) > LONGEST_CALLS:
             self._release(read)
 
     def _think(self, read: list[StreamEvent]) -> None:
         """Pass on reasoning that stands in the text, up to its end."""
-        end = self._text.find(_THOUGHT, self._shown)
-        hold = end if end >= 0 else _before_half(self._text, _THOUGHT)
+        end = self._text.find(self._thought_end, self._shown)
+        hold = end if end >= 0 else _before_half(self._text, self._thought_end)
         if hold > self._shown:
-            read.append(ThoughtDelta(self._text[self._shown : hold]))
-            self._shown = hold
+            thought = self._text[self._shown : hold]
+            self._thoughts.append(thought)
+            read.append(ThoughtDelta(thought))
         if end >= 0:
-            rest = self._text[end + len(_THOUGHT) :]
-            self._reset()
-            self._trim = True
-            self._take(rest, read)
+            self._go_on(self._text[end + len(self._thought_end) :], read)
+        else:
+            self._text, self._shown = self._text[hold:], 0
 
     def _finish(self, finished: Finished) -> Sequence[StreamEvent]:
         read: list[StreamEvent] = []
+        is_cut = finished.stop == "max_tokens"
         if self._scanner is not None:
-            is_cut = finished.stop == "max_tokens"
             events = self._scanner.end(cut=is_cut)
             # Without its end a call is not whole, even if its arguments are.
             self._scan([_cut(event) for event in events] if is_cut else events, read)
-        elif not self._off and finished.stop != "max_tokens":
-            self._calls = self._python_call()
+        elif not self._off and not is_cut:
+            self._calls = self._python_calls()
+        if not self._calls and not self._told and finished.stop == "end_turn":
+            self._calls = self._calls_in_thoughts()
         calls = self._calls
-        known = finished.stop != "refusal" and self._are_known(calls)
-        if not known:
+        known = bool(calls) and (self._is_harmony or self._are_known(calls))
+        if finished.stop == "refusal" or not known:
             self._release(read)
             calls = []
+        self._end_text(read)
         called = any(isinstance(event, CallDone) for event in calls)
         if called and finished.stop == "end_turn":
             finished = structs.replace(finished, stop="tool_calls")
@@ -233,8 +340,6 @@ class WrittenCalls:
         return [*read, *calls, finished]
 
     def _are_known(self, calls: Sequence[StreamEvent]) -> bool:
-        if not calls:
-            return False
         tools = self._tools()
         return all(
             event.name in tools or (isinstance(event, CallCut) and not event.name)
@@ -242,60 +347,43 @@ class WrittenCalls:
             if isinstance(event, CallDone | CallCut)
         )
 
-    def _may_be_python(self) -> bool:
-        text = self._text.lstrip()
-        if self._shown or len(text) > _LONGEST_PYTHON + 1:
-            return False
-        if (
-            _PYTHON_OPENER.startswith(text)
-            or text.startswith(_PYTHON_OPENER)
-            or "print(default_api.".startswith(text)
-        ):
-            return True
-        if text.isidentifier():
-            return any(tool.name.startswith(text) for tool in self._tools())
-        return bool(self._python_name())
-
-    def _python_name(self) -> str:
-        found = _PYTHON.match(self._text) if not self._shown else None
-        return found[1] if found and found[1] in self._tools() else ""
-
-    def _python_call(self) -> list[StreamEvent]:
-        """The whole answer as one call in Python, all of whose arguments are named literals."""
-        name = self._python_name()
-        if not name:
+    def _calls_in_thoughts(self) -> list[StreamEvent]:
+        """Return the calls with which the reasoning of an answer ends that says nothing else."""
+        text = "".join(self._thoughts)
+        if self._is_reasoning or len(text) > LONGEST_CALLS or not MARK.search(text):
             return []
-        fenced = _PYTHON_FENCE.fullmatch(self._text)
-        try:
-            written = ast.parse((fenced[1] if fenced else self._text).strip(), mode="eval").body
-            if isinstance(written, ast.Call) and _called(written) == "print" and written.args:
-                written = written.args[0]
-            if not isinstance(written, ast.Call) or written.args or _called(written) != name:
-                return []
-            given = {word.arg: ast.literal_eval(word.value) for word in written.keywords}
-            if None in given:
-                return []
-            arguments = msgspec.json.encode(given).decode()
-        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        reader = WrittenCalls(self._tools, is_reasoning=True)
+        read = [*reader.read([TextDelta(text)]), *reader.read([Finished(stop="end_turn")])]
+        return [e for e in read if isinstance(e, CallStarted | CallDelta | CallDone)]
+
+    def _python_calls(self) -> list[StreamEvent]:
+        """The calls that the whole answer is, in Python or in a list with a name before it."""
+        if not self._may_be_python or not self._text.strip():
             return []
-        return [
-            CallStarted(index=0, name=name),
-            CallDelta(index=0, text=arguments),
-            CallDone(index=0, name=name, arguments=arguments),
+        from acp_agent.models.dialects.json_calls import read_calls  # noqa: PLC0415 - rarely needed
+        from acp_agent.models.dialects.python_calls import read_python_calls  # noqa: PLC0415
+
+        text, tools = self._text.strip(), self._tools()
+        if text.startswith("functools["):
+            return _events(read_calls(text.removeprefix("functools"), tools, strict=True))
+        return _events(read_python_calls(text, tools))
+
+
+def _events(calls: Iterable[WrittenCall]) -> list[StreamEvent]:
+    events: list[StreamEvent] = []
+    for index, call in enumerate(calls):
+        events += [
+            CallStarted(index=index, name=call.name),
+            CallDelta(index=index, text=call.arguments),
+            CallDone(index=index, name=call.name, arguments=call.arguments),
         ]
+    return events
 
 
 def _cut(event: StreamEvent) -> StreamEvent:
     if not isinstance(event, CallDone):
         return event
     return CallCut(index=event.index, name=event.name, size=len(event.arguments))
-
-
-def _called(call: ast.Call) -> str:
-    function = call.func
-    if isinstance(function, ast.Attribute):
-        return function.attr
-    return function.id if isinstance(function, ast.Name) else ""
 
 
 def _before_half(text: str, mark: str) -> int:

@@ -29,6 +29,8 @@ _WRAPPERS = (
     "action",  # of codex's `local_shell`
 )
 _NAMING = {"name", "tool", "tool_name", "id", "type", "function", "recipient_name"}
+_NUMBER = re.compile(r":\d+$")  # of a call, in Kimi's ids
+_TAGS_AFTER = re.compile(r"(?<=\w)<.*", re.DOTALL)  # of the model's template
 _PREFIX = re.compile(r"^(?:\w+[.:/])+")
 _SEPARATORS = re.compile(r"[\s_-]+")
 
@@ -285,8 +287,9 @@ def _unclear(tool: str, own: Collection[str], why: str) -> ToolError:
 
 
 def _bare(name: str) -> str:
-    """A name without what models put around it: `functions.read`, `tool:read`, `read()`."""
-    bare = _PREFIX.sub("", name.strip().removesuffix("()").strip("`'\"<> "))
+    """A name without what models put around it: `functions.read:0`, `read<|channel|>`, `read()`."""
+    bare = _NUMBER.sub("", _TAGS_AFTER.sub("", name.strip()))
+    bare = _PREFIX.sub("", bare.removesuffix("()").strip("`'\"<> "))
     for prefix in _table()["prefixes"].names:
         bare = bare.removeprefix(f"{prefix}__")
     return _key(bare)

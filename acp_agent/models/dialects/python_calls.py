@@ -1,0 +1,51 @@
+"""Calls written as Python: `read(path="a")`, or a list of such calls."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import msgspec
+
+from acp_agent.models.dialects.form import Tools, WrittenCall
+
+_FENCE = re.compile(r"```\w+\s*\n(.*?)\n?```", re.DOTALL)
+
+
+def read_python_calls(written: str, tools: Tools) -> list[WrittenCall]:
+    """Return the calls of known tools that a text is, all of whose arguments are named literals.
+
+    `print` and a code block around them are ignored. Empty where any part is something else.
+    """
+    text = written.strip()
+    fenced = _FENCE.fullmatch(text)
+    try:
+        body = ast.parse((fenced[1] if fenced else text).strip(), mode="eval").body
+        nodes = body.elts if isinstance(body, ast.List) else [body]
+        calls = [_call(node, tools) for node in nodes]
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return []
+    return calls
+
+
+def _call(node: ast.expr, tools: Tools) -> WrittenCall:
+    """Return one call.
+
+    Raises:
+        ValueError: it is no call of a known tool with named literals.
+    """
+    if isinstance(node, ast.Call) and _name(node) == "print" and len(node.args) == 1:
+        node = node.args[0]
+    if not isinstance(node, ast.Call) or node.args or _name(node) not in tools:
+        raise ValueError("no call of a known tool")
+    given = {word.arg: ast.literal_eval(word.value) for word in node.keywords}
+    if None in given:
+        raise ValueError("arguments without a name")
+    return WrittenCall(name=_name(node), arguments=msgspec.json.encode(given).decode())
+
+
+def _name(call: ast.Call) -> str:
+    function = call.func
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
