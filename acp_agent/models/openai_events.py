@@ -182,7 +182,7 @@ class OpenAIDecoder:
         for choice in chunk.choices or ():
             if self._choice is None:
                 self._choice = choice.index
-            if choice.index != self._choice:
+            if choice.index is not None and choice.index != self._choice:
                 continue  # another answer than the one that was asked for
             if choice.error is not None:
                 self._failed = failures.from_event(self._provider, choice.error, model=self._model)
