@@ -98,7 +98,7 @@ class Bubblewrap:
             sockets=self._hidden_sockets(mounts),
             shared_bytes=memory if self._sizes else None,
         )
-        environ = policy.environ(environ)
+        environ = policy.environ(environ, offline=network is None)
         if network is not None:
             argv, environ = [*network.command, *argv], environ | network.environ
         descriptor = self.filter_descriptor(sockets=True, shared_bytes=memory)

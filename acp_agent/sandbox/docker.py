@@ -93,7 +93,7 @@ class Docker:
     ) -> Launch:
         """Return how a program is started; see `Backend`."""
         seen = list(_seen(mounts, policy))
-        passed = policy.environ(environ)
+        passed = policy.environ(environ, offline=network is None)
         if network is not None:
             argv = ["python3", *network.command[1:], *argv]
             passed |= network.environ

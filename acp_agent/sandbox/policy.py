@@ -41,6 +41,7 @@ class _Hidden(Struct, frozen=True, forbid_unknown_fields=True):
     run: tuple[str, ...]
     variables: tuple[str, ...]
     caches: dict[str, str]
+    offline: dict[str, str]
 
 
 class _Protected(Struct, frozen=True, forbid_unknown_fields=True):
@@ -108,7 +109,9 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
         mounts |= dict.fromkeys(denied, "hide")
         return _needed(mounts)
 
-    def environ(self, environ: Mapping[str, str], temporary: str = TEMPORARY) -> dict[str, str]:
+    def environ(
+        self, environ: Mapping[str, str], temporary: str = TEMPORARY, *, offline: bool = False
+    ) -> dict[str, str]:
         """Return the environment of a confined program.
 
         Without variables that lead to programs outside, and with folders for package managers.
@@ -116,8 +119,12 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
         Args:
             environ: what it would have otherwise.
             temporary: the path by which it knows its folder for temporary files.
+            offline: whether it has no network.
         """
-        passed = {name: value for name, value in environ.items() if name not in _hidden().variables}
+        passed = dict(_hidden().offline) if offline else {}
+        passed |= {
+            name: value for name, value in environ.items() if name not in _hidden().variables
+        }
         if "TMPDIR" in passed or temporary != TEMPORARY:
             passed["TMPDIR"] = temporary
         writable = [*_existing(self.roots), *self._absolute(self.config.filesystem.allow_write)]

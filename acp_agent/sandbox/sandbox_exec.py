@@ -56,7 +56,9 @@ class SandboxExec:
         command = [PROGRAM, "-p", text]
         command += [f"-D{name}={path}" for name, path in parameters.items()]
         command += ["--", *limited(argv, policy.config.limits)]
-        return Launch(tuple(command), policy.environ(environ, policy.temporary or "/"))
+        return Launch(
+            tuple(command), policy.environ(environ, policy.temporary or "/", offline=True)
+        )
 
 
 def profile(kinds: Mapping[str, MountKind]) -> tuple[str, dict[str, str]]:

@@ -146,3 +146,20 @@ def test_shells_programs_in_a_home_folder_that_is_the_project_stay_as_they_are(
     assert kinds[f"{home}/tools/bin"] == "read"
     assert kind_of(f"{home}/venv/bin", kinds) == "write"
     assert kind_of(f"{home}/node_modules/.bin", kinds) == "write"
+
+
+def test_package_managers_do_not_try_again_without_a_network(
+    backend: Backend, tmp_path: Path
+) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "temporary").mkdir()
+    policy = policy_of(tmp_path)
+    launch = backend.launch(
+        ["/bin/sh", "-c", 'echo "$npm_config_fetch_retries $PIP_RETRIES"'],
+        mounts=policy.mounts(only_reads=True),
+        policy=policy,
+        cwd="/",
+        environ={"PATH": os.environ["PATH"], "PIP_RETRIES": "7"},
+    )
+    assert ran(launch) == b"0 7\n"
+    assert "PIP_RETRIES" not in policy.environ({})

@@ -88,7 +88,7 @@ class Landlock:
         )
         common = system_call_filter(sockets=False, shared_bytes=memory) or b""
         ruleset = make_ruleset(rules, self.version)
-        environ = policy.environ(environ, policy.temporary or "/")
+        environ = policy.environ(environ, policy.temporary or "/", offline=True)
         environ, later = without_loader_variables(environ)
         orders = {
             "ruleset": ruleset,
