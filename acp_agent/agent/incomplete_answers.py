@@ -65,7 +65,7 @@ class IncompleteAnswers:
             self._was_empty = True
             return FollowUp(note=_EMPTY)
         text = self._turn.user.translate(
-            "The model gave an empty answer twice. Ask again, or choose another model."
+            "The model returned an empty answer twice. Try again, or choose another model."
         )
         await self._turn.journal.emit(*agent_notice(text))
         return "end_turn"
@@ -78,7 +78,7 @@ class IncompleteAnswers:
             name = f" of {answer.cut.name}" if answer.cut.name else ""
             if answer.visible:  # clients that join messages must not join this one to the next
                 text = self._turn.user.translate(
-                    "A tool call was too long and was not run; the model writes it in parts."
+                    "A tool call was too long and did not run; the model sends it in parts."
                 )
                 await self._turn.journal.emit(*agent_notice(text))
             return FollowUp(

@@ -8,8 +8,8 @@ from acp_agent.errors import ToolError
 from acp_agent.events import LoopDecision, LoopNoticed, NoticeShown, StopReason, agent_message
 from acp_agent.tools.base import Question
 
-GO_ON, STOP = "Go on", "Stop"
-STOPPED = "Stopped here, as you decided. Say how to go on."
+GO_ON, STOP = "Continue", "Stop"
+STOPPED = "Stopped, as you chose. Send a message to continue."
 
 
 async def check_loops(turn: TurnResources) -> StopReason | None:
@@ -49,7 +49,7 @@ async def _ask(turn: TurnResources, loop: Loop, noticed: LoopNoticed) -> StopRea
     question = Question(
         text=text,
         options=(
-            (go_on, translate("It may lead somewhere yet")),
+            (go_on, translate("It may still make progress")),
             (stop, translate("End the turn")),
         ),
     )
@@ -57,7 +57,7 @@ async def _ask(turn: TurnResources, loop: Loop, noticed: LoopNoticed) -> StopRea
     if answer is None and not turn.user.can_reply:
         return await _end(turn, loop, noticed)
     if answer is None:  # this editor cannot show forms
-        how = translate("Say so, or say what to do instead.")
+        how = translate("Reply to continue, or say what to do instead.")
         await turn.journal.emit(noticed, *agent_message(f"{text} {how}"))
         return "end_turn"
     if answer.declined or answer.text == stop:

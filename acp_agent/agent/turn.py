@@ -105,8 +105,7 @@ async def run_turn(turn: TurnResources) -> StopReason:
             if ending is not None:
                 return ending
     text = turn.user.translate(
-        "The turn ends here: it made {count} requests to the model, as many as it may. Say "
-        "“go on” to have it continued.",
+        "The turn ended: it reached the limit of {count} model requests. Send “go on” to continue.",
         count=turn.limits.model_requests,
     )
     await turn.journal.emit(*agent_notice(text))
@@ -129,7 +128,7 @@ async def _answer(turn: TurnResources, after: FollowUp) -> Answer | None:
     text = turn.user.translate.rendered(refused)
     if not turn.journal.context.turn_was_answered:
         dropped = turn.user.translate(
-            "Your prompt was not sent; send it again when the budget has room."
+            "Your prompt was not sent. Raise the budget and send it again."
         )
         text = f"{text} {dropped}"
     await turn.journal.emit(*agent_message(text))

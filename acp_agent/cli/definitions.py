@@ -36,7 +36,7 @@ def run_skills(argv: list[str]) -> int:
     """List the skills of a session in a folder; returns the exit status."""
     parser = Parser(
         prog="acp-agent skills",
-        description="List the skills of a session in a folder, and the problems of their files.",
+        description="List the skills available in a folder, and errors in their files.",
     )
     return _run("skills", parser, argv)
 
@@ -45,8 +45,7 @@ def run_agents(argv: list[str]) -> int:
     """List the agents of a session in a folder; returns the exit status."""
     parser = Parser(
         prog="acp-agent agents",
-        description="List the agents that a session in a folder can delegate to, and the problems "
-        "of their files.",
+        description="List the agents available in a folder, and errors in their files.",
     )
     return _run("agents", parser, argv)
 
@@ -126,12 +125,12 @@ def _how_to_add(kind: Kind) -> str:
     user = find_paths(os.environ).config_file.parent / kind
     if kind == "skills":
         return translate(
-            "There are no skills. Add one as .agents/skills/NAME/SKILL.md in the project, or as "
+            "No skills found. Add one as .agents/skills/NAME/SKILL.md in the project, or as "
             "{folder}/NAME/SKILL.md for every project.",
             folder=user,
         )
     return translate(
-        "There are no agents. Add one as .agents/agents/NAME.md in the project, or as "
+        "No agents found. Add one as .agents/agents/NAME.md in the project, or as "
         "{folder}/NAME.md for every project.",
         folder=user,
     )
@@ -160,7 +159,7 @@ def problem_line(problem: Problem) -> str:
 def untrusted_line(found: Found) -> str:
     """What is to be said of files of the project that the user does not trust."""
     return translate(
-        "Not used until you trust the folder: {count}. Run acp-agent trust {folder}",
+        "{count} not used until you trust the folder. Run acp-agent trust {folder}",
         count=len(found.untrusted),
         folder=found.untrusted[0].folder,
     )

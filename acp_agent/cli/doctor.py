@@ -82,7 +82,7 @@ def _examine(*, offline: bool, as_json: bool) -> int:
     else:
         say()
         say(
-            translate("{count} problems: see the lines marked '!!' above.", count=broken)
+            translate("Problems found: {count}, marked '!!' above.", count=broken)
             if broken
             else translate("No problems found.")
         )

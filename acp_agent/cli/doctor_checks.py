@@ -94,9 +94,7 @@ def check_files(paths: Paths) -> list[Finding]:
         if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
             found.append(Finding("ok", translate("{folder} can be written", folder=folder)))
         else:
-            remedy = translate(
-                "Make yourself the owner of the folder, or set ACP_AGENT_HOME to another one"
-            )
+            remedy = translate("Take ownership of the folder, or set ACP_AGENT_HOME to another one")
             what = translate("{folder} cannot be written", folder=folder)
             found.append(Finding("broken", what, remedy))
     found += _privacy(paths.secrets_file, close=True)
@@ -173,24 +171,24 @@ def _lost_write(lost: LostWrite) -> Finding:
     when = f"{at:%Y-%m-%d %H:%M}"
     if lost.there is None:
         what = translate(
-            "session {session}, last written at {when}, is missing, and others may be: the "
-            "journal's log (-wal) was lost, or the journal was replaced by an older copy",
+            "session {session}, last written at {when}, is missing; others may be missing too: "
+            "the journal's log (-wal) was lost, or the journal was replaced by an older copy",
             session=session,
             when=when,
         )
     else:
         what = translate(
             "session {session} had {count} events at {when} and now has {there}; other sessions "
-            "may lack some too: the journal's log (-wal) was lost, or the journal was replaced "
-            "by an older copy",
+            "may be incomplete too: the journal's log (-wal) was lost, or the journal was "
+            "replaced by an older copy",
             session=session,
             count=lost.note.events,
             when=when,
             there=lost.there,
         )
     remedy = translate(
-        "Stop all agents and restore the journal with its log from a backup if you have one; "
-        "`acp-agent sessions repair` accepts the loss"
+        "Stop all agents and restore the journal with its log from a backup, or accept the loss "
+        "with `acp-agent sessions repair`"
     )
     return Finding("broken", what, remedy)
 
@@ -203,7 +201,7 @@ def _privacy(file: Path, *, close: bool) -> list[Finding]:
         if close:
             make_private(file)
             remedy = translate(
-                "It is now readable only by you. Replace its keys if others use this machine"
+                "It is now readable only by you. Replace its keys if others use this computer"
             )
             what = translate("{file} could be read by other users", file=file)
             return [Finding("broken", what, remedy)]
@@ -212,7 +210,7 @@ def _privacy(file: Path, *, close: bool) -> list[Finding]:
     except OSError as error:
         reason = error.strerror or type(error).__name__
         what = translate("{file} cannot be used ({reason})", file=file, reason=reason)
-        return [Finding("broken", what, translate("Make yourself the owner of the file"))]
+        return [Finding("broken", what, translate("Take ownership of the file"))]
     what = translate("{file} can be read by other users", file=file)
     return [Finding("broken", what, f"chmod 600 '{file}'")]
 
@@ -232,12 +230,12 @@ def _surroundings() -> list[Finding]:
     limit = descriptor_limit.descriptor_limit()
     found = []
     if limit is not None and limit < descriptor_limit.SCARCE:
-        what = translate("only {count} files can be open at once", count=limit)
-        remedy = translate("Raise the limit of open files (ulimit -n)")
+        what = translate("the limit of open files is only {count}", count=limit)
+        remedy = translate("Raise the limit (ulimit -n)")
         found.append(Finding("broken", what, remedy))
     else:
         found.append(
-            Finding("ok", translate("{count} files can be open at once", count=limit or "∞"))
+            Finding("ok", translate("the limit of open files is {count}", count=limit or "∞"))
         )
     problem = certificate_problem()
     if problem is not None:
@@ -272,7 +270,7 @@ def _language_servers() -> list[Finding]:
             "this folder has files for language servers not installed: {names}", names=names
         )
         commands = "; ".join(dict.fromkeys(one.install for one in missing))
-        remedy = translate("Install those that you want: {commands}", commands=commands)
+        remedy = translate("Install the ones you want: {commands}", commands=commands)
         findings.append(Finding("info", what, remedy))
     elif not installed:
         what = translate("no known language server is installed")

@@ -130,7 +130,7 @@ async def check_model(paths: Paths, environ: Mapping[str, str], *, offline: bool
             "Run `acp-agent login`, or try the demo without a key: acp-agent --model demo/demo"
         )
         if unlisted(providers):
-            remedy = translate("Set `model` to one that `acp-agent models` lists")
+            remedy = translate("Set `model` to a model in the list of `acp-agent models`")
         return [Finding("broken" if named else "missing", choice.why, "" if named else remedy)]
     said = translate("a new session uses {model}: {why}", model=choice.model.ref, why=choice.why)
     return [Finding("ok", said)]
@@ -226,7 +226,7 @@ def check_other_agents(config: Config, environ: Mapping[str, str]) -> list[Findi
             findings.append(Finding("ok", what))
             continue
         what = translate(
-            "agent {name}: there is no program {program}", name=name, program=agent.command
+            "agent {name}: program not found: {program}", name=name, program=agent.command
         )
         remedy = translate("Install it, or correct agents.{name}.command", name=name)
         findings.append(Finding("missing", what, remedy))

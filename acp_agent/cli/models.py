@@ -49,21 +49,21 @@ async def chosen_model(setup: UserConfig, models: Models, providers: dict[str, P
     except AcpAgentError as error:
         return Choice(model=None, why=translate_rendered(str(error)))
     if flag:
-        return Choice(model=model, why=translate("the variable ACP_AGENT_MODEL names it"))
+        return Choice(model=model, why=translate("set by the variable ACP_AGENT_MODEL"))
     if setup.config.model:
-        named = translate("{file} names it", file=setup.paths.config_file)
+        named = translate("set in {file}", file=setup.paths.config_file)
         return Choice(model=model, why=named)
     provider = providers.get(model.provider)
     origin = None
     if provider is not None:
         origin = await asyncio.to_thread(setup.secrets.origin, provider.id, provider.key_env)
     if origin is not None:
-        first = translate("the first provider that has a key ({place})", place=origin.name)
+        first = translate("first provider with a key ({place})", place=origin.name)
         return Choice(model=model, why=first)
     if model.provider != LOCAL:
-        return Choice(model=model, why=translate("a provider that needs no key is configured"))
+        return Choice(model=model, why=translate("first configured provider that needs no key"))
     return Choice(
-        model=model, why=translate("no provider has a key, and this local server is running")
+        model=model, why=translate("no provider has a key, but a local server is running")
     )
 
 

@@ -63,7 +63,7 @@ def add_folder(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path(),
         metavar="DIR",
-        help="the session's folder (default: this one)",
+        help="the session's folder (default: the current one)",
     )
 
 

@@ -314,19 +314,19 @@ def _flags(argv: list[str]) -> Flags | None:
         "--allow",
         choices=["all", "edits", "none"],
         default="ask",
-        help="what to allow without asking; by default, ask in a terminal and refuse elsewhere",
+        help="allow these calls without asking; default: ask in a terminal, refuse elsewhere",
     )
     parser.add_argument(
         "--trust",
         action="store_true",
-        help="trust what the folder brings along as it is now; without it, only what you trusted "
-        "before is used",
+        help="trust the current files of the folder; without this, only what you trusted before "
+        "is used",
     )
     add_folder(parser)
     parser.add_argument(
         "--resume",
         metavar="ID",
-        help="continue a session; takes its ID or the first characters of it",
+        help="continue a session, by its ID or the first characters",
     )
     given = parser.parse_args(argv)
     prompt = sys.stdin.read() if given.prompt == "-" else given.prompt

@@ -94,13 +94,13 @@ def _parser() -> Parser:
     listing.add_argument("--all", action="store_true", help="include sessions without a prompt")
     listing.add_argument("--json", action="store_true", help="print JSON")
     show = actions.add_parser("show", help="show the conversation of a session")
-    show.add_argument("id", help="a session ID, the first characters of one, or 'latest'")
+    show.add_argument("id", help="a session ID, its first characters, or 'latest'")
     show.add_argument("--thoughts", action="store_true", help="include the model's reasoning")
     show.add_argument("--json", action="store_true", help="print the events as JSON, one per line")
     export = actions.add_parser(
         "export", help="write a session to a file or stdout, without secrets"
     )
-    export.add_argument("id", help="a session ID, the first characters of one, or 'latest'")
+    export.add_argument("id", help="a session ID, its first characters, or 'latest'")
     export.add_argument(
         "--format",
         choices=["jsonl", "md", "html"],
@@ -113,25 +113,28 @@ def _parser() -> Parser:
     recording = actions.add_parser(
         "record", help="write a session to a file that `acp-agent replay` runs, without secrets"
     )
-    recording.add_argument("id", help="a session ID, the first characters of one, or 'latest'")
+    recording.add_argument("id", help="a session ID, its first characters, or 'latest'")
     recording.add_argument(
         "-o", "--output", metavar="FILE", type=Path, help="write to a new file instead of stdout"
     )
     delete = actions.add_parser("delete", help="delete sessions permanently")
-    delete.add_argument("id", nargs="+", help="session IDs or their first characters")
+    delete.add_argument("id", nargs="+", help="session IDs, or their first characters")
     delete.add_argument("--yes", action="store_true", help="delete without asking")
     check = actions.add_parser("check", help="find damaged sessions")
     check.add_argument("--json", action="store_true", help="print JSON")
     repair = actions.add_parser(
         "repair",
-        help="recover what is readable in a damaged journal, and keep the damaged file",
+        help=(
+            "recover what is readable in a damaged journal, and save the damaged file under "
+            "another name"
+        ),
     )
     repair.add_argument(
         "file",
         nargs="?",
         metavar="FILE",
         type=Path,
-        help="a damaged journal saved earlier; recovers what the current one lacks",
+        help="a damaged journal saved earlier, to recover what the current one lacks",
     )
     return parser
 

@@ -31,7 +31,7 @@ _DEMO = "demo/demo"
 PROMPT = (
     "Show me what you can do in this small project: make a plan with your todo tool, read the "
     "files, make the failing test pass with an edit, run `python3 -u -m unittest -v`, keep the "
-    "plan up to date, and sum up in two sentences."
+    "plan up to date, and summarise in two sentences."
 )
 
 

@@ -33,8 +33,8 @@ def run(argv: list[str]) -> int:
         "id",
         nargs="?",
         metavar="SESSION",
-        help="a session ID, the first characters of one, or 'latest' (default: the last used "
-        "session of this folder)",
+        help="a session ID, its first characters, or 'latest' (default: the last used session "
+        "of this folder)",
     )
     parser.add_argument(
         "--output",
@@ -46,7 +46,7 @@ def run(argv: list[str]) -> int:
         "--open",
         action=argparse.BooleanOptionalAction,
         default=None,
-        help="open the page in the browser (default: if there is one and this is a terminal)",
+        help="open the page in the browser (default: in a terminal, if there is a display)",
     )
     options = parser.parse_args(argv)
     return guarded(lambda: _view(options))

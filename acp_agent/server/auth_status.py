@@ -159,7 +159,7 @@ def _has_credentials(provider: Provider) -> bool:
 def _label(provider: Provider, secrets: Secrets, translate: Translator) -> str:
     """Return a label for the credentials and their origin, without any part of them."""
     if not provider.has_key or "authorization" in map(str.lower, provider.headers):
-        return translate("{provider} through the editor's endpoint", provider=provider.name)
+        return translate("{provider} over the editor's endpoint", provider=provider.name)
     if provider.key_command:
         return translate("{provider} key from its key_command", provider=provider.name)
     try:

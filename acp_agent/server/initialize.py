@@ -76,7 +76,7 @@ _LANGUAGE = ("ACP_AGENT_LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")
 
 CONFIGURED: dict[str, Any] = {
     "id": "configured",
-    "name": "Use what is configured",
+    "name": "Use the existing configuration",
     "description": (
         "Looks again for a key in the environment, the configuration and the keyring, and for a "
         "model server on this computer"
@@ -85,7 +85,7 @@ CONFIGURED: dict[str, Any] = {
 DEMO: dict[str, Any] = {
     "id": "demo",
     "name": "Try the demo",
-    "description": "An offline model that answers a few plain requests; needs no key",
+    "description": "An offline script that answers a few simple requests; needs no key",
 }
 LOGIN_PAGE: dict[str, Any] = {
     "id": "login-page",

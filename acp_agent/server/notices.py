@@ -6,14 +6,14 @@ from acp_agent.config.localization import Translator
 from acp_agent.events import BackgroundCommandChanged, NoticeShown, Rewound
 from acp_agent.ids import is_rewind_id
 
-INTERRUPTED_TITLE = "The agent was stopped here before it had finished."
-INTERRUPTED_TEXT = "What it had said and done is kept; say how to go on."
-CUT_CALL = "Cut off when the agent was stopped."
+INTERRUPTED_TITLE = "The agent was stopped here before it finished."
+INTERRUPTED_TEXT = "Everything up to here is saved. Send a message to continue."
+CUT_CALL = "Interrupted when the agent was stopped."
 
 
 def moved_note(translate: Translator) -> str:
     """Return why a prompt ends when another client opens the session."""
-    return translate("Another client opened this session; its work goes on there.")
+    return translate("Another client opened this session; it continues there.")
 
 
 def interrupted_note(translate: Translator) -> tuple[str, str]:
@@ -25,14 +25,16 @@ def rewound_note(event: Rewound, translate: Translator) -> tuple[str, str]:
     """Return the title and the text about a rewind."""
     where = _where(event, translate)
     if not event.conversation:
-        return translate("The files went back to {where}.", where=where), _files(event, translate)
-    title = translate("The conversation went back to {where}.", where=where)
+        return translate(("The files were restored to {where}."), where=where), _files(
+            event, translate
+        )
+    title = translate("The conversation was rewound to {where}.", where=where)
     if is_rewind_id(event.to):
         text = translate(
-            "What was taken back then is sent to the model again; what was said since is not."
+            "The messages removed by that rewind are sent to the model again; later ones are not."
         )
     else:
-        text = translate("What was said from there up to here is not sent to the model any more.")
+        text = translate("Later messages are no longer sent to the model.")
     return title, f"{text} {_files(event, translate)}".strip()
 
 
@@ -40,7 +42,7 @@ def _where(event: Rewound, translate: Translator) -> str:
     if event.keeps_words:
         return translate("after “{title}”", title=event.title)
     if is_rewind_id(event.to):
-        return translate("before the return to “{title}”", title=event.title)
+        return translate("before the rewind to “{title}”", title=event.title)
     return translate("before “{title}”", title=event.title)
 
 

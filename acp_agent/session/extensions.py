@@ -390,7 +390,7 @@ def _notice(problems: Sequence[Problem], translate: Translator) -> NoticeShown:
     shown = [f"{one.place}: {translate.rendered(one.why)}" for one in sorted_ones[:SHOWN]]
     count = len(problems)
     if len(sorted_ones) > SHOWN:
-        shown.append(translate("`acp-agent doctor` tells the others."))
+        shown.append(translate("`acp-agent doctor` lists the others."))
     return NoticeShown(
         severity="warning",
         title="A skill or an agent is not used as it is written."

@@ -58,7 +58,7 @@ KINDS: dict[Kind, str] = {
     "hooks": "hooks",
     "workflow": "workflow",
     "plugin": "plugin",
-    "code": "code of the project, run by language servers",
+    "code": "project code that language servers run",
 }
 
 
@@ -132,7 +132,7 @@ def describe(change: Change, translate: Translator) -> str:
     if change.before is not None:
         notes.append(translate("changed"))
     if not item.digest:
-        notes.append(translate("too large or not readable: it is never used"))
+        notes.append(translate("too large or not readable: never used"))
     if item.what:
         notes.append(printable_line(item.what, _SHOWN_WHAT))
     return f"{line} ({'; '.join(notes)})" if notes else line
@@ -264,8 +264,8 @@ class FolderTrust:
     def _text(self, changes: Sequence[Change]) -> str:
         translate = self._core.translate
         intro = translate(
-            "This can run programs or tell the model what to do. Until you trust it, it is not "
-            "used. If it changes, you are asked again."
+            "These files can run programs or instruct the model. They are not used until you "
+            "trust them. If they change, you are asked again."
         )
         lines = [f"- {line}" for line in describe_all(changes, translate)]
         diffs = [f"```diff\n{escaped(text)}\n```" for one in changes if (text := diff(one))]
@@ -354,8 +354,8 @@ class FolderTrust:
             return
         self._noticed = True
         text = self._core.translate(
-            "What this folder brings along is not used until you trust it: /trust, or "
-            "`acp-agent trust {folder}`.",
+            "Some files of this folder are not used until you trust them: /trust, or `acp-agent "
+            "trust {folder}`.",
             folder=trusted_folder(self._core.cwd),
         )
         await self._core.notify(NoticeShown(severity="info", title=text))

@@ -115,7 +115,7 @@ async def memory_command(core: SessionCore, rest: str) -> str:
         return translate("The memory is off: the configuration has `memory = false`.")
     folders = await asyncio.to_thread(note_folders, core)
     if folders is None:
-        return translate("This folder has no memory, as you do not trust it: /trust.")
+        return translate("This folder has no memory because it is not trusted: /trust.")
     notes = await asyncio.to_thread(folders.all)
     words = rest.split()
     if not words:
@@ -128,7 +128,7 @@ async def memory_command(core: SessionCore, rest: str) -> str:
     ]
     if not found:
         return translate(
-            "There is no such note. /memory lists them; /memory show NAME, delete NAME."
+            "Note not found. /memory lists the notes; use /memory show NAME or delete NAME."
         )
     note = found[0]
     if action == "show":
@@ -137,7 +137,7 @@ async def memory_command(core: SessionCore, rest: str) -> str:
         await asyncio.to_thread(folders.delete, note.scope, note.name)
     except ToolError as error:
         raise InvalidInputError(str(error), field="prompt") from error
-    return translate("The note `{name}` is deleted.", name=note.name)
+    return translate("Deleted the note `{name}`.", name=note.name)
 
 
 def _listed(core: SessionCore, folders: NoteFolders, notes: Sequence[Note]) -> str:

@@ -37,7 +37,7 @@ from acp_agent.session.turns.turn import Turn
 if TYPE_CHECKING:
     from acp_agent.session.turns.plan import TurnPlan
 
-COMPACTION_REQUESTED = "The conversation will be summed up before the next request to the model."
+COMPACTION_REQUESTED = "The conversation will be summarised before the next request to the model."
 
 
 class PromptResult(Struct, frozen=True, kw_only=True):
@@ -224,11 +224,11 @@ class PromptHandler:
             return translate(COMPACTION_REQUESTED)
         if command.repetition is not None and self._turns.is_steerable:
             return translate(
-                "A loop begins a turn of its own; say it again when the turn that runs has ended."
+                "A loop starts its own turn. Try again when the current turn has ended."
             )
         if command.flow is not None and self._turns.is_steerable:
             return translate(
-                "A flow begins a turn of its own; say it again when the turn that runs has ended."
+                "A flow starts its own turn. Try again when the current turn has ended."
             )
         return None if command.answer is None else await command.answer()
 

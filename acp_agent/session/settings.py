@@ -63,7 +63,7 @@ MODES = (
         name="Accept edits",
         description="Change files of the project without asking; ask before commands run",
     ),
-    Value(id="plan", name="Plan", description="Read only, and answer with a plan"),
+    Value(id="plan", name="Plan", description="Only read, then answer with a plan"),
     Value(
         id="draft",
         name="Draft",
@@ -72,7 +72,10 @@ MODES = (
     Value(
         id="full",
         name="Full",
-        description="Ask only about pages nobody named and files that run by themselves",
+        description=(
+            "Ask only about unfamiliar web pages, agent instructions and files that run "
+            "automatically"
+        ),
     ),
 )
 MODE_IDS = frozenset(mode.id for mode in MODES)
@@ -142,7 +145,7 @@ def thought_option(model: ModelInfo, current: str | None) -> Option | None:
 def agent_option(current: str, agents: Sequence[Value]) -> Option:
     """Who the session runs as: the program's own agent, or one from a file."""
     values = (
-        Value(id=DEFAULT_AGENT, name="Default", description="The program's own agent"),
+        Value(id=DEFAULT_AGENT, name="Default", description="The built-in agent"),
         *(one for one in agents if one.id != DEFAULT_AGENT),
     )
     if all(one.id != current for one in values):
@@ -150,7 +153,7 @@ def agent_option(current: str, agents: Sequence[Value]) -> Option:
     return Option(
         id="agent",
         name="Agent",
-        description="Whose instructions and tools the session has",
+        description="The agent that the session runs as",
         current=current,
         values=values,
     )

@@ -362,7 +362,7 @@ async def test_compact_sums_up_at_once_with_what_matters(
     (request,) = model.summed_up
     assert "the names of the files" in request.system
     assert compactions(narrow.editor.shown) == ["in_progress", "completed"]
-    assert "is summed up" in narrow.editor.of(AgentText)[-1].text
+    assert "is summarised" in narrow.editor.of(AgentText)[-1].text
     await narrow.say("What next?")
     last = model.requests[-1]
     assert first_text(last).startswith(SUMMARISED)
@@ -379,7 +379,7 @@ async def test_compact_says_why_it_failed_in_one_sentence(
     await narrow.say("Hi.")
     await narrow.say("/compact")
     told = narrow.editor.of(AgentText)[-1].text
-    assert told == "The conversation was not summed up: There is no such model."
+    assert told == "The conversation was not summarised: There is no such model."
 
 
 async def test_compact_says_so_where_there_is_nothing_to_sum_up(

@@ -85,7 +85,7 @@ async def test_an_empty_answer_gets_one_nudge(
     assert "neither text nor a tool call" in last_words(model_server)
     assert await desk.say("Again") == "end_turn"
     assert len(model_server.requests) == 4
-    assert "gave an empty answer twice" in said(desk)
+    assert "returned an empty answer twice" in said(desk)
 
 
 async def test_a_call_written_as_text_is_run(desk: Desk, model_server: ModelServer) -> None:

@@ -30,7 +30,7 @@ from tests.support.terminal_screen import CTRL_C, CTRL_J, ENTER, ESCAPE, termina
             "say.raw(b'Hello!\\n' * 3)\nsys.stdin.readline()\nsys.exit(0)",
             (
                 "the agent exited while starting: exit status 0 "
-                "it wrote output that is no protocol message: Hello!"
+                "its output is not a protocol message: Hello!"
             ),
         ),
         (
@@ -41,7 +41,7 @@ from tests.support.terminal_screen import CTRL_C, CTRL_J, ENTER, ESCAPE, termina
             "say.raw(b'Thinking\\n'); sys.stdin.read()",
             (
                 "the agent did not answer within 0.7 s "
-                "it wrote output that is no protocol message: Thinking"
+                "its output is not a protocol message: Thinking"
             ),
         ),
         ("def new(say): sys.stdin.read()  # is Thinking", "the agent does not answer"),
@@ -69,7 +69,7 @@ async def test_a_timeout_that_is_no_time_is_wrong_use(home: Path, seconds: str) 
 async def test_an_agent_without_a_name_is_wrong_use(home: Path) -> None:
     for agent in ("", "''", "'unclosed"):
         status, _, err = await in_pipes(home, agent)
-        assert (status, err) == (2, "acp-agent: --command needs the command that starts an agent\n")
+        assert (status, err) == (2, "acp-agent: --command needs the command line of an agent\n")
 
 
 async def test_without_a_terminal_each_line_is_a_prompt_and_what_needs_permission_is_refused(
@@ -195,14 +195,14 @@ async def test_forms_pages_and_options_are_answered_by_keys(home: Path, tmp_path
         person.type("12" + ENTER)
         await person.see("! at least 18")
         person.type("\x7f\x7f42" + ENTER)
-        await person.see("? colour", "arrows move")
+        await person.see("? colour", "arrows select")
         person.type("gre" + ENTER)
         await person.see("? sure", "> Yes *")
         person.type(ENTER)
         await person.see(
             '{"action": "accept", "content": {"age": 42, "colour": "green", "sure": true}}'
         )
-        await person.see("https://example.com/login?a=1", "I open it myself")
+        await person.see("https://example.com/login?a=1", "I will open it myself")
         person.type("myself" + ENTER)
         await person.see("page accept", "Done: Log in there")
         person.type("/options fast on" + ENTER)
@@ -249,7 +249,7 @@ async def test_a_dumb_terminal_gets_plain_lines_and_is_asked_by_letters(
         await person.see("? Permission: Do it \\u202etxt.exe", "[y] Sure", "[n] No")
         person.type("x\n")
         person.type("y\n")
-        await person.see("outcome o", "no protocol message: [INFO] turn begins")
+        await person.see("outcome o", "not a protocol message: [INFO] turn begins")
         await person.see("stop reason: end_turn >")
         await quit_chat(person)
         assert b"\x1b" not in person.raw
@@ -275,7 +275,7 @@ def turn(say):
             person.type("go" + ENTER)
             await person.see("as the agent says.")
             await person.miss("Working")
-        said = person.text.count("The answer reached the limit of tokens.")
+        said = person.text.count("The answer reached the token limit.")
         assert said == (0 if tells else 1)
         await quit_chat(person)
 
@@ -313,7 +313,7 @@ def new(say):
         await person.see("Your key, please:")
         person.type(CTRL_C)  # ends the login, and not the chat
         await person.see("The login failed.")
-        await (person.count("number:", 2) if term == "dumb" else person.see("arrows move"))
+        await (person.count("number:", 2) if term == "dumb" else person.see("arrows select"))
         person.type(pick)
         await person.count("Your key, please:", 2)
         person.type("abc" + CTRL_J)
@@ -392,7 +392,7 @@ async def test_what_an_agent_cannot_do_with_sessions_is_not_offered(
     async with terminal(home, tmp_path, "chat", "--command", agent, rows=30) as person:
         await person.see(READY)
         person.type("/help" + ENTER)
-        await person.see("/rename give this session a title", "/quit end the chat")
+        await person.see("/rename rename this session", "/quit end the chat")
         assert not re.search("/fork|/delete", person.text)
         person.type("/fork it" + ENTER)  # the agent may know what that is
         await person.see("heard /fork it")

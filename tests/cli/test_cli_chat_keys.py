@@ -42,9 +42,9 @@ async def test_shift_tab_enters_the_mode_that_it_stops_at_and_no_other(
         await person.see("Mode: Plan")
         await person.see("Plan |")
         person.type("/mode" + ENTER)  # the agent has one, too
-        await person.see("> Plan *", "arrows move")
+        await person.see("> Plan *", "arrows select")
         person.type(ESCAPE)
-        await person.miss("arrows move")
+        await person.miss("arrows select")
         await quit_chat(person)
     assert person.raw.count(b"Accept edits |") == 0
 
@@ -159,7 +159,7 @@ async def test_line_by_line_a_reason_follows_the_letter_and_ctrl_c_quits_only_wh
     async with terminal(home, workspace_repo, "chat", "--plain", environ=variables) as person:
         await person.see_row(">")
         person.type("make a file" + ENTER)
-        await person.see("A reason may follow the letter of a rejection.")
+        await person.see("You can add a reason after the letter of a rejection.")
         person.type("n say Howdy" + ENTER)
         await person.see("I say Howdy then.")
         await person.see_row(">")
@@ -186,7 +186,7 @@ async def test_the_point_to_rewind_to_is_picked_from_a_list(
         person.type(ENTER)
         await person.see("Conversation and files")
         person.type(ENTER)
-        await person.see("The conversation is as it was before 1")
+        await person.see("The conversation was rewound to before 1")
         assert "Hello" in (workspace_repo / "greeting.py").read_text()
         await quit_chat(person)
 

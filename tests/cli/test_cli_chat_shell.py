@@ -71,7 +71,7 @@ async def test_a_command_is_sent_with_the_next_prompt_without_keys_unless_the_us
         person.type("!echo first" + ENTER)
         await person.see("exit status 0 Sent with your next prompt: output of echo first")
         person.type("/unshare" + ENTER)
-        await person.see("The agent will not see your commands.")
+        await person.see("Your commands will not be sent to the agent.")
         await person.miss("Sent with")
         person.type("!false" + ENTER)
         await person.see("exit status 1 Sent with your next prompt: output of false")
@@ -89,7 +89,7 @@ async def test_a_command_is_sent_with_the_next_prompt_without_keys_unless_the_us
         await person.see("output of date +%%, printf")
         person.type("and this" + ENTER)
         await person.see("[heard and this]", "20% [secret]", "$ date +%% %")
-        assert "first" not in person.text.split("will not see")[1]
+        assert "first" not in person.text.split("will not be sent")[1]
         await quit_chat(person)
 
 
@@ -100,7 +100,7 @@ async def test_ctrl_x_turns_to_the_shell_and_back(home: Path, tmp_path: Path) ->
     ) as person:
         await person.see(READY)
         person.type(CTRL_X)
-        await person.see("Your own shell; Ctrl-X goes back")
+        await person.see("Your shell; Ctrl-X returns")
         person.type("cat a" + TAB)
         await person.see_row("$ cat 'a file.txt'")
         person.type(ENTER + ENTER)
@@ -108,9 +108,9 @@ async def test_ctrl_x_turns_to_the_shell_and_back(home: Path, tmp_path: Path) ->
         person.type("/bin/echo by path" + ENTER)
         await person.see("$ /bin/echo by path by path exit status 0")
         person.type("/unshare" + ENTER)  # the chat's own commands go on working
-        await person.see("will not see your commands")
+        await person.see("will not be sent to the agent")
         for end in (CTRL_X, CTRL_D, CTRL_C, "exit" + ENTER):
-            await person.see("Your own shell")
+            await person.see("Your shell;")
             person.type(end)
             await person.see_row(">")
             person.type("!" + ENTER)

@@ -97,10 +97,10 @@ def test_a_folder_that_is_none_is_told(home: Path, command: str) -> None:
 def test_where_there_are_none_it_says_so_and_how_to_add_one(tmp_path: Path) -> None:
     user = tmp_path / "agent"
     said = acp_agent(tmp_path, "skills").stdout
-    assert said.startswith("There are no skills. Add one as .agents/skills/NAME/SKILL.md")
+    assert said.startswith("No skills found. Add one as .agents/skills/NAME/SKILL.md")
     assert f"{user}/skills/NAME/SKILL.md" in said
     said = acp_agent(tmp_path, "agents").stdout
-    assert said.startswith("There are no agents. Add one as .agents/agents/NAME.md")
+    assert said.startswith("No agents found. Add one as .agents/agents/NAME.md")
     assert f"{user}/agents/NAME.md" in said
     (tmp_path / "agent").mkdir()
     (tmp_path / "agent" / "config.toml").write_text("bundled_skills = false\n")
@@ -194,5 +194,5 @@ def test_agents_that_are_other_programs_are_listed_and_doctor_names_those_that_a
     assert f"Other programs: here ({sys.executable} -m it), gone (no-such-agent)" in shown
     said = acp_agent(home, "doctor", "--offline").stdout
     assert f"agent here: {sys.executable}" in said
-    assert "agent gone: there is no program no-such-agent" in said
+    assert "agent gone: program not found: no-such-agent" in said
     assert "agent off" not in said

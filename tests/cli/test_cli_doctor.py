@@ -64,7 +64,7 @@ def test_a_provider_that_answers_and_the_model_that_is_used(tmp_path: Path) -> N
     assert "key from OPENAI_API_KEY; answers and offers 2 models" in openai["what"]
     assert parts["Model"][0]["state"] == "ok"
     assert "openai/" in parts["Model"][0]["what"]
-    assert "first provider that has a key (OPENAI_API_KEY)" in parts["Model"][0]["what"]
+    assert "first provider with a key (OPENAI_API_KEY)" in parts["Model"][0]["what"]
 
 
 def test_a_refused_key_is_broken_and_the_remedy_names_where_it_came_from(tmp_path: Path) -> None:
@@ -280,7 +280,7 @@ def test_the_text_says_the_same_and_ends_with_a_verdict(tmp_path: Path) -> None:
     ran = acp_agent(tmp_path, "doctor", "--offline", environ={"ACP_AGENT_MODE": "x"})
     assert ran.returncode == 1
     assert "  !! the variable ACP_AGENT_MODE" in ran.stdout
-    assert ran.stdout.endswith("\n1 problems: see the lines marked '!!' above.\n")
+    assert ran.stdout.endswith("\nProblems found: 1, marked '!!' above.\n")
     assert "\x1b" not in ran.stdout
 
 
@@ -323,7 +323,7 @@ def test_a_preset_at_another_address_is_asked_which_models_it_has_and_one_is_to_
         assert "such as openai/one." in ran.stdout.splitlines()[-1]
         (model,) = parts["Model"]
         assert not any("has a key" in found["what"] for found in parts["Providers"])
-        assert model["remedy"] == "Set `model` to one that `acp-agent models` lists"
+        assert model["remedy"] == "Set `model` to a model in the list of `acp-agent models`"
         file = tmp_path / "agent" / "config.toml"
         file.parent.mkdir(exist_ok=True)
         file.write_text(f"[providers.a]\napi = 'openai'\nbase_url = '{served.url}/v1'\n")
@@ -331,7 +331,7 @@ def test_a_preset_at_another_address_is_asked_which_models_it_has_and_one_is_to_
             more.write("[models.'a/b']\ncontext_window = 5000\n")
         ran = acp_agent(tmp_path, "models", environ=environ)
         assert ran.stdout.splitlines()[-1] == (
-            "* New sessions use a/b: a provider that needs no key is configured."
+            "* New sessions use a/b: first configured provider that needs no key."
         )
         environ["ACP_AGENT_MODEL"] = "openai/one"
         ran = acp_agent(tmp_path, "models", environ=environ)
@@ -349,8 +349,8 @@ def test_all_models_are_listed_on_demand(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("environ", "config", "why"),
     [
-        ({"ACP_AGENT_MODEL": "demo/demo"}, "", "the variable ACP_AGENT_MODEL names it"),
-        ({}, 'model = "demo/demo"', "config.toml names it"),
+        ({"ACP_AGENT_MODEL": "demo/demo"}, "", "set by the variable ACP_AGENT_MODEL"),
+        ({}, 'model = "demo/demo"', "config.toml"),
     ],
 )
 def test_what_decided_the_model_is_told(
@@ -373,7 +373,7 @@ def test_a_local_server_that_answers_is_chosen_when_there_is_no_key(tmp_path: Pa
         )
     shown = json.loads(ran.stdout)
     assert shown["chosen"] == "local/one"
-    assert "this local server is running" in shown["why"]
+    assert "a local server is running" in shown["why"]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
@@ -409,7 +409,7 @@ def test_a_low_limit_of_open_files_is_broken_and_a_limit_that_can_be_raised_is_n
         (found,) = [
             finding
             for finding in json.loads(ran.stdout)["findings"]
-            if "files can be open at once" in finding["what"]
+            if "limit of open files is" in finding["what"]
         ]
         assert found["state"] == state
         assert str(hard) in found["what"]

@@ -425,7 +425,7 @@ def test_a_key_that_only_the_shell_knows_is_told(tmp_path: Path) -> None:
         tmp_path, "setup", "jetbrains", "--yes", environ={"ANTHROPIC_API_KEY": "sk-ant-1234567890"}
     )
     assert ran.returncode == 0, ran.stderr
-    assert "A model is available only in this shell" in ran.stdout
+    assert "A model is available in this shell only" in ran.stdout
     assert "sk-ant" not in ran.stdout
 
 
@@ -442,7 +442,7 @@ def test_an_editor_that_is_started_from_the_shell_has_its_keys(tmp_path: Path) -
     [
         ({"args": ["--model", "demo/demo"]}, "Model: demo/demo (from its arguments)."),
         ({"args": [], "env": {"OPENAI_API_KEY": "sk-own"}}, "Model: openai/"),
-        ({"args": ["version"]}, "the agent fails when started"),
+        ({"args": ["version"]}, "the agent fails when the editor starts it"),
     ],
 )
 def test_the_users_own_arguments_and_variables_are_tried(

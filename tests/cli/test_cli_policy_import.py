@@ -71,7 +71,7 @@ def test_rules_are_shown_first_and_saved_where_they_belong(tmp_path: Path) -> No
     listed = acp_agent(tmp_path, "policy", "list", "--cwd", "project").stdout
     assert [line.split()[0] for line in listed.splitlines() if "Bash(" in line] == ["deny"] * 3
     again = acp_agent(tmp_path, "policy", "import", "--cwd", "project", "--save")
-    assert "There are no new rules" in again.stdout
+    assert "No new rules" in again.stdout
 
 
 def test_the_users_files_are_found_where_variables_put_them(tmp_path: Path) -> None:

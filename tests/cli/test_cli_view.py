@@ -98,7 +98,7 @@ async def test_a_session_that_is_not_there_is_a_clear_error(tmp_path: Path) -> N
         (
             [],
             (
-                "this folder has no session yet; pass an ID that `acp-agent sessions list` shows, "
+                "this folder has no sessions yet; pass an ID that `acp-agent sessions list` shows, "
                 "or 'latest'"
             ),
         ),

@@ -204,7 +204,7 @@ async def test_servers_are_shown_and_switched_in_a_session(
     await say("/mcp disable memo")
     await say("hi")
     assert {name.split("__")[1] for name in offered(model_server)} == {"off"}
-    assert "There is no MCP server `x`" in await say("/mcp restart x")
+    assert "Unknown MCP server `x`" in await say("/mcp restart x")
     assert "`off`: connecting" in await say("/mcp restart off")
     await say("hi")
     assert "mcp__off__echo" in offered(model_server)

@@ -99,7 +99,7 @@ async def test_accounts_say_where_their_keys_come_from(
     assert {account["label"]: account["active"] for account in accounts} == {
         "OpenAI API key from OPENAI_API_KEY": False,
         "Anthropic API key from a login": False,
-        "Kimi through the editor's endpoint": True,
+        "Kimi over the editor's endpoint": True,
     }
 
 

@@ -93,9 +93,9 @@ async def test_any_other_client_gets_a_line(agent: StartAgent, home: Path, tmp_p
     updates = await shown(agent, session, tmp_path, {})
     assert {one["sessionUpdate"] for one in updates} == {"agent_thought_chunk"}
     text = "".join(one["content"]["text"] for one in updates)
-    summed_up, failed = text.index("were summed up"), text.index("could not be summed up")
+    summed_up, failed = text.index("were summarised"), text.index("could not be summarised")
     assert summed_up < failed
-    assert "could not be summed up for the model. no connection" in text
+    assert "could not be summarised for the model. no connection" in text
 
 
 async def test_a_client_with_notices_gets_a_notice(

@@ -218,7 +218,7 @@ async def test_the_limit_of_model_requests_ends_the_turn_and_says_so(
     running, session = await opened()
     assert (await running.prompt(session, "for ever"))["stopReason"] == "max_turn_requests"
     assert len(model_server.requests) == 3
-    assert "it made 3 requests to the model, as many as it may" in running.text(session)
+    assert "it reached the limit of 3 model requests" in running.text(session)
     model_server.otherwise = answer("Done.")
     assert (await running.prompt(session, "go on"))["stopReason"] == "end_turn"
 

@@ -19,8 +19,8 @@ from tests.server.server_session import (
 from tests.support.agent_process import StartAgent
 from tests.support.model_server import Answer, Call, ModelServer, Stall, Thought, answer
 
-CUT = "The answer is cut off here"
-NOTHING = "The model came to no answer"
+CUT = "The answer is cut off: it reached"
+NOTHING = "No answer: the model reached"
 REFUSED = "This was refused"
 
 

@@ -109,7 +109,7 @@ async def test_a_loop_is_not_begun_in_a_turn_that_runs(
     running.post_prompt(session, "go")
     await running.expect_update(session, "agent_message_chunk")
     second = running.post_prompt(session, "/loop 3 mend a test")
-    await running.expect(lambda _: "begins a turn of its own" in running.text(session))
+    await running.expect(lambda _: "starts its own turn" in running.text(session))
     running.notify("session/cancel", {"sessionId": session})
     assert (await running.result(second))["stopReason"] == "cancelled"
     assert len(model_server.requests) == 1

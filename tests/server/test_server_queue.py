@@ -28,7 +28,7 @@ async def test_where_the_settings_say_so_prompts_wait_and_run_in_the_order_in_wh
     await running.request("session/list", {})
     await running.request("session/list", {})
     await_status = running.post_prompt(session, "/status")  # is answered at once all the same
-    await running.expect(lambda _: "Prompts that wait: 2" in running.text(session))
+    await running.expect(lambda _: "Queued prompts: 2" in running.text(session))
     stall.release()
     for request in (*asked, await_status):
         assert (await running.result(request))["stopReason"] == "end_turn"

@@ -172,7 +172,7 @@ async def test_after_a_kill_in_the_middle_of_an_answer_the_replay_has_all_that_w
     texts = [(one.author, one.text) for one in view.messages.values()]
     assert texts[:2] == [("user", "say it"), ("agent", "It was half said")]
     assert next(iter(view.messages)) == message
-    assert "stopped here before it had finished" in texts[2][1]
+    assert "stopped here before it finished" in texts[2][1]
     assert view.state == "idle"
     again = await other.resume(session, workspace_repo, replay=True)
     assert again.conversation() == view.conversation()

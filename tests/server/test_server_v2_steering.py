@@ -69,7 +69,7 @@ async def test_a_command_answered_while_the_user_is_asked_is_work_and_the_questi
     await client.expect_view(session, lambda view: view.state == "requires_action")
     await client.said(client.post_prompt(session, "/mode plan"))
     await client.said(client.post_prompt(session, "/compact"))
-    await client.expect_view(session, lambda view: "will be summed up" in view.text())
+    await client.expect_view(session, lambda view: "will be summarised" in view.text())
     assert "(current)" in client.view(session).text()
     await client.expect_view(session, lambda view: view.state == "requires_action")
     between = ["running", "requires_action"]

@@ -26,7 +26,7 @@ async def test_the_user_gives_an_agent_a_task_and_sees_it_in_the_list(
     await desk.say("/agents start nobody Anything")
     assert "explore" in last_words(desk)
     await desk.say("/agents stop 1")
-    assert "No agent of the number 1 is running" in last_words(desk)
+    assert "No running agent has the number 1" in last_words(desk)
 
 
 async def test_the_model_is_asked_to_write_a_new_agent_which_can_be_used_once_it_is_written(

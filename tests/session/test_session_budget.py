@@ -171,12 +171,12 @@ async def test_compact_is_not_made_beyond_a_budget_and_going_back_is(
             await desk.say(f"/budget session {most}")
             await desk.say("/compact")
             said = desk.editor.of(AgentText)[-1].text
-            assert said.startswith("The conversation was not summed up: The ")
+            assert said.startswith("The conversation was not summarised: The ")
             assert why in said
             assert said.endswith("`/budget` shows and changes this.")
         assert len(model_server.requests) == 1
         await desk.say("/rewind 1 both")
-        assert "as it was before 1" in desk.editor.of(AgentText)[-1].text
+        assert "rewound to before 1" in desk.editor.of(AgentText)[-1].text
 
 
 async def test_a_turn_whose_summary_took_the_budget_makes_no_further_request(
@@ -233,7 +233,7 @@ async def test_the_command_says_what_it_takes_where_it_is_used_wrongly(
     rest: str, desk: Desk
 ) -> None:
     await desk.say(f"/budget {rest}")
-    assert "Say for instance" in spoken(desk)
+    assert "To change a budget of this session" in spoken(desk)
     assert not desk.session.resources.budget.limits
 
 

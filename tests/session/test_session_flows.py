@@ -96,7 +96,7 @@ async def test_a_flow_that_was_cancelled_goes_on_where_it_was_stopped(
     assert "Is it good?" in asked(model_server)[2]
     assert plans(desk)[-1] == "xxx."
     await desk.say("/flow:check resume")
-    assert "No run of the flow check was stopped here." in said(desk)
+    assert "There is no stopped run of the flow check in this session." in said(desk)
 
 
 async def test_a_branch_that_does_not_exist_is_asked_for_again_and_then_the_flow_stops(
@@ -125,7 +125,7 @@ async def test_a_flow_in_a_circle_ends_after_a_bounded_number_of_steps(
     write_flow(desk.folder, "```d2\nBEGIN -> a -> b\nb -> a: on\nb -> END: off\n```")
     model_server.otherwise = answer("<choice>on</choice>")
     assert await desk.say("/flow:check") == "max_turn_requests"
-    assert "The flow ends here: it took 4 steps." in said(desk)
+    assert "The flow ended: it reached the limit of 4 steps." in said(desk)
     assert len(model_server.requests) == 4
 
 
@@ -137,7 +137,7 @@ async def test_a_flow_that_cannot_be_run_is_told_with_its_line(
     notice = str(desk.editor.shown[-1])
     assert f"{path}: line 10: expected a name" in notice
     await desk.say("/flow:check")
-    assert "There is no skill 'check'" in said(desk)
+    assert "Unknown skill 'check'" in said(desk)
     assert model_server.requests == []
 
 
@@ -152,5 +152,5 @@ async def test_a_flow_can_be_used_as_any_skill_and_waits_for_the_turn_that_runs(
     await desk.begin("/flow:check it")
     stall.release()
     assert await turn.result() == "end_turn"
-    assert "A flow begins a turn of its own" in said(desk)
+    assert "A flow starts its own turn" in said(desk)
     assert "flowchart TD" in desk.words()[0]

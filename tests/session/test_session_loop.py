@@ -108,7 +108,7 @@ async def test_a_skill_that_is_not_there_is_told_and_not_sent(
     if others:
         write_skill(desk.folder)
     await desk.say(prompt)
-    assert "There is no skill 'nothing'" in said_by_the_agent(desk)
+    assert "Unknown skill 'nothing'" in said_by_the_agent(desk)
     assert model_server.requests == []
 
 

@@ -74,7 +74,7 @@ async def test_nothing_is_remembered_of_a_folder_that_is_not_trusted(
         assert not notes(tmp_path)
         model_server.otherwise = answer("No model is asked.")
         await say(desk, "/memory")
-        assert "do not trust it" in "".join(one.text for one in desk.editor.of(AgentText))
+        assert "is not trusted" in "".join(one.text for one in desk.editor.of(AgentText))
 
 
 @pytest.mark.parametrize(

@@ -136,10 +136,10 @@ async def test_an_undo_says_that_it_goes_back_to_before_the_rewind(
     await two_turns(desk, model_server)
     await desk.say("/rewind 2 both")
     await desk.say("/rewind 3")
-    name = "before 3, back to before “Change one”"
-    assert f"Going back to {name}:" in desk.editor.of(AgentText)[-1].text
+    name = "before 3, rewind to before “Change one”"
+    assert f"Preview of going back to {name}:" in desk.editor.of(AgentText)[-1].text
     await desk.say("/rewind 3 both")
-    assert f"The conversation is as it was {name}." in desk.editor.of(AgentText)[-1].text
+    assert f"The conversation was rewound to {name}." in desk.editor.of(AgentText)[-1].text
 
 
 async def test_after_a_restart_the_model_is_sent_the_same(
@@ -237,7 +237,7 @@ async def test_no_file_goes_back_while_a_turn_runs(desk: Desk, model_server: Mod
     assert await desk.begin("/rewind 1 both") is turn
     stall.release()
     assert await turn.result() == "end_turn"
-    assert "A turn runs." in str(desk.editor.shown)
+    assert "A turn is running." in str(desk.editor.shown)
     assert files(desk) == before
     assert desk.editor.of(Rewound) == []
     assert len(desk.session.core.context.messages) == 10
@@ -304,12 +304,12 @@ async def test_the_point_to_go_back_to_is_picked_in_a_form_where_the_client_has_
     desk.editor.filled = Response(action="accept", content={"point": "1", "what": "both"})
     await desk.say("/rewind")
     assert files(desk) != before
-    assert "as it was before 1" in desk.editor.of(AgentText)[-1].text
+    assert "rewound to before 1" in desk.editor.of(AgentText)[-1].text
 
 
 async def test_without_anything_said_there_is_nothing_to_go_back_to(desk: Desk) -> None:
     await desk.say("/rewind")
-    assert "nothing to go back to" in str(desk.editor.shown)
+    assert "no points to go back to" in str(desk.editor.shown)
     with pytest.raises(InvalidInputError):
         await desk.session.rewind("1", "both")
 
@@ -409,12 +409,12 @@ async def test_where_the_files_are_kept_no_more_it_does_not_say_that_they_went_b
     await asyncio.to_thread(shutil.rmtree, home_paths(tmp_path).checkpoints_dir)
     await desk.say("/rewind 1")
     assert (
-        "- no files are saved for this point: they stay unchanged"
+        "- no files are saved for this point; they stay unchanged"
         in desk.editor.of(AgentText)[-1].text
     )
     await desk.say("/rewind 1 both")
     told = desk.editor.of(AgentText)[-1].text
-    assert "The files stay unchanged: none are saved for this point." in told
+    assert "The files are unchanged: none are saved for this point." in told
     assert "No file was changed" not in told
     assert files(desk) == {"one.txt": "2\n", "two.txt": "2\n"}
 

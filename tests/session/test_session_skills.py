@@ -110,7 +110,7 @@ async def test_a_skill_that_is_not_there_is_said_and_nothing_is_sent(
     write_skill(desk.folder)
     await desk.say("/skill:revue it")
     said = "".join(event.text for event in desk.editor.of(AgentText))
-    assert "There is no skill 'revue'" in said
+    assert "Unknown skill 'revue'" in said
     assert model_server.requests == []
 
 
@@ -139,7 +139,7 @@ async def test_a_skill_that_is_not_there_is_said_in_a_running_turn_and_is_no_par
     await desk.editor.until(AgentText)
     assert await desk.begin("/skill:revue the parser") is turn
     said = "".join(event.text for event in desk.editor.of(AgentText))
-    assert "There is no skill 'revue'" in said
+    assert "Unknown skill 'revue'" in said
     stall.release()
     assert await turn.result() == "end_turn"
     assert len(model_server.requests) == 1

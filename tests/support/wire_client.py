@@ -138,7 +138,7 @@ class WireClient:
         if self.violation is not None:
             raise self.violation
         if found is None:
-            raise AssertionError(f"the agent ended before it came.{self.report()}")
+            raise AssertionError(f"the agent exited before it came.{self.report()}")
         return found
 
     async def expect_served(self, method: str, *, timeout: float = 40.0) -> None:

@@ -45,7 +45,7 @@ def test_turns_after_the_point_are_taken_back_and_the_command_is_not() -> None:
     assert "I said 2." in folded.get_text()
     step = one(dom, ".rewind")
     assert words_of(step).startswith(
-        "Rewind The conversation went back to before “Say 2” · Files restored: 3"
+        "Rewind The conversation was rewound to before “Say 2” · Files restored: 3"
     )
     assert one(step, "a:not(.at)")["href"] == "#message-u2"
     assert "undone" in dom.select("nav li")[1]["class"]
@@ -71,7 +71,7 @@ def test_going_back_to_before_the_rewind_brings_everything_back() -> None:
     events = [*turn(1), *turn(2), *command(3, BACK), *turn(4), *command(5, again)]
     assert undone(*events) == [4]
     step = page_of(*events).select(".rewind")[1]
-    assert "went back to before the return to “Say 2”" in words_of(step)
+    assert "was rewound to before the rewind to “Say 2”" in words_of(step)
     assert one(step, "a:not(.at)")["href"] == "#rewind-1"
 
 
@@ -100,7 +100,7 @@ def test_files_alone_that_go_back_take_no_words_back() -> None:
     files = Rewound(rewind="rew_1", to="msg_u1", conversation=False, title="Say 1")
     events = [*turn(1), *turn(2), *command(3, files)]
     assert undone(*events) == []
-    assert "The files went back to before “Say 1”" in words_of(one(page_of(*events), ".rewind"))
+    assert "The files were restored to before “Say 1”" in words_of(one(page_of(*events), ".rewind"))
 
 
 def test_a_point_that_is_nowhere_to_be_found_takes_nothing_back() -> None:

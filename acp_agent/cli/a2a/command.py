@@ -33,7 +33,7 @@ def run(argv: list[str]) -> int:
         action="append",
         type=Path,
         metavar="DIR",
-        help="where it may work, with the folders below (default: this folder; repeatable)",
+        help="folder to serve, with its subfolders (default: the current folder; repeatable)",
     )
     serving.add_argument("--model", metavar="PROVIDER/NAME", help="model for new sessions")
     options = parser.parse_args(argv)

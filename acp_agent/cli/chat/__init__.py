@@ -32,7 +32,7 @@ def run(argv: list[str]) -> int:
         return USAGE
     command = _agent_command(arguments.command, arguments.model)
     if not command or not command[0]:
-        complain(translate("--command needs the command that starts an agent"))
+        complain(translate("--command needs the command line of an agent"))
         return USAGE
     return guarded(lambda: _chat(arguments, command, cwd))
 
@@ -127,15 +127,15 @@ def _history(*, keep: bool) -> PromptHistory:
 def _parser() -> Parser:
     parser = Parser(
         prog="acp-agent chat",
-        description="Talk to the agent in the terminal.",
-        epilog="Inside, /help lists the commands and keys. Exit status: 0 done, 1 an error, "
-        "2 wrong use, 130 left while a turn ran.",
+        description="Chat with the agent in the terminal.",
+        epilog="In the chat, /help lists the commands and keys. Exit status: 0 done, 1 error, 2 "
+        "invalid arguments, 130 left during a turn.",
     )
     parser.add_argument("prompt", nargs="*", help="first prompt")
     parser.add_argument(
         "--command",
         metavar="COMMAND",
-        help="command that starts another ACP agent, as one argument",
+        help="command line of another ACP agent, as one argument",
     )
     parser.add_argument("--agent", metavar="NAME", help="the agent to run as, such as review")
     parser.add_argument("--model", metavar="PROVIDER/NAME", help="the model to use")
@@ -145,17 +145,19 @@ def _parser() -> Parser:
         metavar="SESSION",
         nargs="?",
         const="latest",
-        help="resume an earlier session, by its id or the start of it; "
-        "by default the folder's latest",
+        help="resume an earlier session, by its ID or the first characters (default: the "
+        "folder's latest)",
     )
     add_folder(parser)
-    parser.add_argument("--plain", action="store_true", help="plain lines, as without a terminal")
-    parser.add_argument("--no-history", action="store_true", help="do not save what is typed")
+    parser.add_argument(
+        "--plain", action="store_true", help=("print plain lines, as without a terminal")
+    )
+    parser.add_argument("--no-history", action="store_true", help="do not save your input")
     parser.add_argument(
         "--timeout",
         type=seconds,
         default=60.0,
         metavar="SECONDS",
-        help="how long to wait for each answer of the agent (default: 60)",
+        help="time limit for each response of the agent (default: 60)",
     )
     return parser

@@ -132,8 +132,8 @@ class Agent:
             reason = error.strerror or type(error).__name__
             raise AgentFailedError(
                 translate(
-                    "cannot start {program}: {reason}; "
-                    "--command needs the command that starts an agent",
+                    "cannot start {program}: {reason}; --command needs the command line of an "
+                    "agent",
                     program=command[0],
                     reason=reason,
                 )

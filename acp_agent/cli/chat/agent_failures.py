@@ -102,7 +102,7 @@ def output_text(child: AgentChild, invalid_line: str) -> str:
     lines = [line for line in child.stderr_tail.splitlines() if line.strip()][-_LAST_LINES:]
     if invalid_line:
         lines.insert(
-            0, translate("it wrote output that is no protocol message: {line}", line=invalid_line)
+            0, translate("its output is not a protocol message: {line}", line=invalid_line)
         )
     return "".join(f"\n    {line}" for line in lines)
 
@@ -113,4 +113,4 @@ def failure_text(error: Exception) -> str:
         return translate_rendered(error.message)
     if isinstance(error, TimeoutError):
         return translate("the agent does not answer")
-    return translate("the agent ended")
+    return translate("the agent exited")

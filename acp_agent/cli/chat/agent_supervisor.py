@@ -105,7 +105,7 @@ class AgentSupervisor:
             return
         self.agent = None
         await agent.aclose(timeout=QUICK_EXIT_SECONDS)
-        message = translate("The agent ended unexpectedly: {how}", how=agent.exit_text())
+        message = translate("The agent exited unexpectedly: {how}", how=agent.exit_text())
         self._frontend.say(message, "bad")
         await self._turns.wait_until_answered()
         now = time.monotonic()

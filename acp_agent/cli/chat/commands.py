@@ -66,7 +66,7 @@ class Commands:
     def _make(self) -> Iterator[ChatCommand]:
         sessions = SessionCommands(self._conversation, self._frontend)
         can = self._conversation.agent_can
-        yield ChatCommand("help", translate("the commands and keys"), self._help)
+        yield ChatCommand("help", translate("list commands and keys"), self._help)
         yield ChatCommand(
             "sessions", translate("open an earlier session"), sessions.open, idle=True
         )
@@ -80,7 +80,7 @@ class Commands:
         )
         yield ChatCommand(
             "rename",
-            translate("give this session a title"),
+            translate("rename this session"),
             sessions.rename,
             available=lambda: can("rename"),
         )
@@ -94,9 +94,9 @@ class Commands:
         yield ChatCommand("mode", translate("change the mode"), sessions.mode)
         yield ChatCommand("model", translate("change the model"), sessions.model)
         yield ChatCommand("options", translate("change any option"), sessions.options)
-        yield ChatCommand("thoughts", translate("the last thoughts in full"), self._thoughts)
-        yield ChatCommand("output", translate("the last tool call in full"), self._output)
-        yield ChatCommand("plan", translate("the plan in full"), self._plan)
+        yield ChatCommand("thoughts", translate("show the last thoughts in full"), self._thoughts)
+        yield ChatCommand("output", translate("show the last tool call in full"), self._output)
+        yield ChatCommand("plan", translate("show the plan in full"), self._plan)
         yield ChatCommand(
             "unshare",
             translate("do not send the commands you ran"),
@@ -105,7 +105,7 @@ class Commands:
         )
         yield ChatCommand("unqueue", translate("remove the last queued prompt"), self._unqueue)
         yield ChatCommand("login", translate("log in"), self._login, idle=True)
-        yield ChatCommand("restart", translate("start the agent again"), self._restart)
+        yield ChatCommand("restart", translate("restart the agent"), self._restart)
         yield ChatCommand("quit", translate("end the chat"), self._quit)
 
     def find(self, text: str) -> tuple[ChatCommand, str] | None:
@@ -128,7 +128,7 @@ class Commands:
     async def run(self, command: ChatCommand, argument: str) -> None:
         """Run a command. Raises RpcError, ConnectionError, TimeoutError."""
         if command.idle and self._conversation.turns.busy:
-            self._frontend.say(translate("A turn runs; Ctrl-C cancels it."), "warning")
+            self._frontend.say(translate("A turn is running; Ctrl-C cancels it."), "warning")
             return
         await command.run(argument)
 
@@ -136,17 +136,20 @@ class Commands:
         lines = [f"  /{name}  {description}" for name, description in self.all()]
         lines += [
             "",
-            translate("  Enter sends, Alt-Enter or Ctrl-J begins a new line, @ names a file."),
+            translate("  Enter sends, Alt-Enter or Ctrl-J starts a new line, @ links a file."),
         ]
         if self._shell.usable:
             lines += [
                 translate(
-                    "  !command runs in your own shell; its output is sent with your next prompt."
+                    "  !command runs in your shell; its output is sent with your next prompt."
                 ),
-                translate("  !!command sends nothing. Ctrl-X switches to your shell and back."),
+                translate(
+                    "  !!command runs without sending its output. Ctrl-X switches to your shell "
+                    "and back."
+                ),
             ]
         lines += [
-            translate("  Shift-Tab changes the mode, Ctrl-R searches what was typed before."),
+            translate("  Shift-Tab changes the mode, Ctrl-R searches earlier prompts."),
             translate("  Esc or Ctrl-C cancels the turn; Ctrl-C twice or Ctrl-D quits."),
         ]
         self._frontend.say("\n".join(lines))
@@ -166,7 +169,7 @@ class Commands:
             return
         cut = len(lines) - _OUTPUT_LINES
         if cut > 0:
-            head.append(translate("... {count} lines before", count=cut))
+            head.append(translate("... {count} earlier lines", count=cut))
         self._frontend.say("\n".join(head), "bold")
         self._frontend.say("\n".join(lines[-_OUTPUT_LINES:]) or translate("(no output)"), "dim")
 
@@ -191,7 +194,7 @@ class Commands:
     async def _unqueue(self, _: str) -> None:
         text = self._conversation.turns.unqueue()
         if text is None:
-            self._frontend.say(translate("No prompt is queued."))
+            self._frontend.say(translate("No prompts are queued."))
         else:
             self._frontend.say(translate("Removed from the queue: {text}", text=text))
 

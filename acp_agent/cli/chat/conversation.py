@@ -153,7 +153,7 @@ class Conversation:
         except InvalidInputError as error:
             raise ChatError(translate_rendered(str(error))) from None
         if not opened:
-            raise ChatError(translate("no model is usable without a login"))
+            raise ChatError(translate("no model can be used without a login"))
 
     async def aclose(self, *, quick: bool = False) -> None:
         """End everything, with the agent's processes; `quick` where the user does not wait."""
@@ -284,7 +284,7 @@ class Conversation:
             return await self.find_session(name)
         found = await self.earlier_sessions()
         if not found:
-            raise ChatError(translate("this folder has no session yet"))
+            raise ChatError(translate("this folder has no sessions yet"))
         return found[0].session_id
 
     async def _apply_settings(self) -> None:
@@ -299,6 +299,6 @@ class Conversation:
         if line and not self._invalid_line_reported:
             self._invalid_line_reported = True
             text = translate(
-                "The agent wrote output that is no protocol message: {line}", line=line
+                "The agent wrote output that is not a protocol message: {line}", line=line
             )
             self._frontend.say(text, "warning")

@@ -182,7 +182,7 @@ class Panes:
             case _:
                 return []
         if not active:
-            wait = translate("(takes keys once you stop typing)")
+            wait = translate("(waiting until you stop typing)")
             return [lines[0], self._renderer.cut(f"  {wait}", columns, "dim")]
         return lines
 

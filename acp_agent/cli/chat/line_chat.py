@@ -214,7 +214,7 @@ class LineChat:
 
     def show_thoughts(self) -> None:
         """Say that thoughts were shown already."""
-        self.say(translate("Thoughts are shown as they come."))
+        self.say(translate("Thoughts are shown as they arrive."))
 
     def start_replay(self) -> None:
         """An earlier conversation is shown as it comes."""
@@ -295,7 +295,7 @@ class LineQuestions:
                 self._say(f"  [{DETAILS}] {translate('details')}", "dim")
                 if refusal is not None:
                     self._say(
-                        f"  {translate('A reason may follow the letter of a rejection.')}",
+                        f"  {translate('You can add a reason after the letter of a rejection.')}",
                         "dim",
                     )
                 line = await self._next_line("  ? ")

@@ -148,8 +148,8 @@ class ListQuestion:
             else:
                 lines.append(renderer.cut(f"  {name}{about}", width))
         if not found:
-            lines.append(renderer.cut(f"  {translate('nothing matches')}", width, "dim"))
-        keys = translate("arrows move, typing filters, Enter picks, Esc leaves")
+            lines.append(renderer.cut(f"  {translate('no matches')}", width, "dim"))
+        keys = translate("arrows select, typing filters, Enter picks, Esc cancels")
         return [*lines, renderer.cut(f"  {keys}", width, "dim")]
 
 

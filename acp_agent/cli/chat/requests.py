@@ -163,18 +163,18 @@ async def _visit(
     openable = page.url.lower().startswith(("http://", "https://")) and _has_browser()
     items = [
         *([Choice("open", translate("Open it in the browser"))] if openable else []),
-        Choice("self", translate("I open it myself")),
+        Choice("self", translate("I will open it myself")),
         Choice("no", translate("Do not open it")),
     ]
     frontend.say(f"? {page.message}\n  {page.url}", "warning")
     picked = await frontend.pick(translate("Open this page?"), items, page.url)
     if picked == "open" and not await asyncio.to_thread(_open_browser, page.url):
-        frontend.say(translate("There is no browser here; open the address yourself."), "warning")
+        frontend.say(translate("No browser found; open the address yourself."), "warning")
     if picked is None:
         return acp.ElicitationCancelAction()
     if picked == "no":
         return acp.ElicitationDeclineAction()
-    frontend.say(translate("The agent waits until you are done there."), "dim")
+    frontend.say(translate("The agent waits until the command ends."), "dim")
     return acp.ElicitationAcceptAction()
 
 

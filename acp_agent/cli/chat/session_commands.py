@@ -31,7 +31,7 @@ class SessionCommands:
         """Go on in a copy; what was said so far is in both."""
         before = self._conversation.state.id
         await self._conversation.fork()
-        text = translate("Continuing in a copy; go back with /sessions {before}.", before=before)
+        text = translate("Continuing in a copy; return with /sessions {before}.", before=before)
         self._frontend.say(text, "good")
 
     async def rename(self, title: str) -> None:
@@ -82,8 +82,8 @@ class SessionCommands:
 
     async def _confirm_delete(self, session: str, current: str) -> bool:
         items = [
-            Choice("no", translate("Keep it"), current=True),
-            Choice("yes", translate("Delete it permanently")),
+            Choice("no", translate("Cancel"), current=True),
+            Choice("yes", translate("Delete permanently")),
         ]
         which = translate("the open session") if session == current else session
         title = translate("Delete this session? ({which})", which=which)

@@ -195,7 +195,8 @@ class TerminalChat:
         pasted = text[:_PASTE].replace("\r\n", "\n").replace("\r", "\n")
         if len(text) > _PASTE:
             self.frontend.say(
-                translate("Cut the paste after {count} characters.", count=_PASTE), "bad"
+                translate(("The pasted text was cut after {count} characters."), count=_PASTE),
+                "bad",
             )
         files = dropped_files(pasted)
         self._prompt.insert_text(" ".join(map(mention, files)) + " " if files else pasted)
@@ -283,7 +284,7 @@ class TerminalChat:
         if self._next_mode is not None:
             texts.append(translate("Mode: {mode}", mode=self._next_mode.name))
         if self._shell.on:
-            texts.append(translate("Your own shell; Ctrl-X goes back to the agent."))
+            texts.append(translate("Your shell; Ctrl-X returns to the agent."))
         return texts
 
     def _activity(self) -> str:

@@ -149,7 +149,7 @@ class Turns:
             if error.code == AUTH_REQUIRED and self._agent() is not None:
                 self._frontend.say(translate("Log in with /login."), "warning")
         except ConnectionError:
-            self._frontend.say(translate("The turn failed: the agent ended."), "warning")
+            self._frontend.say(translate("The turn failed: the agent exited."), "warning")
         finally:
             self._running -= 1
             if not self._running:
@@ -208,6 +208,6 @@ def stop_reason(reason: str) -> str:
     return {
         "cancelled": translate("The turn was cancelled."),
         "refusal": translate("The prompt was refused."),
-        "max_tokens": translate("The answer reached the limit of tokens."),
-        "max_turn_requests": translate("The turn reached the limit of requests."),
+        "max_tokens": translate("The answer reached the token limit."),
+        "max_turn_requests": translate("The turn reached the limit of model requests."),
     }.get(reason, reason)

@@ -94,7 +94,7 @@ class UserShell:
             ran = await self._frontend.run_command(command.text)
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            self._frontend.say(translate("The command could not be run: {why}", why=reason), "bad")
+            self._frontend.say(translate("Cannot run the command: {why}", why=reason), "bad")
             return
         how = (
             translate("signal {name}", name=posix.signal_name(-ran.status))
@@ -110,7 +110,7 @@ class UserShell:
     def unshare(self) -> None:
         """Send nothing of the commands that ran so far."""
         self._shared.clear()
-        self._frontend.say(translate("The agent will not see your commands."))
+        self._frontend.say(translate("Your commands will not be sent to the agent."))
         self._frontend.refresh()
 
     @property

@@ -38,9 +38,7 @@ def answers(launch: Launch, *, from_shell: bool) -> bool:
     try:
         agent = greet(launch.command, environ)
     except InvalidInputError as error:
-        complain(
-            translate("the agent fails when started like the editor does: {why}", why=str(error))
-        )
+        complain(translate("the agent fails when the editor starts it: {why}", why=str(error)))
         return False
     say(
         translate("{name} {version} started and responded.", name=agent.name, version=agent.version)
@@ -65,11 +63,10 @@ def _tell_model(environ: dict[str, str]) -> None:
     if in_shell.model is None:
         say(translate("No model is available yet. Next: acp-agent login"))
         return
-    say(translate("A model is available only in this shell: {why}.", why=in_shell.why))
+    say(translate("A model is available in this shell only: {why}.", why=in_shell.why))
     say(
         translate(
-            "An editor started from the desktop does not have these variables. Next: acp-agent "
-            "login"
+            "An editor started from the desktop does not have this variable. Next: acp-agent login"
         )
     )
 

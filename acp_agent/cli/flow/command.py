@@ -54,21 +54,23 @@ def _parser() -> Parser:
     actions = parser.add_subparsers(dest="action")
     running = actions.add_parser("run", help="run a workflow, or continue a run")
     running.add_argument(
-        "file", nargs="?", metavar="FILE", help="the workflow's file, or its name in flow list"
+        "file", nargs="?", metavar="FILE", help="the workflow file, or a name from flow list"
     )
     running.add_argument(
         "--resume",
         nargs="?",
         const="",
         metavar="RUN",
-        help="continue a run: its ID or the first characters of it (default: the last one)",
+        help="resume a run, by its ID or the first characters (default: the last one)",
     )
     add_run_options(running)
     running.add_argument("--json", action="store_true", help="print one JSON object per line")
-    listing = actions.add_parser("list", help="list the workflows, and runs that can be continued")
-    check = actions.add_parser("check", help="find the mistakes in workflows' files")
+    listing = actions.add_parser(
+        "list", help=("list the workflows, and the runs that can be resumed")
+    )
+    check = actions.add_parser("check", help="check workflow files for errors")
     check.add_argument(
-        "file", nargs="+", metavar="FILE", help="the workflow's file, or its name in flow list"
+        "file", nargs="+", metavar="FILE", help="the workflow file, or a name from flow list"
     )
     for action in (listing, check):
         action.add_argument("--json", action="store_true", help="print JSON")
@@ -84,7 +86,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="give an input a value; repeatable",
+        help="set an input; repeatable",
     )
     parser.add_argument("--model", metavar="PROVIDER/NAME", help="the model to use")
     parser.add_argument("--agent", metavar="NAME", help="the agent to run as, such as review")
@@ -97,11 +99,11 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         "--allow",
         choices=["all", "edits", "none"],
         default="ask",
-        help="what to allow without asking; by default, ask in a terminal and refuse elsewhere",
+        help="allow these calls without asking; default: ask in a terminal, refuse elsewhere",
     )
     parser.add_argument(
         "--trust",
         action="store_true",
-        help="trust what the folder brings along as it is now; without it, only what you trusted "
-        "before is used",
+        help="trust the current files of the folder; without this, only what you trusted before "
+        "is used",
     )

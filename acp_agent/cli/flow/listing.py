@@ -51,7 +51,7 @@ def show(options: argparse.Namespace) -> int:
         user = find_paths(os.environ).config_file.parent / "flows"
         say(
             translate(
-                "There are no workflows. Add one as .acp-agent/flows/NAME.yaml in the project, or "
+                "No workflows found. Add one as .acp-agent/flows/NAME.yaml in the project, or "
                 "as {folder}/NAME.yaml for every project.",
                 folder=user,
             )
@@ -61,7 +61,10 @@ def show(options: argparse.Namespace) -> int:
     if untrusted and untrusted[0].item is not None:
         lines.append(
             translate(
-                "Not run by name until you trust the folder: {names}. Run acp-agent trust {folder}",
+                (
+                    "Cannot be run by name until you trust the folder: {names}. Run acp-agent "
+                    "trust {folder}"
+                ),
                 names=", ".join(one.name for one in untrusted),
                 folder=untrusted[0].item.folder,
             )
@@ -72,12 +75,12 @@ def show(options: argparse.Namespace) -> int:
             say(line)
     if runs:
         say()
-        say(translate("Runs to continue with acp-agent flow run --resume RUN:"))
+        say(translate("Runs to resume with acp-agent flow run --resume RUN:"))
         for run in runs:
             done = sum(one.done for one in run.steps.values())
             say(
                 translate(
-                    "  {run}  {time}  {file}, steps done: {count}",
+                    "  {run}  {time}  {file}, completed steps: {count}",
                     run=run.started.run,
                     time=_local_time(run.started.at),
                     file=run.started.file,
@@ -121,7 +124,7 @@ def check(options: argparse.Namespace) -> int:
             complain(line)
         if not lines[one.path] and one.workflow is not None and not options.json:
             count = sum(1 for _ in one.workflow.every_step())
-            say(translate("{file}: no mistakes, steps: {count}", file=one.path, count=count))
+            say(translate("{file}: no errors, steps: {count}", file=one.path, count=count))
     return FAILED if any(lines.values()) else 0
 
 

@@ -64,7 +64,7 @@ def run_workflow(options: argparse.Namespace) -> int:
         require_named_trust(file, named)
         return asyncio.run(_run_new(file, by_name(file, named), options, view))
     if options.input:
-        complain(translate("--input: a run that is continued keeps its inputs; leave it out"))
+        complain(translate("--input: a resumed run uses its original inputs; remove the option"))
         return USAGE
     return _continue(named, resume, options, view)
 
@@ -121,7 +121,7 @@ def _continue(named: str | None, resume: str, options: argparse.Namespace, view:
         if _digest(file) != journal.record.last.digest:
             view.notice(
                 translate(
-                    "{file} changed since the run began; steps that are done stay as they are",
+                    "{file} changed since the run started; completed steps do not run again",
                     file=file.path,
                 )
             )

@@ -124,7 +124,7 @@ class TextView:
     def retrying(self, step: str, error: str) -> None:
         """Show why a step is tried again."""
         why = translate_rendered(error)
-        said = translate("{step} failed, trying again: {error}", step=step, error=why)
+        said = translate("{step} failed, retrying: {error}", step=step, error=why)
         self._screen(step).say(said, "warning")
 
     def step_ended(self, ended: StepEnded) -> None:

@@ -40,14 +40,12 @@ def run(argv: list[str]) -> int:
     """Run a workflow again and again; returns the exit status."""
     parser = Parser(
         prog="acp-agent watch",
-        description="Run a workflow when files change or on a schedule, as its field `on` says, "
-        "until it is stopped.",
+        description="Run a workflow when files change or on a schedule (its field `on`), until "
+        "it is stopped.",
     )
-    parser.add_argument(
-        "file", metavar="FILE", help="the workflow's file, or its name in flow list"
-    )
+    parser.add_argument("file", metavar="FILE", help="the workflow file, or a name from flow list")
     add_run_options(parser)
-    parser.add_argument("--now", action="store_true", help="also run it once at the beginning")
+    parser.add_argument("--now", action="store_true", help="also run once at the start")
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
     add_folder(parser)
     options = parser.parse_args(argv)
@@ -70,7 +68,7 @@ def _run(options: argparse.Namespace) -> int:
     if not triggers:
         complain(
             translate(
-                "{file} says nothing of when to run; add on: with files:, every: or cron:",
+                "{file} has no trigger; add on: with files:, every: or cron:",
                 file=file.path,
             )
         )
@@ -120,7 +118,7 @@ class _Watch:
             await self._changes.start()
         schedule = Schedule(self._triggers, now=_local_now, monotonic=time.monotonic)
         self._view.notice(
-            translate("Watching {what}; Ctrl-C ends it.", what=describe_triggers(self._triggers))
+            translate("Watching {what}; Ctrl-C stops.", what=describe_triggers(self._triggers))
         )
         if self._options.now:
             await self._run_once(Trigger(), following=False)

@@ -41,14 +41,19 @@ _SAMPLES: dict[HookEvent, JsonObject] = {
 
 def run(argv: list[str]) -> int:
     """List hooks, or try those of an event; returns the exit status."""
-    parser = Parser(prog="acp-agent hooks", description="List hooks, and try those of an event.")
+    parser = Parser(prog="acp-agent hooks", description="List and test hooks.")
     actions = parser.add_subparsers(dest="action")
-    listing = actions.add_parser("list", help="list the hooks of a folder and their problems")
-    test = actions.add_parser("test", help="run the hooks of an event with a sample of it")
-    test.add_argument("event", choices=_EVENTS, metavar="EVENT", help="for instance PreToolUse")
+    listing = actions.add_parser("list", help="list the hooks of a folder and their errors")
+    test = actions.add_parser("test", help="run the hooks of an event with sample data")
+    test.add_argument(
+        "event", choices=_EVENTS, metavar="EVENT", help=("the event, such as PreToolUse")
+    )
     test.add_argument("--tool", default="Bash", help="the tool of the call (default: Bash)")
     test.add_argument(
-        "--input", default="", metavar="JSON", help="what the call or the event has (an object)"
+        "--input",
+        default="",
+        metavar="JSON",
+        help=("the call's arguments or the event's data, as a JSON object"),
     )
     for action in (listing, test):
         action.add_argument("--json", action="store_true", help="print JSON")
@@ -99,7 +104,7 @@ def _list(found: FoundHooks, options: argparse.Namespace) -> bool:
         rows = [(one.event, one.matcher or "*", one.name, one.source) for one in found.hooks]
         say_table(headings, rows)
     else:
-        say(translate("There are no hooks here."))
+        say(translate("No hooks found."))
     for item in found.untrusted:
         say(translate("{file} is not used until you trust it: acp-agent trust", file=item.path))
     return False
@@ -122,7 +127,7 @@ def _test(found: FoundHooks, setup: UserConfig, options: argparse.Namespace) -> 
     if options.json:
         say_json([msgspec.to_builtins(answer) for answer in answers])
     elif not answers:
-        say(translate("No hook runs at that."))
+        say(translate("No hooks for this event."))
     for answer in answers if not options.json else ():
         say(answer.by.name if answer.by is not None else "")
         for name, value in _shown(answer).items():

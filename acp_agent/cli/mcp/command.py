@@ -49,35 +49,45 @@ def _run(options: argparse.Namespace) -> int:
 def _parser() -> Parser:
     parser = Parser(prog="acp-agent mcp", description="List, add, test and import MCP servers.")
     actions = parser.add_subparsers(dest="action")
-    listing = actions.add_parser("list", help="list the configured servers and their problems")
+    listing = actions.add_parser("list", help="list the configured servers and their errors")
     add = actions.add_parser("add", help="add a server to the configuration")
-    add.add_argument("name", help="what the server is called")
+    add.add_argument("name", help="the server's name")
     add.add_argument(
         "target",
         metavar="COMMAND_OR_URL",
         nargs="?",
-        help="its program, or its address; not needed for browser",
+        help="its program or URL; not needed for browser",
     )
     add.add_argument("args", nargs=argparse.REMAINDER, help="the program's arguments")
-    add.add_argument("--type", choices=["stdio", "http", "sse"], help="how it is reached")
+    add.add_argument("--type", choices=["stdio", "http", "sse"], help="its transport")
     add.add_argument(
-        "-e", "--env", action="append", default=[], metavar="NAME=VALUE", help="set a variable"
+        "-e",
+        "--env",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help=("set this environment variable"),
     )
     add.add_argument(
         "--env-var",
         action="append",
         default=[],
         metavar="NAME",
-        help="pass a variable of your environment on",
+        help="pass this environment variable",
     )
     add.add_argument(
-        "-H", "--header", action="append", default=[], metavar="'NAME: VALUE'", help="send a header"
+        "-H",
+        "--header",
+        action="append",
+        default=[],
+        metavar="'NAME: VALUE'",
+        help=("send this header"),
     )
     remove = actions.add_parser("remove", help="remove a server from the configuration")
     remove.add_argument("name", help="the server")
     test = actions.add_parser("test", help="connect to servers and show what they offer")
-    test.add_argument("name", nargs="*", help="the servers (default: all that are enabled)")
-    importing = actions.add_parser("import", help="take over the servers of other coding agents")
+    test.add_argument("name", nargs="*", help="the servers (default: all enabled)")
+    importing = actions.add_parser("import", help="import the servers of other coding agents")
     importing.add_argument(
         "path",
         nargs="*",
@@ -85,7 +95,7 @@ def _parser() -> Parser:
         help="a settings file (default: those of yours and of this folder)",
     )
     importing.add_argument("--save", action="store_true", help="save the servers without asking")
-    signing_in = actions.add_parser("login", help="log in at a server that wants it (OAuth)")
+    signing_in = actions.add_parser("login", help="log in to a server (OAuth)")
     signing_in.add_argument("--device", action="store_true", help="log in on another device")
     signing_in.add_argument(
         "--no-browser", action="store_true", help="only print the address to open"
@@ -95,21 +105,21 @@ def _parser() -> Parser:
         type=number(0, 65_535),
         default=0,
         metavar="N",
-        help="the port that the browser comes back to (default: a free one)",
+        help="port for the browser's redirect (default: a free one)",
     )
     signing_in.add_argument(
-        "--keyring", action="store_true", help="keep the tokens in the system's keyring"
+        "--keyring", action="store_true", help="save the tokens in the system's keyring"
     )
-    signing_out = actions.add_parser("logout", help="forget the login at a server")
+    signing_out = actions.add_parser("logout", help="delete the login of a server")
     for action in (signing_in, signing_out):
-        action.add_argument("name", help="the server, or its address")
+        action.add_argument("name", help="the server's name or URL")
     serving = actions.add_parser("serve", help="offer this agent to MCP clients")
     serving.add_argument(
         "--folder",
         action="append",
         type=Path,
         metavar="DIR",
-        help="where it may work, with the folders below (default: this folder; repeatable)",
+        help="folder to serve, with its subfolders (default: the current folder; repeatable)",
     )
     serving.add_argument(
         "--http",

@@ -39,11 +39,11 @@ def import_servers(options: argparse.Namespace) -> int:
         _show(found)
         for name, table in found.servers.items():
             if name in setup.config.mcp_servers or name in new:
-                say(f"  {translate('{name}: there is one of this name already', name=name)}")
+                say(f"  {translate('{name}: the name is already in use', name=name)}")
             else:
                 new[name] = table
     if not new:
-        say(translate("There are no new MCP servers."))
+        say(translate("No new MCP servers."))
         return FAILED if failed else 0
     file = setup.paths.config_file
     say(translate("New servers for {file}:", file=file))

@@ -63,7 +63,7 @@ def show_servers(options: argparse.Namespace) -> int:
         headings = [translate("Server"), translate("From"), translate("State"), translate("Where")]
         say_table(headings, [(name, words[a], words[b], place) for name, a, b, place in rows])
     else:
-        say(translate("No MCP server is configured. Add one: acp-agent mcp add --help"))
+        say(translate("No MCP servers configured. To add one, see acp-agent mcp add --help"))
     for item in found.untrusted:
         say(translate("{file} is not used until you trust it: acp-agent trust", file=item.path))
     for problem in found.problems:

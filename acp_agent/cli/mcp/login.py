@@ -76,7 +76,7 @@ def login(options: argparse.Namespace) -> int:
         why = describe_error(error, str)
         raise ConfigError(f"the login at {options.name} failed: {why}") from None
     if not found:
-        say(translate("{name} wants no login.", name=options.name))
+        say(translate("{name} needs no login.", name=options.name))
     elif options.keyring:
         say(translate("Logged in. The tokens are in the system's keyring."))
     else:
@@ -96,7 +96,7 @@ def logout(options: argparse.Namespace) -> int:
     if store.delete(server.url):
         say(translate("Logged out."))
     else:
-        say(translate("There was no login."))
+        say(translate("No login found."))
     return 0
 
 
@@ -163,7 +163,7 @@ async def _login(
 def _show_code(address: str, code: str) -> None:
     say(translate("Open this address on any device: {address}", address=address))
     if code:
-        say(translate("Enter there, or compare, the code: {code}", code=code))
+        say(translate("Enter or compare this code there: {code}", code=code))
     sys.stdout.flush()
 
 
@@ -195,7 +195,7 @@ async def _callback(options: argparse.Namespace) -> AsyncIterator[Person]:
         say(address)
         say(
             translate(
-                "If that browser is on another computer, paste the address that it ends at here."
+                "If the browser is on another computer, paste the address that it ends at here."
             )
         )
         sys.stdout.flush()

@@ -84,7 +84,7 @@ def _add_package(own: Path, options: argparse.Namespace) -> int:
             say(f"  {one.plugin.name}__{tool.name}: {printable_line(tool.description, 100)}")
         for provider in one.plugin.models:
             table = f'[providers.{provider.name}] api = "plugin"'
-            say(translate("For its models add to the configuration: {table}", table=table))
+            say(translate("To use its models, add to the configuration: {table}", table=table))
     return 0
 
 
@@ -126,7 +126,7 @@ def update(options: argparse.Namespace) -> int:
             if changed:
                 say(translate("Updated {name}.", name=name))
             else:
-                say(translate("{name} is as it was.", name=name))
+                say(translate("{name} is unchanged.", name=name))
     return FAILED if failed else 0
 
 
@@ -151,9 +151,9 @@ def enable(options: argparse.Namespace, *, on: bool) -> int:
     own = folder_of_plugins(load_user_config())
     adding.enable(own, options.name, on=on)
     if on:
-        say(translate("{name} is used from now on.", name=options.name))
+        say(translate("{name} is enabled.", name=options.name))
     else:
-        say(translate("{name} is not used any more.", name=options.name))
+        say(translate("{name} is disabled.", name=options.name))
     return 0
 
 
@@ -173,7 +173,7 @@ def import_plugins(options: argparse.Namespace) -> int:
         if not wanted.source:
             complain(
                 translate(
-                    "{name}: nothing says where the marketplace {marketplace} is",
+                    "{name}: the location of the marketplace {marketplace} is unknown",
                     name=wanted.name,
                     marketplace=wanted.marketplace,
                 )
@@ -190,7 +190,7 @@ def import_plugins(options: argparse.Namespace) -> int:
             complain(translate_rendered(str(error)))
             failed = True
     if not new:
-        say(translate("There are no new plugins."))
+        say(translate("No new plugins."))
     return FAILED if failed else 0
 
 

@@ -45,39 +45,37 @@ def _run(options: argparse.Namespace) -> int:
 def _parser() -> Parser:
     parser = Parser(
         prog="acp-agent plugin",
-        description="Add, list, update and remove plugins: skills, agents, hooks, MCP servers and "
-        "Python code that belong together.",
+        description="Add, list, update and remove plugins: packages of skills, agents, hooks, "
+        "MCP servers and Python code.",
     )
     actions = parser.add_subparsers(dest="action")
     add = actions.add_parser("add", help="add a plugin from a folder, a repository, npm or PyPI")
     add.add_argument(
         "source",
         metavar="SOURCE",
-        help="a folder, the address of a git repository, owner/repository of GitHub, npm:PACKAGE, "
-        "or the name of a Python package",
+        help="a folder, the URL of a git repository, owner/repository on GitHub, npm:PACKAGE, "
+        "or a Python package",
     )
+    add.add_argument("name", nargs="?", default="", help="the plugin, if SOURCE is a marketplace")
     add.add_argument(
-        "name", nargs="?", default="", help="the plugin, where SOURCE is a marketplace"
+        "--link", action="store_true", help="use the folder in place instead of a copy"
     )
-    add.add_argument("--link", action="store_true", help="use the folder itself, not a copy of it")
-    listing = actions.add_parser("list", help="list the plugins of a folder and their problems")
-    check = actions.add_parser("check", help="check the folder of a plugin that you write")
+    listing = actions.add_parser("list", help="list the plugins of a folder and their errors")
+    check = actions.add_parser("check", help="check a plugin folder for errors")
     check.add_argument("path", type=Path, nargs="?", default=Path(), metavar="DIR")
-    update = actions.add_parser("update", help="fetch plugins again, and show what changed")
-    update.add_argument("name", nargs="*", help="the plugins (default: all that were fetched)")
-    importing = actions.add_parser("import", help="add the plugins that .claude/settings enables")
+    update = actions.add_parser("update", help="fetch plugins again and show changes")
+    update.add_argument("name", nargs="*", help="the plugins (default: all)")
+    importing = actions.add_parser("import", help="add the plugins enabled in .claude/settings")
     for action in (add, update):
         action.add_argument(
             "--ref", default="", metavar="REF", help="a branch, tag or commit of the repository"
         )
     for action in (add, update, importing):
-        action.add_argument("--yes", action="store_true", help="do not ask")
+        action.add_argument("--yes", action="store_true", help="apply without asking")
     removing = actions.add_parser("remove", help="remove a plugin")
-    removing.add_argument(
-        "--keep-data", action="store_true", help="keep what its programs have stored"
-    )
-    enable = actions.add_parser("enable", help="use a plugin again")
-    disable = actions.add_parser("disable", help="keep a plugin, but do not use it")
+    removing.add_argument("--keep-data", action="store_true", help="keep the data of its programs")
+    enable = actions.add_parser("enable", help="turn a plugin on")
+    disable = actions.add_parser("disable", help="turn a plugin off without removing it")
     for action in (removing, enable, disable):
         action.add_argument("name", help="the plugin")
     for action in (listing, check):

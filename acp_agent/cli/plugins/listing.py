@@ -65,7 +65,7 @@ def show(options: argparse.Namespace) -> int:
     if rows:
         say_table(headings, rows)
     else:
-        say(translate("There are no plugins here."))
+        say(translate("No plugins found."))
     for item in found.untrusted:
         say(translate("{file} is not used until you trust it: acp-agent trust", file=item.path))
     for path, why in found.problems:
@@ -120,7 +120,7 @@ def check(options: argparse.Namespace) -> int:
         for problem in problems:
             complain(translate_rendered(problem))
         if not problems:
-            say(translate("Nothing is wrong with it."))
+            say(translate("No errors found."))
     return FAILED if problems else 0
 
 

@@ -37,10 +37,10 @@ def run(argv: list[str]) -> int:
     """Show the decisions of a session; returns the exit status."""
     parser = Parser(
         prog="acp-agent audit",
-        description="Show what was allowed and refused in a session, by whom and by which rule.",
+        description="Show what was allowed and refused in a session, by whom and why.",
     )
-    parser.add_argument("id", help="a session ID, the first characters of one, or 'latest'")
-    parser.add_argument("--refused", action="store_true", help="only what was refused")
+    parser.add_argument("id", help="a session ID, its first characters, or 'latest'")
+    parser.add_argument("--refused", action="store_true", help="only refusals")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(argv)
     return guarded(
@@ -70,7 +70,7 @@ async def _show(name: str, *, refused: bool, as_json: bool) -> int:
         say()
         say(questions.describe(user_translator()))
     else:
-        say(translate("Nothing was decided in {session}.", session=record.id))
+        say(translate("No decisions in {session}.", session=record.id))
     return 0
 
 

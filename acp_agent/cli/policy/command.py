@@ -51,7 +51,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.action == "list":
         return listing.list_rules(options, permissions, folder)
     if not (options.id or options.all):
-        complain(translate("name the answers to revoke, or use --all"))
+        complain(translate("give the IDs to revoke, or use --all"))
         return USAGE
     return listing.revoke(options, permissions, folder)
 
@@ -59,48 +59,44 @@ def _run(options: argparse.Namespace) -> int:
 def _parser() -> Parser:
     parser = Parser(
         prog="acp-agent policy",
-        description="Test, list and revoke the rules and answers that decide what may run.",
+        description="List, test and import permission rules, and revoke remembered answers.",
     )
     actions = parser.add_subparsers(dest="action")
-    test = actions.add_parser("test", help="explain what would be decided about a call, and why")
+    test = actions.add_parser("test", help="show the decision about a call, and why")
     test.add_argument(
         "call",
         nargs="+",
         help="a command line, a path, an address, mcp__server__tool, or Edit(src/a.py)",
     )
     test.add_argument("--mode", choices=MODES, default="ask", help="the mode (default: ask)")
-    test.add_argument("--agent", default="", metavar="NAME", help="the agent that makes the call")
+    test.add_argument("--agent", default="", metavar="NAME", help="the agent of the call")
     test.add_argument(
         "--expect",
         choices=["allow", "ask", "deny"],
-        help="exit with status 1 if another decision would be made",
+        help="exit with status 1 if the decision differs",
     )
     listing = actions.add_parser("list", help="list the rules and the remembered answers")
     listing.add_argument("--all", action="store_true", help="list the answers of all projects")
-    revoke = actions.add_parser("revoke", help="forget remembered answers")
-    revoke.add_argument("id", nargs="*", help="the IDs that `policy list` shows")
-    revoke.add_argument("--all", action="store_true", help="forget all answers of the folder")
-    importing = actions.add_parser(
-        "import", help="take over the permissions of other coding agents"
-    )
+    revoke = actions.add_parser("revoke", help="revoke remembered answers")
+    revoke.add_argument("id", nargs="*", help="IDs from `policy list`")
+    revoke.add_argument("--all", action="store_true", help="revoke all answers of the folder")
+    importing = actions.add_parser("import", help="import the permissions of other coding agents")
     importing.add_argument(
         "path",
         nargs="*",
         type=Path,
-        help="a settings file or a project's folder (default: yours and this folder's)",
+        help="a settings file or project folder (default: yours and the current folder's)",
     )
     importing.add_argument("--save", action="store_true", help="save the rules without asking")
-    suggest = actions.add_parser(
-        "suggest", help="suggest rules that would have made questions needless"
-    )
+    suggest = actions.add_parser("suggest", help="suggest rules that would have avoided questions")
     suggest.add_argument(
         "--days",
         type=number(1, MOST_DAYS),
         default=30,
         metavar="N",
-        help="look at the last N days (default: 30)",
+        help="use the last N days (default: 30)",
     )
-    suggest.add_argument("--all", action="store_true", help="look at the sessions of all folders")
+    suggest.add_argument("--all", action="store_true", help="use the sessions of all folders")
     for action in (test, listing, importing, suggest):
         action.add_argument("--json", action="store_true", help="print JSON")
     for action in (test, listing, revoke, importing, suggest):

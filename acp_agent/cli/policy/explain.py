@@ -85,7 +85,7 @@ def _outside(call: Call, folder: Path) -> Refuse | None:
 def _why(verdict: Verdict, mode: Mode) -> str:
     if isinstance(verdict, Ask) and not verdict.warning:
         return translate(
-            "{mode} mode asks about what no rule or remembered answer allows", mode=mode
+            "{mode} mode asks, since no rule or remembered answer allows it", mode=mode
         )
     if isinstance(verdict, Ask):
         return verdict.warning

@@ -156,12 +156,12 @@ def _show(
         if addition.file == targets[True] and any(each == "allow" for each, _ in addition.rules):
             say(
                 translate(
-                    "A project's rules under allow hold once you trust its folder: acp-agent trust"
+                    "A project's `allow` rules apply once you trust its folder: acp-agent trust"
                 )
             )
             say()
     if not additions:
-        say(translate("There are no new rules in them."))
+        say(translate("No new rules."))
     for translation in read:
         if translation.untranslated:
             say(translate("Not translated from {file}:", file=translation.file))

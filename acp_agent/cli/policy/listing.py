@@ -42,14 +42,14 @@ def list_rules(options: argparse.Namespace, permissions: UserPermissions, folder
         headings = [
             translate("EFFECT"),
             translate("RULE"),
-            translate("HOLDS IN"),
+            translate("APPLIES IN"),
             translate("FILE"),
         ]
-        untrusted = translate("no mode: the folder is not trusted")
+        untrusted = translate("not applied: the folder is not trusted")
         rows = [_rule_row(rule) for rule in policy.rules]
         say_table(headings, [*rows, *(_rule_row(rule, untrusted) for rule in inert)])
     else:
-        say(translate("There are no rules; add them to [permissions] in your configuration."))
+        say(translate("No rules found. Add rules to [permissions] in your configuration."))
     say()
     if grants:
         headings = [
@@ -60,7 +60,7 @@ def list_rules(options: argparse.Namespace, permissions: UserPermissions, folder
         ]
         say_table(headings, [_grant_row(grant) for grant in grants])
     else:
-        say(translate("No answers are remembered here."))
+        say(translate("No remembered answers."))
     for problem in problems:
         complain(translate_rendered(problem))
     return 0
@@ -80,7 +80,7 @@ def revoke(options: argparse.Namespace, permissions: UserPermissions, folder: Pa
     for grant in permissions.grants.remove(chosen):
         say(translate("Revoked {answer}.", answer=grant.label))
     if not chosen:
-        say(translate("No answers are remembered here."))
+        say(translate("No remembered answers."))
     return 0
 
 

@@ -58,11 +58,11 @@ def suggest(options: argparse.Namespace, permissions: UserPermissions, folder: P
         rules = [{"rule": each.rule, "avoided": each.avoided} for each in found]
         say_json({"questions": len(asked), "suggestions": rules})
     elif not asked:
-        say(translate("No question was answered in the last {days} days.", days=options.days))
+        say(translate("No questions were answered in the last {days} days.", days=options.days))
     elif not found:
         say(
             translate(
-                "No rule would have made several of the {count} questions needless.",
+                "No rule would have avoided several of the {count} questions.",
                 count=len(asked),
             )
         )
@@ -73,7 +73,7 @@ def suggest(options: argparse.Namespace, permissions: UserPermissions, folder: P
             numbers=1,
         )
         say()
-        say(translate("Add those you want to `allow` in [permissions] of your configuration."))
+        say(translate("Add the rules you want to `allow` in [permissions] of your configuration."))
     return 0
 
 

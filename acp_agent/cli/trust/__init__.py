@@ -31,16 +31,17 @@ def run(argv: list[str]) -> int:
     """Trust a folder, list the trusted ones or revoke one; returns the exit status."""
     parser = Parser(
         prog="acp-agent trust",
-        description="Trust what a folder brings along that can run programs or steer the agent: "
-        "skills, agents, workflows, MCP servers, permission rules, instructions of folders above, "
-        "git settings and hooks, language servers. What changes later is asked about again.",
+        description="Trust files of a folder that can run programs or instruct the agent: "
+        "skills, agents, workflows, MCP servers, permission rules, instructions of "
+        "parent folders, git settings and hooks, language servers. You are asked "
+        "again about later changes.",
     )
     parser.add_argument(
         "path", nargs="?", type=Path, default=Path(), metavar="DIR", help="the folder"
     )
     action = parser.add_mutually_exclusive_group()
     action.add_argument("--list", action="store_true", help="list the trusted folders")
-    action.add_argument("--revoke", action="store_true", help="trust nothing of the folder")
+    action.add_argument("--revoke", action="store_true", help="revoke the trust in the folder")
     action.add_argument("--yes", action="store_true", help="trust without asking")
     options = parser.parse_args(argv)
 
@@ -87,15 +88,15 @@ def _trust(cwd: Path, *, yes: bool) -> int:
     store, items = _store(), _items(cwd)
     changes = find_changes(items, store)
     if not changes:
-        say(translate("You trust all that {folder} brings along.", folder=trusted_folder(cwd)))
+        say(translate("Nothing in {folder} needs your trust.", folder=trusted_folder(cwd)))
         return 0
-    say(translate("{folder} brings along:", folder=trusted_folder(cwd)))
+    say(translate("Files of {folder} that need your trust:", folder=trusted_folder(cwd)))
     for change in changes:
         _show(change)
     if not yes and not _agreed():
         return FAILED
     store.trust([change.item for change in changes])
-    say(translate("Trusted as it is now. Take it back with acp-agent trust --revoke."))
+    say(translate("Trusted as it is now. To revoke, run acp-agent trust --revoke."))
     return 0
 
 
@@ -125,7 +126,7 @@ def _list() -> int:
         complain(translate_rendered(store.problem))
         return FAILED
     if not store.folders:
-        say(translate("No folder is trusted."))
+        say(translate("No trusted folders."))
     for folder, trusted in sorted(store.folders.items()):
         say(translate("{folder} (since {date})", folder=folder, date=trusted.since[:10]))
         for item in trusted.items:

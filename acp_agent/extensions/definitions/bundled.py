@@ -70,7 +70,7 @@ def bundled_agent_files() -> Sequence[DefinitionFile[AgentFields]]:
         source="bundled",
         fields=AgentFields(
             name="default",
-            description="The program's own agent",
+            description="The built-in agent",
             system_prompt_args={"ROLE": "", "ROLE_ADDITIONAL": ""},
         ),
         text=f"{DEFAULT_PROMPT}\n\n${{ROLE}}${{ROLE_ADDITIONAL}}",

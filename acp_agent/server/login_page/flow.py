@@ -83,7 +83,7 @@ async def _visit(client: ClientConnection, request: int | str, page: LoginPage) 
     They may be done before the client says that it opened the page.
     """
     message = client.core.translate(
-        "Open this page of acp-agent on your own computer to give it the key of a model provider. "
+        "Open this page of acp-agent on your own computer to enter the key of a model provider. "
         "The key does not pass through the editor."
     )
     visit = Page(message=message, url=page.url, id=uuid.uuid4().hex)

@@ -367,14 +367,12 @@ def compaction_line(event: CompactionChanged, translate: Translator, *, live: bo
     """
     match event.status:
         case "in_progress" if live:
-            return translate(
-                "Earlier parts of the conversation are being summed up for the model …"
-            )
+            return translate("Summarising earlier parts of the conversation for the model …")
         case "completed":
-            return translate("Earlier parts of the conversation were summed up for the model.")
+            return translate("Earlier parts of the conversation were summarised for the model.")
         case "failed":
             line = translate(
-                "Earlier parts of the conversation could not be summed up for the model."
+                "Earlier parts of the conversation could not be summarised for the model."
             )
             return f"{line} {event.error}".strip()
         case _:

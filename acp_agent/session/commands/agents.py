@@ -23,7 +23,7 @@ _SHOWN = 20  # tasks, the last ones
 _ROLE = 100  # characters of an agent's instructions
 STATES: Mapping[Activity, str] = {
     "running": "running",
-    "requires_action": "waits for you",
+    "requires_action": "waiting for you",
     "idle": "ended",
     "unknown": "unknown",
 }
@@ -116,7 +116,7 @@ def _running(tasks: AgentTasks, started: Mapping[str, TaskRecord], number: str) 
     one = started.get(number)
     if one is None or tasks.children.call_of(one.session) is None:
         text = tasks.core.translate(
-            "No agent of the number {number} is running; /agents lists them.", number=number
+            "No running agent has the number {number}; /agents lists them.", number=number
         )
         raise InvalidInputError(text)
     return one
@@ -130,7 +130,7 @@ async def _listed(tasks: AgentTasks, started: Mapping[str, TaskRecord]) -> str:
         for name, description in tasks.definitions.task_agents
     ]
     for name, role in (await tasks.children.records.roles()).items():
-        made = translate("made for this session: {role}", role=first_line(role, _ROLE))
+        made = translate("created for this session: {role}", role=first_line(role, _ROLE))
         lines.append(f"- {code_span(name)}: {escape_markdown(made)}")
     if not lines and not started:
         return translate("There are no agents.")

@@ -31,14 +31,14 @@ async def budget_command(core: SessionCore, budget: SessionBudget, rest: str) ->
         return await _spent(core, budget)
     if scope not in SCOPES:
         unknown = translate(
-            "There is no budget {name}; there are {names}.",
+            "Unknown budget {name}; the budgets are {names}.",
             name=repr(scope),
             names=", ".join(SCOPES),
         )
         return f"{unknown} {_how(translate)}"
     changes = _changes(amount.strip())
     if changes is None:
-        wrong = translate("{amount} is no amount.", amount=repr(amount.strip()))
+        wrong = translate("{amount} is not an amount.", amount=repr(amount.strip()))
         return f"{wrong} {_how(translate)}"
     await core.emit(
         *(
@@ -100,7 +100,7 @@ def _money(spent: Spending) -> str:
 
 def _how(translate: Translator) -> str:
     return translate(
-        "Say for instance `/budget turn $2`, `/budget session 500k` (tokens) or `/budget day "
-        "none`; it holds for this session. What holds for all is in the configuration, under "
-        "`[budget]`."
+        "To change a budget of this session, use for example `/budget turn $2`, `/budget "
+        "session 500k` (tokens) or `/budget day none`. For all sessions, set `[budget]` in the "
+        "configuration."
     )

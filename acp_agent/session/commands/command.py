@@ -64,8 +64,8 @@ class FoundCommand(Struct, frozen=True, kw_only=True):
 
 COMMANDS = (
     Command(name="help", description="List the commands"),
-    Command(name="status", description="Show the model, the mode and what the session cost"),
-    Command(name="jobs", description="List the commands that run in the background"),
+    Command(name="status", description="Show the model, the mode and the session's cost"),
+    Command(name="jobs", description="List background commands"),
     Command(name="mode", description="Show or switch the mode", hint="ask | accept-edits | …"),
     Command(name="model", description="Show or switch the model", hint="provider/name"),
     Command(name="agent", description="Show or switch the agent of this session", hint="name"),
@@ -75,36 +75,38 @@ COMMANDS = (
         hint="start NAME TASK | message N TEXT | stop N",
     ),
     Command(
-        name="compact", description="Sum the conversation up, to make room", hint="what matters"
+        name="compact",
+        description=("Summarise the conversation to free space"),
+        hint="what matters",
     ),
     Command(
         name="budget",
-        description="Show or change what may be spent",
+        description="Show or change budgets",
         hint="turn | session | day  $2 | 500k | none",
     ),
     Command(
         name="rewind",
-        description="Go back to how the conversation and the files were",
+        description="Restore an earlier state of the conversation and the files",
         hint="N [files | conversation | both] [--force]",
     ),
     Command(
         name="loop",
-        description="Repeat a prompt until the model says that it is done",
+        description="Repeat a prompt until the model reports that it is done",
         hint="N prompt",
     ),
     Command(
         name="mcp",
-        description="Show MCP servers with their tools, or switch one",
+        description="Show MCP servers and their tools; enable, disable or restart one",
         hint="NAME | enable NAME | disable NAME | restart NAME",
     ),
-    Command(name="trust", description="Decide what of this folder may run or steer the agent"),
+    Command(name="trust", description="Decide which files of this folder to trust"),
     Command(
         name="memory",
         description="List, show or delete notes of earlier sessions",
         hint="[show | delete] NAME",
     ),
-    Command(name="agent-new", description="Write a new agent", hint="what it is for"),
-    Command(name="skill-new", description="Write a new skill", hint="what it is for"),
+    Command(name="agent-new", description="Write a new agent", hint="its purpose"),
+    Command(name="skill-new", description="Write a new skill", hint="its purpose"),
     Command(name="init", description="Write an AGENTS.md for this project", hint="what matters"),
 )
 

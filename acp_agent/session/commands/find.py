@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from acp_agent.session.mcp.catalog import ServerPrompt
 
 _SHOWN_COMMAND = 120  # characters of a command that runs in the background
-LATER = "Say it again when the turn that runs has ended."
+LATER = "Try again when the current turn has ended."
 _CANCEL_POLL = 0.05  # seconds between two looks whether a prompt was cancelled
 
 
@@ -211,7 +211,7 @@ async def _status(context: CommandContext) -> str:
         translate("- Cost so far: {cost}", cost=cost),
     ]
     if waiting := context.waiting():
-        lines.append(translate("- Prompts that wait: {count}", count=waiting))
+        lines.append(translate("- Queued prompts: {count}", count=waiting))
     return "\n".join(lines)
 
 
@@ -244,7 +244,7 @@ async def _option(context: CommandContext, name: str, value: str) -> str:
             return core.translate.rendered(str(error))
     option = next((option for option in core.settings.options() if option.id == name), None)
     if option is None:
-        return core.translate("There are no agents to choose from.")
+        return core.translate("No agents are available.")
     mark = core.translate("(current)")
     values = "\n".join(
         f"- `{known.id}`{' ' + mark if known.id == option.current else ''}"
@@ -259,9 +259,9 @@ async def _trust(extensions: Extensions, turn: TurnResources) -> str:
     translate = turn.user.translate
     left = await extensions.trust.ask_in_turn(again=True)
     if not left:
-        return translate("You trust all that this folder brings along.")
+        return translate("Nothing in this folder needs your trust.")
     lines = "\n".join(f"- {escaped(line)}" for line in describe_all(left, translate))
-    return f"{translate('Not used, as you do not trust it:')}\n{lines}"
+    return f"{translate('Not used until you trust it:')}\n{lines}"
 
 
 async def _compact(core: SessionCore, focus: str, turn: TurnResources) -> str:
@@ -274,5 +274,7 @@ async def _compact(core: SessionCore, focus: str, turn: TurnResources) -> str:
         await turn.budget.warn()
     if why is not None:
         why = translate.rendered(why).rstrip(".。")
-        return translate("The conversation was not summed up: {why}.", why=why)
-    return translate("The conversation so far is summed up for the model. You still see all of it.")
+        return translate("The conversation was not summarised: {why}.", why=why)
+    return translate(
+        "The conversation so far is summarised for the model. You still see all of it."
+    )

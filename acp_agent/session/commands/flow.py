@@ -44,7 +44,9 @@ async def flow_command(
     resumed = stopped_at(flow, history)
     if resumes and resumed is None:
         return FoundCommand.answering(
-            core.translate("No run of the flow {name} was stopped here.", name=skill.name)
+            core.translate(
+                ("There is no stopped run of the flow {name} in this session."), name=skill.name
+            )
         )
     given = "" if has_request else core.clean(request)
     run = FlowRun(skill.name, flow, given=given, resumed=resumed)

@@ -85,7 +85,9 @@ class _Servers:
     def _unknown(self, name: str) -> str:
         names = ", ".join(code_span(one.name) for one in self._selection.servers) or "-"
         return self._translate(
-            "There is no MCP server {name}. There are: {names}", name=code_span(name), names=names
+            ("Unknown MCP server {name}. The servers are: {names}"),
+            name=code_span(name),
+            names=names,
         )
 
     def _running(self, config: ServerConfig) -> McpServer | None:

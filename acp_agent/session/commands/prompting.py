@@ -59,9 +59,9 @@ async def skill_command(
     await definitions.load()  # it may have been written just now
     skill = await definitions.find_skill(name)
     if skill is None or not skill.by_user or (is_flow and skill.flow is None):
-        text = translate("There is no skill {name!r}; /help lists those that there are.", name=name)
+        text = translate("Unknown skill {name!r}; /help lists the available ones.", name=name)
         if definitions.has_untrusted:
-            text += " " + translate("Some of this folder are not trusted: see /trust.")
+            text += " " + translate("Some files of this folder are not trusted: see /trust.")
         return FoundCommand.answering(core.clean(text))
     if is_flow and skill.flow is not None:
         from acp_agent.session.commands.flow import flow_command  # noqa: PLC0415 - for flows only
@@ -74,7 +74,7 @@ async def skill_command(
         given = await asyncio.to_thread(read_inputs, skill.inputs, rest, core.cwd)
     except InvalidInputError as error:
         text = translate(
-            "The skill {name} cannot use that: {why}. Its inputs are: {inputs}",
+            "Invalid input for the skill {name}: {why}. Its inputs are: {inputs}",
             name=name,
             why=translate.rendered(str(error)),
             inputs=skill.hint or "",
@@ -193,7 +193,7 @@ async def loop_command(
     if parsed is None:
         return FoundCommand.answering(
             translate(
-                "Say how often, and what: `/loop N prompt`, where N is a number from 1 to {most}.",
+                "Usage: `/loop N prompt`, where N is a number from 1 to {most}.",
                 most=MAX_ROUNDS,
             )
         )
@@ -234,8 +234,8 @@ def _repeated(repetition: Repetition, found: FoundCommand | None = None) -> Foun
 def _not_repeatable(name: str, translate: Translator) -> FoundCommand:
     return FoundCommand.answering(
         translate(
-            "`/{name}` cannot be repeated. A loop repeats what you say to the model, a skill, or a "
-            "prompt of an MCP server.",
+            "`/{name}` cannot be repeated. A loop can repeat a prompt, a skill, or a prompt of "
+            "an MCP server.",
             name=name,
         )
     )

@@ -29,7 +29,7 @@ _SHOWN = 50  # changes
 _ALONE = 10  # files that are left unchanged, or not saved
 
 FORCE = "--force"
-TURN_RUNS = "A turn runs. Stop it first, then go back."
+TURN_RUNS = "A turn is running. Stop it before you go back."
 
 
 class _Arguments(Struct, frozen=True, kw_only=True):
@@ -97,7 +97,7 @@ async def _pick(core: SessionCore, rewinder: Rewinder) -> str:
                 "type": "object",
                 "properties": {
                     "point": _one_of(translate("Go back to before"), titles),
-                    "what": _one_of(translate("What goes back"), whats),
+                    "what": _one_of(translate("Restore"), whats),
                 },
                 "required": ["point", "what"],
             },
@@ -150,7 +150,7 @@ async def _ask_for_others(core: SessionCore, preview: RewindResult) -> bool | No
     names = "\n".join(
         f"- `{display_name(one.path)}`: {translate.rendered(one.why)}" for one in others[:_SHOWN]
     )
-    asks = translate("Going back leaves these files unchanged. Restore them, too?")
+    asks = translate("These files are left unchanged. Restore them, too?")
     label = translate("Restore them, too")
     restore: JsonObject = {"type": "boolean", "title": label, "default": False}
     form = Form(
@@ -174,21 +174,21 @@ def _sentence(error: AcpAgentError, translate: Translator) -> str:
 
 def _list(points: list[Point], not_saved: NotSaved, translate: Translator) -> str:
     if not points:
-        return translate("There is nothing to go back to yet.")
+        return translate("There are no points to go back to yet.")
     lines = [_line(point, translate) for point in points[-_LISTED:]]
     if len(points) > _LISTED:
         lines.insert(0, translate("- … {count} earlier ones, from 1", count=len(points) - _LISTED))
     lines += _not_saved(not_saved, translate)
     how = translate(
-        "`/rewind N` shows what going back to before N would change; `/rewind N files`, "
-        "`/rewind N conversation` and `/rewind N both` do it."
+        "`/rewind N` previews going back to before N; `/rewind N files`, `/rewind N "
+        "conversation` and `/rewind N both` do it."
     )
     lines.append(f"\n{how}")
     return "\n".join(lines)
 
 
 def _line(point: Point, translate: Translator) -> str:
-    about = [] if point.current else [translate("taken back")]
+    about = [] if point.current else [translate("removed")]
     if point.files:
         about.append(translate("files are saved"))
     more = translate(" ({about})", about=translate(", ").join(about)) if about else ""
@@ -198,7 +198,7 @@ def _line(point: Point, translate: Translator) -> str:
 def _name(point: Point, translate: Translator) -> str:
     names: dict[Kind, str] = {
         "message": translate("“{title}”", title=point.title),
-        "rewind": translate("back to before “{title}”", title=point.title),
+        "rewind": translate("rewind to before “{title}”", title=point.title),
         "restore": translate("before {title}", title=point.title),
     }
     return names[point.kind]
@@ -206,16 +206,18 @@ def _name(point: Point, translate: Translator) -> str:
 
 def _preview(back: RewindResult, translate: Translator) -> str:
     number, name = back.point.number, _name(back.point, translate)
-    lines = [translate("Going back to before {number}, {point}:", number=number, point=name)]
+    lines = [
+        translate(("Preview of going back to before {number}, {point}:"), number=number, point=name)
+    ]
     if not back.point.files:
-        lines.append(translate("- no files are saved for this point: they stay unchanged"))
+        lines.append(translate("- no files are saved for this point; they stay unchanged"))
     elif not back.files.changes:
-        lines.append(translate("- no file is changed"))
+        lines.append(translate("- no file changes"))
     lines += _files(back.files, translate)
     lines += _not_saved(back.not_saved, translate)
     how = translate(
-        "The present files are saved first. `/rewind {number} files`, "
-        "`/rewind {number} conversation` or `/rewind {number} both` does it.",
+        "To go back, use `/rewind {number} files`, `/rewind {number} conversation` or `/rewind "
+        "{number} both`. The current files are saved first.",
         number=number,
     )
     lines.append(f"\n{how}")
@@ -247,7 +249,7 @@ def _forcing(back: RewindResult, translate: Translator) -> list[str]:
         return []
     what = "files" if back.rewind else back.what
     how = translate(
-        "`/rewind {number} {what} --force` also restores the files that someone else changed.",
+        "`/rewind {number} {what} --force` also restores files that someone else changed.",
         number=back.point.number,
         what=what,
     )
@@ -272,7 +274,10 @@ def _result(back: RewindResult, translate: Translator) -> str:
     if back.what != "files":
         lines.append(
             translate(
-                "The conversation is as it was before {number}, {point}. You still see all of it.",
+                (
+                    "The conversation was rewound to before {number}, {point}. You still see "
+                    "all of it."
+                ),
                 number=back.point.number,
                 point=_name(back.point, translate),
             )
@@ -285,11 +290,11 @@ def _result(back: RewindResult, translate: Translator) -> str:
         one = translate("Restored a file; the previous version is saved:")
         lines.append(many if count > 1 else one)
     elif back.what != "conversation":
-        nothing = translate("The files stay unchanged: none are saved for this point.")
+        nothing = translate("The files are unchanged: none are saved for this point.")
         lines.append(translate("No file was changed.") if back.point.files else nothing)
     lines += _files(back.files, translate)
     lines += _not_saved(back.not_saved, translate)
     lines += _forcing(back, translate)
-    undoes = translate("`/rewind` lists this as a point, too: going back to it undoes it.")
+    undoes = translate("To undo this, go back to the new point in `/rewind`.")
     lines.append(f"\n{undoes}")
     return "\n".join(lines)

@@ -130,7 +130,7 @@ class CommandChanges:
         room = _ALL_BYTES
         for root, touched in self._drained():
             if not touched.complete:
-                named.append(translate("changed more files than can be listed"))
+                named.append(translate("changed too many files to list"))
             changes = [(path, _ABSENT, _UNKNOWN) for path in touched.new_folders]
             changes += [(path, _UNKNOWN, _ABSENT) for path in touched.gone_folders]
             changes += self._compared(checkpoints, root, touched.files)

@@ -215,9 +215,7 @@ def _passages(event: object, calls: _Calls, translate: Translator) -> Iterator[P
         case events.TurnInterrupted():
             yield Passage("note", translate("(the agent was interrupted here)"))
         case UnknownEvent(tag=tag):
-            yield Passage(
-                "note", translate("(something that a newer version wrote: {tag})", tag=tag)
-            )
+            yield Passage("note", translate("(written by a newer version: {tag})", tag=tag))
 
 
 def decided_by(event: events.PermissionDecided, translate: Translator) -> str:
@@ -225,9 +223,9 @@ def decided_by(event: events.PermissionDecided, translate: Translator) -> str:
     if event.by == "nobody" or (event.by == "user" and event.why == "not asked"):
         return translate("Refused: nobody to ask")
     whose = {
-        "user": translate("you") if event.known else translate("an answer of the client"),
+        "user": translate("you") if event.known else translate("the client's answer"),
         "mode": translate("mode {name}", name=event.name) if event.name else translate("the mode"),
-        "grant": translate("what you allowed or refused before"),
+        "grant": translate("a remembered answer"),
         "rule": translate("a rule"),
         "flag": event.name,
     }

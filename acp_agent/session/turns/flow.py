@@ -69,7 +69,9 @@ class FlowRun:
         count = 0
         while (node := self._flow.nodes.get(self._at)) is not None:
             if count == MAX_STEPS:
-                text = translate("The flow ends here: it took {count} steps.", count=count)
+                text = translate(
+                    ("The flow ended: it reached the limit of {count} steps."), count=count
+                )
                 await journal.emit(*agent_notice(text))
                 return "max_turn_requests"
             count += 1
@@ -90,7 +92,7 @@ class FlowRun:
                 stop = await run_turn(turn)
             if branch is None:
                 text = translate(
-                    "The flow stops here: the model chose none of the branches {branches}.",
+                    "The flow stopped: the model chose none of the branches {branches}.",
                     branches=", ".join(one.label for one in node.branches),
                 )
                 await journal.emit(*agent_notice(text))

@@ -340,21 +340,21 @@ def stop_notice(stop: StopReason, context: Context, translate: Translator) -> Se
 def _why_stopped(stop: StopReason, context: Context, translate: Translator) -> str | None:
     if stop == "refusal":
         return translate(
-            "This was refused, so what you asked and what came of it is not sent to the model any "
-            "more. Ask in another way, or choose another model."
+            "The model refused. Your prompt and the answer are no longer sent to the model. "
+            "Rephrase the prompt, or choose another model."
         )
     if context.has_unsent_message:  # it is asked again
         return None
     match stop, _said_something(context):
         case "max_tokens", True:
             return translate(
-                "The answer is cut off here: it reached the limit of tokens for one answer. Say "
-                "“go on” to have the rest."
+                "The answer is cut off: it reached the token limit for one answer. Send “go on” "
+                "to get the rest."
             )
         case "max_tokens", False:
             return translate(
-                "The model came to no answer: it reached the limit of tokens for one answer while "
-                "it thought, or wrote a call. Ask for less at once, or choose another model."
+                "No answer: the model reached the token limit for one answer while reasoning or "
+                "writing a call. Ask for less at once, or choose another model."
             )
         case _:
             return None

@@ -118,7 +118,7 @@ async def test_a_run_that_was_killed_in_its_second_step_goes_on_with_it(
     model_server.add(answer("two done"), answer("three done"))
     status, out, err = await flow(home, workspace_repo, model_server, "run", "--resume")
     assert (status, out) == (0, "three done\n"), err
-    assert f"{file} changed since the run began" in err
+    assert f"{file} changed since the run started" in err
     _, _, again, third = model_server.requests
     # The same session, in which the first step was done and the second was cut off.
     assert prompts(again)[0] == "The first."

@@ -51,7 +51,7 @@ def test_a_turn_asks_and_makes_the_edit(tmp_path: Path) -> None:
         )  # fmt: skip
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout)
-    assert any("Use what is configured" in login for login in seen["logins"])
+    assert any("Use the existing configuration" in login for login in seen["logins"])
     assert len(seen["asked"]) == 4
     assert "Edit greeting.txt" in seen["shown"]
     assert "Ask" in seen["options"]

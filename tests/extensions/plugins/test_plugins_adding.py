@@ -221,7 +221,7 @@ def test_a_link_follows_the_folder_and_its_author_can_check_it(home: Path, tmp_p
     plugin("add", str(source), "--link", "--yes")
     write_plugin(source, {"skills/greet/SKILL.md": SKILL})
     assert "hello:greet" in command("skills")[1]
-    assert "Nothing is wrong" in plugin("check", str(source))
+    assert "No errors found" in plugin("check", str(source))
     (source / "mcp.json").write_text("{")
     assert "is not JSON" in plugin("check", str(source), status=1)
     plugin("remove", "hello")
@@ -272,7 +272,7 @@ def test_the_plugins_that_a_team_enabled_in_another_program_are_added(
     local = {"enabledPlugins": {"two@team": False, "lost@nowhere": True}}
     write_plugin(project, {".claude/settings.local.json": json.dumps(local)})
     said = plugin("import", "--cwd", str(project), "--yes", status=1)
-    assert "nothing says where the marketplace nowhere is" in said
+    assert "the location of the marketplace nowhere is unknown" in said
     assert names() == ["one"]
     (project / ".claude" / "settings.local.json").write_text("{")
     assert "is not JSON" in plugin("import", "--cwd", str(project), "--yes", status=1)

@@ -51,7 +51,7 @@ async def test_it_is_there_by_its_name_later_and_when_the_session_is_opened_agai
     await desk.say("Any more?")
     assert prompt_of(model_server, 6).startswith(ROLE)
     await desk.say("/agents")
-    assert f"`porter`: made for this session: {ROLE}" in last_words(desk)
+    assert f"`porter`: created for this session: {ROLE}" in last_words(desk)
     model_server.add(answer("21."), answer("A fourth."))
     await desk.say("/agents start porter Look again")
     assert prompt_of(model_server, 8).startswith(ROLE)

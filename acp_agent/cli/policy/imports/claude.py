@@ -26,7 +26,7 @@ def read_claude(file: Path) -> Translation:
     if permissions is None:
         return found
     if not isinstance(permissions, dict):
-        found.skip(f"permissions: {shown(permissions)}", translate("it is no object"))
+        found.skip(f"permissions: {shown(permissions)}", translate("it is not an object"))
         return found
     for effect in _EFFECTS:
         rules = permissions.get(effect, [])
@@ -34,7 +34,7 @@ def read_claude(file: Path) -> Translation:
             found.add(effect, RuleConfig(rule=rule))
         others = rules if not isinstance(rules, list) else [r for r in rules if type(r) is not str]
         if others:
-            found.skip(f"{effect}: {shown(others)}", translate("a rule is a text"))
+            found.skip(f"{effect}: {shown(others)}", translate("a rule must be text"))
     for key, value in permissions.items():
         if key not in _EFFECTS:
             found.skip(f"{key}: {shown(value)}", _elsewhere(key))
@@ -47,5 +47,5 @@ def _elsewhere(key: str) -> str:
         case "defaultMode":
             return translate("set `mode` in the configuration instead")
         case "additionalDirectories":
-            return translate("the editor says which folders a session has")
-    return translate("there is no such setting here")
+            return translate("the editor sets the folders of a session")
+    return translate("not supported here")

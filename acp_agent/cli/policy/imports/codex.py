@@ -58,9 +58,7 @@ def read_codex(file: Path) -> Translation:
         try:
             _statement(statement, names, found, what)
         except (_UnknownValueError, ValueError, RecursionError):
-            found.skip(
-                what, translate("only running the file would show its values; write it by hand")
-            )
+            found.skip(what, translate("computed value; write the rule by hand"))
     return found
 
 
@@ -77,7 +75,7 @@ def _statement(
             given = _arguments(call, _PARAMETERS[name], names)
             (_prefix_rule if name == "prefix_rule" else _network_rule)(given, found, what)
         case ast.Expr(value=ast.Call(func=ast.Name(id="host_executable"))):
-            found.skip(what, translate("programs count by their name in the system's folders"))
+            found.skip(what, translate("programs are matched by name, not by path"))
         case _:
             raise _UnknownValueError
 
@@ -113,18 +111,18 @@ def _value(node: ast.expr, names: Mapping[str, object]) -> object:
 def _prefix_rule(given: Mapping[str, object], found: Translation, what: str) -> None:
     pattern, decision = given.get("pattern"), given.get("decision")
     if decision not in _EFFECTS or decision == "deny":
-        found.skip(what, translate("its decision is none of allow, prompt, forbidden"))
+        found.skip(what, translate("its decision is not allow, prompt or forbidden"))
         return
     if not isinstance(pattern, list) or not pattern:
-        found.skip(what, translate("its pattern is no list of words"))
+        found.skip(what, translate("its pattern is not a list of words"))
         return
     words = [each if isinstance(each, list) else [each] for each in pattern]
     if not all(each and all(isinstance(word, str) for word in each) for each in words):
-        found.skip(what, translate("its pattern is no list of words"))
+        found.skip(what, translate("its pattern is not a list of words"))
         return
     prefixes = list(islice(product(*words), _MOST_RULES + 1))
     if len(prefixes) > _MOST_RULES:
-        found.skip(what, translate("its alternatives would be too many rules; write one with `*`"))
+        found.skip(what, translate("too many alternatives; write one rule with `*`"))
         return
     match, not_match = list(_examples(given, "match")), list(_examples(given, "not_match"))
     for prefix in prefixes:
@@ -160,9 +158,9 @@ def _network_rule(given: Mapping[str, object], found: Translation, what: str) ->
     host, protocol = given.get("host"), given.get("protocol")
     decision = given.get("decision")
     if protocol not in {"http", "https", "http_connect", "https_connect"}:
-        found.skip(what, translate("rules are about http and https only"))
+        found.skip(what, translate("only http and https are supported"))
     elif not isinstance(host, str) or decision not in _EFFECTS or decision is None:
-        found.skip(what, translate("its host or decision is not known"))
+        found.skip(what, translate("unknown host or decision"))
     else:
         rule = RuleConfig(rule=f"WebFetch(domain:{host})", justification=_justification(given))
         found.add(_EFFECTS[decision], rule, what=what)

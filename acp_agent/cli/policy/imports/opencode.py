@@ -64,9 +64,7 @@ def read_opencode(file: Path) -> Translation:
         if not isinstance(agent, dict):
             continue
         if name == "plan" and ("permission" in agent or "permissions" in agent):
-            found.skip(
-                "agent.plan", translate("its counterpart is the plan mode, which changes nothing")
-            )
+            found.skip("agent.plan", translate("use the plan mode instead, which changes nothing"))
             continue
         _add(found, agent, (MAIN_AGENT if name == "build" else str(name),), names)
     return found
@@ -87,7 +85,7 @@ def _add(
             continue
         later = [each for each in rules[at + 1 :] if rule.covers(each)]
         if rule.pattern == "*" and rule.effect == "ask":
-            found.skip(rule.text, translate("the mode `ask` asks about this already"))
+            found.skip(rule.text, translate("the mode `ask` already asks about this"))
             continue
         if (
             rule.pattern == "*"
@@ -97,14 +95,15 @@ def _add(
             found.skip(
                 rule.text,
                 translate(
-                    "a rule that refuses has no exceptions here; what no rule allows is asked about"
+                    "exceptions from a refusal are not supported; calls without an allow "
+                    "rule are asked about"
                 ),
             )
             continue
         if _is_swallowed(rule, rules[:at]):
             found.skip(
                 rule.text,
-                translate("an earlier, stricter rule is about it too and goes first here"),
+                translate("an earlier, stricter rule matches it too and takes precedence here"),
             )
             continue
         for text in _texts(rule, servers, found):
@@ -130,7 +129,7 @@ def _flat(value: object, found: Translation) -> Iterator[_Rule]:
                 yield _Rule(str(tool), str(pattern), action)
             else:
                 found.skip(
-                    f"{tool}: {shown(actions)}", translate("its action is none of allow, ask, deny")
+                    f"{tool}: {shown(actions)}", translate("its action is not allow, ask or deny")
                 )
 
 
@@ -142,7 +141,7 @@ def _listed(value: object, found: Translation) -> Iterator[_Rule]:
         if effect in _EFFECTS:
             yield _Rule(str(known.get("action", "*")), str(known.get("resource", "*")), effect)
         else:
-            found.skip(shown(each), translate("its action is none of allow, ask, deny"))
+            found.skip(shown(each), translate("its action is not allow, ask or deny"))
 
 
 def _matches(pattern: str, text: str) -> bool:
@@ -157,7 +156,7 @@ def _texts(rule: _Rule, servers: Sequence[str], found: Translation) -> Iterator[
     """The rules of ours that one of opencode's comes to."""
     if rule.tool == "*":
         if rule.pattern != "*":
-            found.skip(rule.text, translate("a rule names the tool that its pattern is about"))
+            found.skip(rule.text, translate("the tool of the pattern is missing"))
         elif rule.effect == "allow":
             yield from ("Bash", "Edit", "WebFetch", "WebSearch")
         else:
@@ -165,7 +164,7 @@ def _texts(rule: _Rule, servers: Sequence[str], found: Translation) -> Iterator[
         return
     if rule.tool in _OWN:
         if rule.effect != "allow":
-            found.skip(rule.text, translate("no rule is about this tool here"))
+            found.skip(rule.text, translate("rules for this tool are not supported here"))
         return
     name = _TOOLS.get(rule.tool)
     if name is None:
@@ -179,14 +178,14 @@ def _texts(rule: _Rule, servers: Sequence[str], found: Translation) -> Iterator[
     else:
         host = _HOST.fullmatch(rule.pattern)
         if host is None or name != "WebFetch":
-            found.skip(rule.text, translate("rules about the web name a host and nothing else"))
+            found.skip(rule.text, translate("web rules can only name a host"))
         else:
             yield f"WebFetch(domain:{host['host']})"
 
 
 def _command(rule: _Rule, found: Translation) -> Iterator[str]:
     if "?" in rule.pattern:
-        found.skip(rule.text, translate("`?` has no counterpart in a rule about commands"))
+        found.skip(rule.text, translate("`?` is not supported in command rules"))
     else:
         yield f"Bash({rule.pattern})"
 
