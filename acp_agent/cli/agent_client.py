@@ -18,7 +18,7 @@ OnPermission = Callable[["Asked"], Awaitable[acp.RequestPermissionResponse]]
 
 
 class Asked(Struct, frozen=True):
-    """A permission request, with what earlier updates told about its call."""
+    """A permission request, completed by earlier updates of its call."""
 
     title: str
     kind: str
@@ -51,7 +51,7 @@ async def start_own_agent(
 
 
 class AgentSession:
-    """A session of an agent that was started for it.
+    """A session of a child agent process.
 
     Attributes:
         id: the session's; "" before it is open.
@@ -66,7 +66,7 @@ class AgentSession:
         self._unshown: OSError | None = None
 
     async def prompt(self, content: str | Sequence[acp.ContentBlock]) -> acp.PromptResponse:
-        """Prompt, and wait as long as the turn takes.
+        """Send a prompt and wait for the end of the turn.
 
         Raises:
             RpcError: the turn failed; the message says why.
@@ -82,17 +82,17 @@ class AgentSession:
         return answer
 
     def cancel(self) -> None:
-        """End the turn; its prompt answers soon after."""
+        """Cancel the turn; its prompt is answered soon after."""
         self._child.connection.notify(
             methods.SESSION_CANCEL, acp.CancelNotification(session_id=self.id)
         )
 
     async def set_option(self, option: str, value: str) -> None:
-        """Give a configuration option of the session a value. Raises RpcError."""
+        """Set a configuration option of the session. Raises RpcError."""
         await self.with_option(option, value)
 
     async def with_option(self, option: str, value: str) -> acp.SetSessionConfigOptionResponse:
-        """Give an option a value; returns what all of them are then. Raises RpcError."""
+        """Set an option; return all options. Raises RpcError."""
         return await self._child.connection.request(
             methods.SESSION_SET_CONFIG_OPTION,
             acp.SetSessionConfigOptionRequest(session_id=self.id, config_id=option, value=value),
@@ -100,7 +100,7 @@ class AgentSession:
         )
 
     def updated(self, update: acp.SessionUpdate) -> None:
-        """Take in an update of the session."""
+        """Handle an update of the session."""
         if isinstance(update, acp.ToolCall):
             kind = "other" if update.kind is UNSET else update.kind
             self._calls[update.tool_call_id] = (update.title, kind)
@@ -114,7 +114,7 @@ class AgentSession:
     async def asked(
         self, params: acp.RequestPermissionRequest, answer: OnPermission
     ) -> acp.RequestPermissionResponse:
-        """Answer a request for permission; nothing is allowed where it cannot be shown."""
+        """Answer a permission request; refuse it if it cannot be shown."""
         call = params.tool_call
         title, kind = self._calls.get(call.tool_call_id, (call.tool_call_id, "other"))
         asked = Asked(
@@ -130,14 +130,14 @@ class AgentSession:
             return acp.RequestPermissionResponse(outcome=acp.CancelledPermissionOutcome())
 
     def _stop_showing(self, error: OSError) -> None:
-        """End the turn: what it says has no reader any more. `prompt` then raises `error`."""
+        """Cancel the turn because its output has no reader; `prompt` then raises `error`."""
         if self._unshown is None:
             self._unshown = error
             self.cancel()
 
 
 class AgentClient(AgentSession):
-    """A session with an agent that was started for it alone.
+    """A session with its own child agent process.
 
     Make one with `start`, `open` the session, `prompt` in it, and end the agent with `aclose`.
     """
@@ -176,7 +176,7 @@ class AgentClient(AgentSession):
         return client
 
     async def open(self, cwd: Path, *, resume: str | None = None) -> None:
-        """Make a session in `cwd`, or go on with one.
+        """Create a session in `cwd`, or resume one.
 
         Raises:
             RpcError: the agent refused, for instance because no model is configured (-32000).
@@ -197,7 +197,7 @@ class AgentClient(AgentSession):
         self.id = made.session_id
 
     async def delete(self) -> None:
-        """Delete the session, where nothing of it is worth keeping. Raises RpcError."""
+        """Delete the session. Raises RpcError."""
         await self._child.connection.request(
             methods.SESSION_DELETE,
             acp.DeleteSessionRequest(session_id=self.id),

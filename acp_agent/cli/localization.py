@@ -1,4 +1,4 @@
-"""Localisation of the command line: everything it prints, in the user's language."""
+"""Localisation of the command line's output."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def language() -> Language:
 
 
 def _setting(environ: Mapping[str, str]) -> str:
-    """Return the setting `language`; whoever needs the configuration reports problems with it."""
+    """Return the setting `language`; errors in the configuration are reported elsewhere."""
     named = environ.get("ACP_AGENT_LANGUAGE")
     if named:
         return named
@@ -46,7 +46,7 @@ def _setting(environ: Mapping[str, str]) -> str:
 
 @cache
 def _in_file(path: str) -> str:
-    """What the configuration file has for it, read without the rest being examined."""
+    """Read the setting from the configuration file without validating the rest."""
     from pathlib import Path  # noqa: PLC0415 - as the rest
 
     from acp_agent.config.load import parse, read_text  # noqa: PLC0415 - likewise

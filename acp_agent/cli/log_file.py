@@ -1,4 +1,4 @@
-"""The log's file: owner-only, rotating, shared by the processes of one user."""
+"""The log file: readable only by its owner, rotating, shared by the user's processes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class SharedRotatingFile(RotatingFileHandler):
         return os.fdopen(descriptor, "a", encoding=self.encoding, errors="backslashreplace")
 
     def shouldRollover(self, record: LogRecord) -> int:  # noqa: N802 - logging's own name
-        """Whether the file is full; looks first whether it still is the file of that name."""
+        """Return whether the file is full, after checking that it still has its name."""
         if self.stream is not None and not self._is_current(self.stream):
             self.stream.close()
             self.stream = self._open()

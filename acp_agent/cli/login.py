@@ -24,7 +24,7 @@ _ALIKE = 0.7  # from here on a name is taken for another one with a mistake in i
 
 
 def run(argv: list[str]) -> int:
-    """Ask for a key and keep it; returns the exit status."""
+    """Ask for a key and save it; return the exit status."""
     parser = Parser(
         prog="acp-agent login",
         description="Ask for a provider's API key, test it, and save it readable only by you.",
@@ -110,7 +110,7 @@ def _ask_key(provider: Provider) -> str:
 
 
 def _try(provider: Provider, key: str) -> bool:
-    """Whether the key may be kept: the provider did not refuse it."""
+    """Return whether the key may be saved: the provider did not refuse it."""
     from acp_agent.models.provider_check import check_provider  # noqa: PLC0415 - heavy
 
     answer = check_provider(provider, key, timeout=CHECK_SECONDS)
@@ -156,7 +156,7 @@ def _tell(setup: UserConfig, provider: Provider, *, keyring: bool) -> None:
 
 
 def run_logout(argv: list[str]) -> int:
-    """Forget keys; returns the exit status."""
+    """Delete saved keys; return the exit status."""
     parser = Parser(
         prog="acp-agent logout",
         description="Delete the saved key of a provider. Keys in environment variables are not "

@@ -1,4 +1,4 @@
-"""Logging: all to a rotating file of the user's, warnings to stderr too, no secret to either.
+"""Logging to a rotating file of the user, and warnings to stderr, both without secrets.
 
 Only the program's own loggers follow the configured level. Other packages log from warning up: at
 debug level an SDK would write whole requests.
@@ -66,7 +66,7 @@ def set_up_logging(paths: Paths, config: Config, secrets: GetSecrets) -> None:
 
 
 class LogFile(logging.Handler):
-    """Writes records to a rotating file in a thread; folder and file are their owner's alone.
+    """Writes records to a rotating file in a thread; only the owner can access file and folder.
 
     The thread also imports what rotating needs, which takes longer than the start may.
     """
@@ -82,7 +82,7 @@ class LogFile(logging.Handler):
         )
 
     def emit(self, record: LogRecord) -> None:
-        """Queue a record, with its text made now, since what it speaks of may change."""
+        """Queue a record; its text is formatted now, because its arguments may change."""
         try:
             ready = copy.copy(record)
             ready.msg, ready.args = record.getMessage() + TRACE_MARK.get(), None
@@ -94,11 +94,11 @@ class LogFile(logging.Handler):
             self.handleError(record)
 
     def flush(self) -> None:
-        """Wait, for at most a second, until what was logged is in the file."""
+        """Wait, for at most a second, until all records are in the file."""
         self._queue.flush(CLOSE_SECONDS)
 
     def close(self) -> None:
-        """Write what waits and close the file."""
+        """Write queued records and close the file."""
         self._queue.close(CLOSE_SECONDS)
         if self._file is not None:
             self._file.finish()
@@ -126,7 +126,7 @@ class LogFile(logging.Handler):
 
 
 class StderrLines(logging.Handler):
-    """Writes each record from warning up to stderr as one line, without ever waiting for it."""
+    """Writes each warning or error to stderr as one line, without blocking."""
 
     def __init__(self, secrets: GetSecrets) -> None:
         super().__init__(logging.WARNING)
@@ -143,7 +143,7 @@ class StderrLines(logging.Handler):
 
 
 def write_stderr(text: str) -> None:
-    """Write `text` as one line to stderr, or drop it where nobody reads stderr.
+    """Write `text` as one line to stderr, or drop it if nobody reads stderr.
 
     An editor may leave the pipe unread until it is full; a write would then wait for ever.
     """
@@ -185,7 +185,7 @@ T = TypeVar("T")
 
 
 class Background(Generic[T]):
-    """Hands items, in order, to `consume` in a thread of its own, which the first item starts.
+    """Passes items in order to `consume` in a thread that the first item starts.
 
     Args:
         name: the thread's name.
@@ -215,7 +215,7 @@ class Background(Generic[T]):
         self._thread: threading.Thread | None = None
 
     def put(self, item: T, size: int) -> None:
-        """Queue an item of about `size` bytes. Returns at once; drops it where too much waits."""
+        """Queue an item of about `size` bytes. Returns at once; drops it if the queue is full."""
         with self._changed:
             if self._closed:
                 return
@@ -230,7 +230,7 @@ class Background(Generic[T]):
             self._changed.notify_all()
 
     def flush(self, timeout: float) -> bool:
-        """Wait until all that waits is written; false when `timeout` seconds were not enough."""
+        """Wait until the queue is written; return false after `timeout` seconds."""
         deadline = time.monotonic() + timeout
         with self._changed:
             return self._changed.wait_for(
@@ -238,7 +238,7 @@ class Background(Generic[T]):
             )
 
     def close(self, timeout: float) -> None:
-        """Take nothing more, and write what waits, for at most `timeout` seconds."""
+        """Accept no more items, and write the queue for at most `timeout` seconds."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""The entry point. It imports nothing but what the chosen command needs."""
+"""The entry point. Imports only what the chosen command needs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _ENTRY_POINTS = {
     "policy": ("policy.command", "run"),
     "audit": ("policy.audit", "run"),
     "logout": ("login", "run_logout"),
-    "replay": ("recording.replay", "run"),
+    "replay": ("recording", "run"),
     "version": ("main", "run_version"),
 }
 
@@ -78,7 +78,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _fix_home() -> None:
-    """Let a relative home count from here, also for an agent that is started in another folder."""
+    """Make a relative ACP_AGENT_HOME absolute, for agents started in other folders."""
     home = os.environ.get(HOME_VARIABLE, "").strip()
     if home and home[0] not in "/~":
         try:
@@ -131,7 +131,7 @@ def _run(command: str, argv: list[str]) -> int:
 
 
 def _has_folder() -> bool:
-    """Whether the folder is there that the program was started in."""
+    """Return whether the current folder exists."""
     try:
         os.getcwd()  # noqa: PTH109 - what others see as the error that is looked into
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""`acp-agent models`: the models that can be used, and which one would be."""
+"""`acp-agent models`: list the usable models and the model of new sessions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ASK_SECONDS = 5.0  # for a provider's list of models
 
 
 class Choice(Struct, frozen=True, kw_only=True):
-    """The model that a new session would use; None with the reason why there is none."""
+    """The model of a new session; None with the reason if there is none."""
 
     model: ModelInfo | None
     why: str
@@ -42,7 +42,7 @@ def run(argv: list[str]) -> int:
 
 
 async def chosen_model(setup: UserConfig, models: Models, providers: dict[str, Provider]) -> Choice:
-    """The model that a new session would use, and what decided it."""
+    """Return the model of a new session, and the reason."""
     flag = setup.environ.get("ACP_AGENT_MODEL") or None
     try:
         model = await models.choose(flag, None)
@@ -68,7 +68,7 @@ async def chosen_model(setup: UserConfig, models: Models, providers: dict[str, P
 
 
 def unlisted(providers: dict[str, Provider]) -> list[Provider]:
-    """The providers that can be used and of which no catalog can know what they serve.
+    """Return the usable providers whose models are not in the catalog.
 
     They are the user's own, and presets at another address than their own.
     """
@@ -139,7 +139,7 @@ async def _list(*, every: bool, as_json: bool) -> int:
 
 
 async def _served(provider: Provider, catalog: Catalog) -> list[ModelInfo]:
-    """The models that a provider says it has; none where it does not say so in time."""
+    """Return the models that a provider lists; none if it does not respond in time."""
     from acp_agent.models.key_command import key_from_command  # noqa: PLC0415 - heavy
     from acp_agent.models.provider_check import check_provider  # noqa: PLC0415 - heavy
 

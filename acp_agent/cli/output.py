@@ -51,7 +51,7 @@ def say(text: str = "") -> None:
 
 
 def complain(text: str) -> None:
-    """Print an error to stderr, in one line behind the program's name."""
+    """Print an error to stderr in one line after the program's name."""
     sys.stderr.write(f"acp-agent: {_readable(' '.join(text.split()), sys.stderr)}\n")
 
 
@@ -63,12 +63,12 @@ def say_json(value: object) -> None:
 
 
 def escape_controls(text: str) -> str:
-    """Return `text` with control characters written out, except line breaks and tabs."""
+    """Return `text` with control characters escaped, except line breaks and tabs."""
     return text.translate(_VISIBLE)
 
 
 def escape_hidden(text: str) -> str:
-    """Return `text` with control characters and invisible characters written out."""
+    """Return `text` with control and invisible characters escaped."""
     from acp_agent.content import escaped  # noqa: PLC0415 - most text is ASCII
 
     return escaped(escape_controls(text))
@@ -103,7 +103,7 @@ def on_terminal() -> bool:
 
 
 def say_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: int = 0) -> None:
-    """Print a table: fitted to the terminal where there is one, else plain columns in full.
+    """Print a table, fitted to the terminal if there is one, otherwise in full width.
 
     Args:
         headings: of the columns.
@@ -177,7 +177,7 @@ def wrap(text: str, columns: int) -> list[str]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Split a text where a line may end."""
+    """Split a text at possible line ends."""
     piece = ""
     for character, following in zip(text, [*text[1:], ""], strict=True):
         piece += character

@@ -1,4 +1,4 @@
-"""The arguments of a command, explained in the user's language.
+"""The argument parser, with help in the user's language.
 
 The commands write their help in English, as they define their arguments; what is printed is put
 into the user's language only then, so that a command that is not asked for help pays nothing.
@@ -26,7 +26,7 @@ _SHORTEST = 0.05  # seconds
 
 
 def seconds(text: str) -> float:
-    """A time as an argument gives it.
+    """Parse a time in seconds.
 
     Raises:
         ArgumentTypeError: it is none that a program could wait.
@@ -41,7 +41,7 @@ def seconds(text: str) -> float:
 
 
 def number(low: int, high: int) -> Callable[[str], int]:
-    """What reads an argument that is a whole number from `low` to `high`.
+    """Return a parser of whole numbers from `low` to `high`.
 
     The function that it gives raises ArgumentTypeError for anything else.
     """
@@ -68,7 +68,7 @@ def add_folder(parser: argparse.ArgumentParser) -> None:
 
 
 def has_folder(options: argparse.Namespace) -> bool:
-    """Put the real path in the place of `--cwd`; say so where it is no folder."""
+    """Replace `--cwd` by its real path; report an error if it is not a folder."""
     options.cwd = Path(os.path.realpath(options.cwd.expanduser()))
     if options.cwd.is_dir():
         return True
@@ -114,7 +114,7 @@ class _Help(argparse.HelpFormatter):
 
 
 class _Actions(_Base):
-    """The actions of a command, each explained by its own --help in the words of the list."""
+    """Subcommands whose --help repeats their description in the list."""
 
     def add_parser(self, name: str, **others: Any) -> Any:  # as argparse has it
         return super().add_parser(name, **{"description": others.get("help"), **others})
@@ -140,11 +140,11 @@ class Parser(argparse.ArgumentParser):
         self.formatter_class = _Help
 
     def add_subparsers(self, **others: Any) -> Any:  # as argparse has it
-        """Actions that say of themselves what the list of them says."""
+        """Add subcommands that use their help text as their description."""
         return super().add_subparsers(action=_Actions, **others)
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong with the arguments, and end with status 2."""
+        """Print the error and exit with status 2."""
         self.print_usage(sys.stderr)
         said = translate(
             "{program}: error: {message}", program=self.prog, message=translate_rendered(message)

@@ -1,4 +1,4 @@
-"""Who answers when the agent asks for permission: a flag, or the user at the terminal."""
+"""Answers to permission requests: from a flag, or from the user at the terminal."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def option_of_kind(asked: Asked, kind: str) -> acp.PermissionOption | None:
 
 
 def question_text(asked: Asked) -> str:
-    """Return a question as a text for people, with what the call would do."""
+    """Return a permission question as text, with the effect of the call."""
     lines = [translate("The agent asks for permission: {title}", title=asked.title)]
     for part in asked.request.tool_call.content or ():
         match part:
@@ -164,7 +164,7 @@ def question_text(asked: Asked) -> str:
 
 
 async def read_line() -> str | None:
-    """A line that the user types; None at the end of input.
+    """Read a line from the user; return None at the end of input.
 
     The thread that waits is a daemon without a lock on `sys.stdin`, so that a program whose turn
     was cancelled in the middle of a question can end.

@@ -31,7 +31,7 @@ _FORCED_EXIT_SECONDS = 1.0  # what the agent gets to end after a second Ctrl-C
 
 
 class Flags(Struct, frozen=True, kw_only=True):
-    """What `run` was asked to do."""
+    """The options of `run`."""
 
     prompt: str
     cwd: Path
@@ -47,7 +47,7 @@ class Flags(Struct, frozen=True, kw_only=True):
 
 
 class Result(Struct, frozen=True, kw_only=True):
-    """What came of the turn: the last message, what it took, and what was refused unasked.
+    """The result of a turn: its last message, usage, and calls refused without asking.
 
     `cost` is that of the session so far.
     """
@@ -170,7 +170,7 @@ async def turn(flags: Flags, view: View) -> int:
 
 
 class Tally:
-    """Passes updates on, and adds up what the result is made of.
+    """Forwards updates and collects the result.
 
     Attributes:
         text: the last message of the model's.
@@ -184,7 +184,7 @@ class Tally:
         self._complete = False  # something came behind the message
 
     def update(self, update: acp.SessionUpdate) -> None:
-        """Take in an update."""
+        """Handle an update."""
         match update:
             case acp.AgentMessageChunk():
                 self.text = ("" if self._complete else self.text) + block_text(update.content)
@@ -240,7 +240,7 @@ def text_view(
 
 
 def refusals(refused: Sequence[Asked]) -> str:
-    """Say what was refused, and which flag allows it."""
+    """Print refused calls and the flag that allows them."""
     flag = max((flag_for(asked) for asked in refused), key=lambda one: one != "--allow edits")
     titles = translate(", ").join(dict.fromkeys(asked.title for asked in refused))
     return translate(

@@ -1,4 +1,4 @@
-"""A session's updates as text that a person reads in a terminal or a pipe."""
+"""Show a session's updates as text in a terminal or a pipe."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _COLOURS: dict[Style, str] = {
 
 
 def painter(out: TextIO) -> Paint:
-    """Writes text with a style: colours on a terminal (unless NO_COLOR is set), plain elsewhere.
+    """Return a function that styles text on a terminal (unless NO_COLOR is set).
 
     A person's terminal shows what is hidden in a text, too; a pipe gets all but the controls as is.
     """
@@ -61,7 +61,7 @@ class Screen:
     """Shows updates in the order in which they come. Paths are shown relative to `cwd`."""
 
     def __init__(self, paint: Paint, *, cwd: Path, answer: Paint | None = None) -> None:
-        """Show everything with `paint`, but the text of the model's answers with `answer`."""
+        """Show everything with `paint`, except for the model's text with `answer`."""
         self._paint = paint
         self._answer = answer or paint
         self._open = paint  # what has written the line that is still open
@@ -216,7 +216,7 @@ class Screen:
 
 
 def block_text(content: acp.ContentBlock) -> str:
-    """A piece of a message as text: what is no text by its name and where it is, or its kind."""
+    """Return a content block as text; other content by its name and address, or its kind."""
     match content:
         case acp.TextContent():
             return content.text

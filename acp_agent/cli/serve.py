@@ -1,4 +1,4 @@
-"""Serving the protocol: on stdin and stdout, or on a socket."""
+"""Serve the protocol on stdin and stdout, or on a socket."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ USAGES = ("--model PROVIDER/NAME", "--agent NAME", "--trace FILE", "-p PROMPT")
 
 
 class ServeFlags(NamedTuple):
-    """What the command line says; `unknown` are the words that mean nothing to us."""
+    """The parsed command line; `unknown` are words that are not options."""
 
     model: str | None
     agent: str | None
@@ -83,7 +83,7 @@ def serve(argv: list[str]) -> int:
 
 
 def _refuse(word: str) -> int:
-    """Say that a word on the command line means nothing, and what was perhaps meant."""
+    """Report an unknown word on the command line, with a suggestion."""
     from difflib import get_close_matches  # noqa: PLC0415 - only where something is said
 
     from acp_agent.cli.localization import translate  # noqa: PLC0415 - likewise
@@ -102,7 +102,7 @@ def _refuse(word: str) -> int:
 
 
 def _end_quietly_on_signals() -> None:
-    """Until there is anything to end, a signal just ends the process, as no failure."""
+    """Exit with status 0 on signals, until the server handles them."""
     import signal  # noqa: PLC0415 - json imports it anyway, a moment later
 
     for name in ("SIGTERM", "SIGINT", "SIGHUP"):

@@ -1,4 +1,4 @@
-"""Run a server: with its log and, where asked for, a trace of the wire, until the process ends."""
+"""Run a server with its log and an optional trace until the process ends."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def run_server(
 def _recording(
     paths: Paths, secrets: Secrets, environ: Mapping[str, str], trace: str | None
 ) -> Iterator[Trace | None]:
-    """Log while the block runs, and trace the wire where `trace` names a file.
+    """Log while the block runs, and record messages if `trace` names a file.
 
     A configuration that cannot be used leaves the log at its defaults; requests for a session
     report what is wrong with it.

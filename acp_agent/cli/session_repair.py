@@ -1,4 +1,4 @@
-"""`acp-agent sessions check|repair`: what is damaged in the journal, and what is saved of it."""
+"""`acp-agent sessions check|repair`: report and repair damage of the journal."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _BESIDE = ("-wal", "-shm")  # how the names of SQLite's files beside a database 
 
 
 def check(options: argparse.Namespace) -> int:
-    """Say what is damaged, as `acp-agent doctor` does; the exit status is 1 where anything is."""
+    """Report damage, as `acp-agent doctor` does; return 1 if there is any."""
     found = asyncio.run(check_store(find_paths(os.environ)))
     if options.json:
         say_json([{"state": one.state, "what": one.what, "remedy": one.remedy} for one in found])
@@ -52,7 +52,7 @@ def check(options: argparse.Namespace) -> int:
 
 
 def repair(options: argparse.Namespace) -> int:
-    """Rename a damaged journal and begin a new one with what is readable in it.
+    """Rename a damaged journal and create a new one with its readable contents.
 
     Given the name of a file, what that has and the journal has not is taken out of it.
     """
@@ -100,7 +100,7 @@ def repair(options: argparse.Namespace) -> int:
 
 
 async def _accept_loss(file: Path) -> bool:
-    """Forget what the journal is known to lack; whether there was anything."""
+    """Clear the record of lost events; return whether there was one."""
     store = await Store.open(file)
     try:
         lost = bool(await store.lost_writes())
@@ -142,7 +142,7 @@ async def _is_sound(file: Path) -> bool:
 
 
 def _recover(damaged: Path, into: Path) -> RecoveredSessions:
-    """What was taken out of one file into another, which is made where it is not there.
+    """Copy readable sessions from one file to another, which is created if missing.
 
     Raises:
         InvalidInputError: the first cannot be read.
@@ -162,7 +162,7 @@ def _recover(damaged: Path, into: Path) -> RecoveredSessions:
 
 
 def _rename_damaged(file: Path) -> Path:
-    """Give a journal and what belongs to it another name, which nothing has; that name.
+    """Rename a journal and its log to an unused name; return it.
 
     Raises:
         StoreError: that is not allowed.

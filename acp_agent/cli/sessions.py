@@ -68,7 +68,7 @@ def run(argv: list[str]) -> int:
     if options.action == "export":
         return guarded(lambda: asyncio.run(_export(options)))
     if options.action == "record":
-        from acp_agent.cli.recording.record import record  # noqa: PLC0415 - rarely needed
+        from acp_agent.cli.recording import record  # noqa: PLC0415 - rarely needed
 
         return guarded(lambda: asyncio.run(record(options, known_secrets(), write_new)))
     return guarded(lambda: asyncio.run(_delete(options)))
@@ -215,7 +215,7 @@ def _pieces(
 
 
 def page_pieces(record: SessionRecord, stored: list[StoredEvent]) -> Iterator[str]:
-    """A session as a page, in the user's language and without the user's keys, piece by piece."""
+    """Yield the HTML page of a session, in the user's language and without keys."""
     from acp_agent.view.html import render  # noqa: PLC0415 - other formats do without
     from acp_agent.view.reader import read_page  # noqa: PLC0415 - likewise
 
@@ -226,7 +226,7 @@ def page_pieces(record: SessionRecord, stored: list[StoredEvent]) -> Iterator[st
 
 
 def write_new(path: Path, pieces: Iterable[str]) -> None:
-    """Write a file that only its owner may read, never over one that is there.
+    """Write a new file that only its owner can read; never overwrite one.
 
     Raises:
         InvalidInputError: it cannot be written.
@@ -242,7 +242,7 @@ def write_new(path: Path, pieces: Iterable[str]) -> None:
 
 
 def known_secrets() -> list[str]:
-    """The user's keys, to be taken out of what is exported."""
+    """Return the user's keys, to remove them from exports."""
     secrets = Secrets(find_paths(os.environ).secrets_file, os.environ)
     secrets.stored()  # reads the file, and so knows its keys
     return secrets.values()

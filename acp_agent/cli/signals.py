@@ -1,4 +1,4 @@
-"""Ctrl-C as a wish that the program can fulfil in its own time."""
+"""Signal handlers that call functions in the event loop."""
 
 from __future__ import annotations
 

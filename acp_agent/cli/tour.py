@@ -1,4 +1,4 @@
-"""`acp-agent tour`: what the agent does, shown on a small project that is made for it."""
+"""`acp-agent tour`: demonstrate the agent in a small sample project."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PROMPT = (
 
 
 def run(argv: list[str]) -> int:
-    """Give the tour, or prompt the user's own words in the current folder."""
+    """Run the tour, or the user's own prompt in the current folder."""
     parser = Parser(
         prog="acp-agent tour", description="Watch the agent work in a small sample project."
     )
@@ -83,7 +83,7 @@ async def _tour(prompt: str | None) -> int:
 
 
 async def _has_model() -> bool:
-    """Whether a session can be opened with what is configured."""
+    """Return whether a session can be opened with the current configuration."""
     with tempfile.TemporaryDirectory(prefix="acp-agent-") as folder:
         client = await AgentClient.start(
             [], cwd=Path(folder), on_update=lambda _: None, on_permission=_refuse
@@ -132,7 +132,7 @@ async def _one_turn(prompt: str, folder: Path, *, demo: bool, sample: bool) -> i
 
 @contextmanager
 def _project() -> Iterator[Path]:
-    """A git repository with a small bug, for as long as the context lasts."""
+    """Create a git repository with a small bug; delete it when the context ends."""
     source = files("acp_agent.cli").joinpath("tour_project.json").read_text("utf-8")
     with tempfile.TemporaryDirectory(prefix="acp-agent-tour-", ignore_cleanup_errors=True) as made:
         folder = Path(made).resolve()

@@ -1,4 +1,4 @@
-"""`--trace FILE`: what went over the wire, for bug reports, without secrets.
+"""`--trace FILE`: record protocol messages without secrets, for bug reports.
 
 Each line is a JSON object: `t`, seconds since 1970 with fractions; `dir`, `in` from the editor or
 `out` to it; and `msg`, the message, or `raw`, the text of a line that is no JSON.
@@ -32,7 +32,7 @@ class _Seen(Struct, frozen=True, gc=False):
 
 
 class Trace:
-    """Records wire lines in a file that only its owner may read. Calling it returns at once.
+    """Records messages in a file that only its owner can read. Calls return at once.
 
     The file is appended to, up to FILE_LIMIT bytes; a last line then says that there was more.
     """
@@ -68,11 +68,11 @@ class Trace:
         )
 
     def __call__(self, direction: Literal["in", "out"], line: bytes) -> None:
-        """Record a line that came from the editor (`in`) or went to it (`out`)."""
+        """Record a line from the editor (`in`) or to it (`out`)."""
         self._queue.put(_Seen(time.time(), direction, line), len(line))
 
     def close(self) -> None:
-        """Write what waits, for at most CLOSE_SECONDS, and close the file."""
+        """Write queued lines for at most CLOSE_SECONDS, and close the file."""
         self._queue.close(CLOSE_SECONDS)
         self._file.close()
 
@@ -133,7 +133,7 @@ _PAIRS = frozenset({"env", "headers", "httpheaders", "environment"})
 
 
 def redact(value: Json, scrub: Callable[[str], str]) -> Json:
-    """A copy of `value` without what its fields' names say is secret.
+    """Return a copy of `value` without fields whose names mark them as secret.
 
     Every other text goes through `scrub`, and is cut where it is very long.
     """
@@ -165,7 +165,7 @@ def _pair(item: Json, scrub: Callable[[str], str]) -> Json:
 
 
 def _hidden(value: Json) -> Json:
-    """`value` with every text in it hidden; that there is one, and its shape, stays visible."""
+    """Return `value` with every text in it replaced; its shape stays visible."""
     if isinstance(value, str):
         return HIDDEN if value else ""
     if isinstance(value, list):

@@ -51,7 +51,7 @@ class Total(Struct, kw_only=True):
 
     @property
     def cached(self) -> float:
-        """The share of the input that came from a provider's cache."""
+        """Input tokens read from the provider's cache."""
         if not self.usage.input:
             return 0.0
         return min(1.0, self.usage.cache_read / self.usage.input)  # some servers count it apart
@@ -87,7 +87,7 @@ def run(argv: list[str]) -> int:
 
 
 def _columns() -> int:
-    """How wide a line may be: less than usual only where the terminal is narrow."""
+    """Return the maximum line width: the usual one, or that of a narrower terminal."""
     if not on_terminal():
         return COLUMNS
     return min(COLUMNS, get_terminal_size((COLUMNS, 24)).columns)
@@ -153,7 +153,7 @@ async def _read(
 
 
 def totals_by(by: By, rows: Iterable[UsageRow], catalog: Catalog) -> list[Total]:
-    """The sums: days in their order, models and projects with the dearest first.
+    """Return the totals: days in order, models and projects by descending cost.
 
     A request whose price was not kept counts with today's, where there is one now.
     """
@@ -220,7 +220,7 @@ def _say_totals(totals: Sequence[Total], by: By) -> None:
 
 
 def _fitting(table: Sequence[Sequence[str]], room: int) -> Sequence[Sequence[str]]:
-    """The table without the numbers that matter least, where there is no room for all."""
+    """Return the table without the least important columns if there is no room."""
     kept = list(range(len(table[0])))
     for least in _LEAST_FIRST:
         widths = [max(width(row[column]) for row in table) for column in kept]
@@ -249,7 +249,7 @@ def _money(total: Total, sign: str = "") -> str:
 
 
 def _bars(totals: Sequence[Total], by: By, today: date) -> list[Bar]:
-    """Money where any was spent, else tokens."""
+    """Return bars of cost if there is any, otherwise of tokens."""
     money = any(total.cost for total in totals)
     shown = list(totals)
     if by == "day" and totals:
@@ -315,7 +315,7 @@ _ROW, _MARGIN, _LEFT, _WIDTH, _RIGHT = 22, 12, 240, 480, 140  # of the picture, 
 
 
 class Bar(NamedTuple):
-    """A bar: its name, its length in whatever unit, and what is written behind it."""
+    """A bar: its name, its length in any unit, and its label."""
 
     name: str
     value: float
@@ -325,7 +325,7 @@ class Bar(NamedTuple):
 def text_bars(
     bars: Sequence[Bar], encoding: str = "utf-8", columns: int = COLUMNS
 ) -> Iterator[str]:
-    """A line a bar, the longest as long as there are columns.
+    """Return one line per bar; the longest fills the columns.
 
     Where the encoding has no blocks they are drawn by `#`.
     """
@@ -344,7 +344,7 @@ def text_bars(
 
 
 def svg(bars: Sequence[Bar], *, title: str) -> str:
-    """The same as a picture."""
+    """Return the bars as SVG."""
     height = 2 * _MARGIN + _ROW * (len(bars) + 1)
     lines = [
         (
@@ -374,7 +374,7 @@ def svg(bars: Sequence[Bar], *, title: str) -> str:
 
 
 def _longest(bars: Sequence[Bar]) -> float:
-    """The value of the longest bar; 1 where none is longer than nothing."""
+    """Return the value of the longest bar; 1 if all are zero."""
     return max((bar.value for bar in bars), default=0.0) or 1.0
 
 

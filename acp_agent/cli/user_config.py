@@ -1,4 +1,4 @@
-"""The files, configuration and keys of the user, which most commands begin with."""
+"""Load the paths, configuration and keys of the user."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from acp_agent.config.types import Config
 
 
 class UserConfig(Struct, frozen=True, kw_only=True):
-    """The environment, and what was read of the user's files by it."""
+    """The environment and the user's files."""
 
     environ: Mapping[str, str]
     paths: Paths
@@ -23,7 +23,7 @@ class UserConfig(Struct, frozen=True, kw_only=True):
 
 
 def load_user_config(environ: Mapping[str, str] = os.environ) -> UserConfig:
-    """Read the configuration of the user that an environment belongs to.
+    """Load the configuration for an environment.
 
     Raises:
         ConfigError: the configuration cannot be used.

@@ -1,4 +1,4 @@
-"""`acp-agent view`: a session as a page in the browser."""
+"""`acp-agent view`: show a session as an HTML page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from acp_agent.session.store.store import Store
 
 
 def run(argv: list[str]) -> int:
-    """Write the page, say where it is, and open it; returns the exit status."""
+    """Write the page, print its path and open it; return the exit status."""
     parser = Parser(
         prog="acp-agent view",
         description="Show a session as one offline page: messages, tool calls, permissions, "
@@ -77,7 +77,7 @@ def _view(options: argparse.Namespace) -> int:
 
 
 def has_browser(environ: Mapping[str, str], platform: str) -> bool:
-    """Whether a browser can show a window here; one in text would take the terminal over."""
+    """Return whether a graphical browser is available; a text browser would use the terminal."""
     if environ.get("BROWSER"):
         return True
     if environ.get("SSH_CONNECTION") and not environ.get("DISPLAY"):

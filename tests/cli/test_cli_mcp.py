@@ -103,4 +103,4 @@ def test_what_is_imported_is_shown_before_it_is_saved(tmp_path: Path) -> None:
     assert not config.exists()
     acp_agent(tmp_path, "mcp", "import", "--save", ".codex/config.toml")
     assert load_config(config, {}).mcp_servers["docs"].command == "docs"
-    assert "no new MCP servers" in acp_agent(tmp_path, "mcp", "import", ".codex/config.toml").stdout
+    assert "No new MCP servers" in acp_agent(tmp_path, "mcp", "import", ".codex/config.toml").stdout

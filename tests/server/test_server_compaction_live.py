@@ -96,7 +96,7 @@ async def test_a_client_of_version_1_without_compactions_gets_a_line_and_the_usa
         for one in running.updates(session)
         if one["sessionUpdate"] == "agent_thought_chunk"
     ]
-    told = [text.strip("\n_") for text in thoughts if "summarised for the model" in text]
+    told = [text.strip("\n_") for text in thoughts if "for the model" in text]
     assert told == [
         "Summarising earlier parts of the conversation for the model …",
         "Earlier parts of the conversation were summarised for the model.",

@@ -21,7 +21,7 @@ from tests.support.model_server import Answer, Call, ModelServer, Stall, Thought
 
 CUT = "The answer is cut off: it reached"
 NOTHING = "No answer: the model reached"
-REFUSED = "This was refused"
+REFUSED = "The model refused. Your prompt"
 
 
 @pytest.mark.covers("P8")

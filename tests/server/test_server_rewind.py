@@ -93,7 +93,7 @@ async def test_points_are_listed_tried_and_gone_back_to(
     await client.say(session, "Fourth")
     told = str(client.wire.updates(session))
     once = 0 if version == 1 else 1  # version 1 has no updates for what is said between turns
-    assert told.count("went rewind to before “Second”") == once
+    assert told.count("was rewound to before “Second”") == once
     assert told.count("was rewound to before the rewind to “Second”") == once
     assert told.count("The messages removed by that rewind are sent to the model again") == once
     sent = str(model_server.requests[-1].json["messages"])
@@ -135,7 +135,7 @@ async def test_the_client_is_told_live_and_in_the_replay_of_the_whole_story(
 ) -> None:
     client, session = await ready(agent, version, model_server, project)
     assert await client.say(session, "/rewind 2 both") == "end_turn"
-    note = "went rewind to before “Second”"
+    note = "was rewound to before “Second”"
     assert str(client.wire.updates(session)).count(note) == 1
     await client.close(session)
     seen = len(client.wire.updates(session))

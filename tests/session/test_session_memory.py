@@ -152,9 +152,9 @@ async def test_the_user_lists_shows_and_deletes_notes(
         assert "- project `build`: How to build" in listed
         assert "- user `style`: Short answers." in listed
         assert "make all" in await command("/memory show build")
-        assert "is deleted" in await command("/memory delete user style")
+        assert "Deleted the note" in await command("/memory delete user style")
         assert [Path(file).name for file in notes(tmp_path)] == ["build.md"]
-        assert "no such note" in await command("/memory delete style")
+        assert "Note not found" in await command("/memory delete style")
         assert len(model_server.requests) == 3
 
 

@@ -78,7 +78,7 @@ async def _run(arguments: argparse.Namespace, command: list[str], cwd: Path, *, 
 
 
 def _can_move_cursor() -> bool:
-    """Whether there is a terminal whose cursor can be moved."""
+    """Return whether there is a terminal whose cursor can be moved."""
     is_terminal = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
     return is_terminal and os.environ.get("TERM", "").lower() not in {"", "dumb", "unknown"}
 
@@ -107,7 +107,7 @@ def _chat_command(arguments: argparse.Namespace) -> str:
 
 
 def _history(*, keep: bool) -> PromptHistory:
-    """The history of this user; nothing is kept where secrets could not be removed from it."""
+    """Return the user's history; one that saves nothing if secrets cannot be removed from it."""
     from acp_agent.cli.chat.history import PromptHistory  # noqa: PLC0415 - see above
     from acp_agent.config.paths import find_paths  # noqa: PLC0415 - see above
     from acp_agent.config.secrets import Secrets  # noqa: PLC0415 - see above

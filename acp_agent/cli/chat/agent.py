@@ -47,14 +47,14 @@ R = TypeVar("R")
 
 
 class AgentFailedError(AcpAgentError):
-    """The agent could not be started, or ended; the message says why."""
+    """The agent could not be started, or exited; the message says why."""
 
 
 class Listener(Protocol):
     """Receives what the agent sends, and answers its requests."""
 
     def updated(self, params: acp.SessionNotification) -> None:
-        """Something happened in a session."""
+        """Handle an update of a session."""
 
     async def permission(
         self, params: acp.RequestPermissionRequest, call: Call
@@ -67,10 +67,10 @@ class Listener(Protocol):
         """Ask the user something."""
 
     def elicitation_completed(self, params: acp.CompleteElicitationNotification) -> None:
-        """The user is done with a page."""
+        """Handle the completion of a page by the user."""
 
     def request_failed(self, text: str) -> None:
-        """A request of the agent could not be read or answered; `text` says which, for people."""
+        """Report a request of the agent that was invalid or could not be answered."""
 
 
 class Agent:
@@ -112,7 +112,7 @@ class Agent:
         cwd: Path,
         timeout: float = START_SECONDS,
     ) -> Self:
-        """Start `command` and initialize it; every answer but a turn's has `timeout` seconds.
+        """Start `command` and initialize it; each response except a turn's has `timeout` seconds.
 
         Raises:
             AgentFailedError: there is no such program, or it is no usable agent.
@@ -189,7 +189,7 @@ class Agent:
         self.sessions = AgentSessions(self._child.connection, capabilities, timeout=self._timeout)
 
     async def prompt(self, session: str, prompt: Sequence[acp.ContentBlock]) -> acp.PromptResponse:
-        """Prompt, and wait as long as the turn takes. Raises RpcError, ConnectionError."""
+        """Send a prompt and wait for the end of the turn. Raises RpcError, ConnectionError."""
         return await self._child.connection.request(
             methods.SESSION_PROMPT, acp.PromptRequest(session_id=session, prompt=prompt)
         )
@@ -197,7 +197,7 @@ class Agent:
     async def steer(
         self, session: str, prompt: Sequence[acp.ContentBlock]
     ) -> Literal["injected", "no turn"]:
-        """Add a message to the turn that runs; `no turn` where none runs, and nothing was added.
+        """Add a message to the running turn; return `no turn` if none runs.
 
         Raises:
             RpcError, ConnectionError, TimeoutError: it refuses, ends, or does not answer.
@@ -214,7 +214,7 @@ class Agent:
         return "no turn" if answer.get("outcome") == "promptRequired" else "injected"
 
     async def resources(self, session: str) -> list[tuple[str, str]]:
-        """Return what a prompt can name of MCP servers, with descriptions.
+        """Return the MCP resources that a prompt can name, with descriptions.
 
         Raises:
             RpcError, ConnectionError, TimeoutError: it refuses, ends, or does not answer.
@@ -238,7 +238,7 @@ class Agent:
         )
 
     async def authenticate(self, method: str) -> None:
-        """Log in by a method of the agent's, however long it takes. Raises RpcError."""
+        """Log in by a method of the agent, without a time limit. Raises RpcError."""
         await self._child.connection.request(
             methods.AUTHENTICATE, acp.AuthenticateRequest(method_id=method)
         )
@@ -248,11 +248,11 @@ class Agent:
         await asyncio.wait([self._child.ended])
 
     async def aclose(self, *, timeout: float) -> None:
-        """End it, with its process group; it has `timeout` seconds to end by itself."""
+        """End the agent and its process group; it has `timeout` seconds to exit by itself."""
         await self._child.aclose(timeout=timeout)
 
     def exit_text(self) -> str:
-        """The exit status or signal, and the end of what it wrote, for people."""
+        """Return the exit status or signal, and the end of its output, as text."""
         return exit_text(self._child, self.monitor.invalid_line)
 
 
@@ -287,7 +287,7 @@ class AgentSessions:
         return await self._request(methods.SESSION_NEW, request)
 
     async def load(self, session: str, cwd: Path) -> acp.LoadSessionResponse:
-        """Open a session and have it replayed."""
+        """Open a session with a replay."""
         request = acp.LoadSessionRequest(session_id=session, cwd=str(cwd), mcp_servers=[])
         return await self._request(methods.SESSION_LOAD, request)
 
@@ -312,13 +312,13 @@ class AgentSessions:
         await self._request(methods.SESSION_DELETE, request)
 
     async def close(self, session: str) -> None:
-        """Close a session, where the agent has a method for it."""
+        """Close a session, if the agent supports it."""
         if self.can["close"]:
             request = acp.CloseSessionRequest(session_id=session)
             await self._request(methods.SESSION_CLOSE, request)
 
     async def list(self, cwd: Path, *, limit: int) -> list[acp.SessionInfo]:
-        """The sessions of a folder, the newest first."""
+        """Return the sessions of a folder, newest first."""
         found: list[acp.SessionInfo] = []
         cursor: str | None = None
         while len(found) < limit:
@@ -341,7 +341,7 @@ class AgentSessions:
         await self._request(methods.SESSION_SET_CONFIG_OPTION, request)
 
     async def set_mode(self, session: str, mode: str) -> None:
-        """Set the mode of a session, where the agent has no options."""
+        """Set the mode of a session, for agents without options."""
         request = acp.SetSessionModeRequest(session_id=session, mode_id=mode)
         await self._request(methods.SESSION_SET_MODE, request)
 

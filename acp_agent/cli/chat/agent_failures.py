@@ -1,4 +1,4 @@
-"""What went wrong with an agent, for people: its exit, invalid output, requests that failed."""
+"""Describe an agent's failures: its exit, invalid output, failed requests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Error(Struct, frozen=True):
 
 
 class _Line(Struct, frozen=True):
-    """As much of a message as tells a request from its answer."""
+    """The members of a message that distinguish a request from its response."""
 
     id: int | str | None = None
     method: str = ""
@@ -33,7 +33,7 @@ class _Line(Struct, frozen=True):
 
 
 class WireMonitor:
-    """Sees every line between chat and agent, and finds what went wrong.
+    """Watches the lines between chat and agent for failed requests.
 
     Args:
         report: called when a request of the agent gets an error; once for each method, until
@@ -50,11 +50,11 @@ class WireMonitor:
         self._reported: set[str] = set()
 
     def reset(self) -> None:
-        """Report methods again that were reported before."""
+        """Forget which methods were reported."""
         self._reported.clear()
 
     def trace(self, direction: Literal["in", "out"], line: bytes) -> None:
-        """See a line."""
+        """Inspect a line."""
         if direction == "in" and b'"jsonrpc"' not in line and not self.invalid_line:
             self.invalid_line = line.strip()[:_SHOWN].decode("utf-8", "replace")
         if b'"id"' not in line:
@@ -87,7 +87,7 @@ class WireMonitor:
 
 
 def exit_text(child: AgentChild, invalid_line: str) -> str:
-    """The exit status or signal, and the end of what the agent wrote."""
+    """Return the exit status or signal, and the end of the agent's output."""
     if child.status is None:
         how = translate("it closed the connection")
     elif child.status < 0:
@@ -98,7 +98,7 @@ def exit_text(child: AgentChild, invalid_line: str) -> str:
 
 
 def output_text(child: AgentChild, invalid_line: str) -> str:
-    """The end of what the agent wrote, on lines of its own; empty where it wrote nothing."""
+    """Return the end of the agent's output on separate lines; empty if there is none."""
     lines = [line for line in child.stderr_tail.splitlines() if line.strip()][-_LAST_LINES:]
     if invalid_line:
         lines.insert(
@@ -108,7 +108,7 @@ def output_text(child: AgentChild, invalid_line: str) -> str:
 
 
 def failure_text(error: Exception) -> str:
-    """Why a request to the agent failed."""
+    """Return why a request to the agent failed."""
     if isinstance(error, RpcError):
         return translate_rendered(error.message)
     if isinstance(error, TimeoutError):

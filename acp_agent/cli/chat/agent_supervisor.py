@@ -1,4 +1,4 @@
-"""Starts the agent of a conversation, watches it, and starts it again when it crashes."""
+"""Start the agent of a conversation and restart it after a crash."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CRASH_SECONDS = 60.0
 
 
 class AgentSupervisor:
-    """Keeps one agent running.
+    """Restarts one agent when it crashes.
 
     Args:
         start: starts an agent. Raises AgentFailedError.
@@ -60,7 +60,7 @@ class AgentSupervisor:
             await self._start()
 
     async def restart(self) -> None:
-        """Start the agent again, and open its session again."""
+        """Restart the agent and reopen its session."""
         async with self._starting:
             await self._restart()
 

@@ -19,14 +19,14 @@ _END_MARKS = {"completed": ("✔", "+"), "failed": ("✘", "!")}
 
 
 class CallLines:
-    """Makes the lines of tool calls. Paths are shown relative to `cwd`."""
+    """Renders tool calls as lines. Paths are relative to `cwd`."""
 
     def __init__(self, renderer: Renderer, cwd: Path) -> None:
         self._renderer = renderer
         self._cwd = cwd
 
     def running(self, call: ShownCall, width: int) -> list[str]:
-        """The lines of a call that has not ended: its title, and the end of its output."""
+        """Return the lines of a running call: its title and the end of its output."""
         lines = self.title(call, width)
         if call.status == "pending":
             return lines  # its content says what it is going to do
@@ -35,7 +35,7 @@ class CallLines:
         return lines
 
     def ended(self, call: ShownCall, width: int) -> list[str]:
-        """The lines of a call that has ended: title, permission, changes, output."""
+        """Return the lines of a finished call: title, permission, changes, output."""
         lines = self.title(call, width)
         if call.answer:
             lines += self._renderer.text(f"  -> {call.answer}", width, "bold")
@@ -46,7 +46,7 @@ class CallLines:
         return lines
 
     def diff(self, diff: acp.Diff, width: int, limit: int = 60) -> list[str]:
-        """The lines of a change of a file."""
+        """Return the lines of a file's diff."""
         lines: list[str] = []
         hunk: list[tuple[str, str]] = []
         for line, style in diff_lines(diff, self._cwd, limit=limit):
@@ -59,7 +59,7 @@ class CallLines:
         return lines + self._renderer.changes(hunk, diff.path, width)
 
     def output(self, call: ShownCall, width: int) -> list[str]:
-        """The beginning and the end of a call's output."""
+        """Return the beginning and the end of a call's output."""
         lines = call.output_lines()
         style = "bad" if call.status == "failed" else "dim"
         cut = len(lines) - _HEAD - _TAIL
@@ -75,7 +75,7 @@ class CallLines:
         return [self._renderer.cut(f"  {self._bar} {line}", width, style) for line in lines]
 
     def title(self, call: ShownCall, width: int) -> list[str]:
-        """A call's title, kind, status and files."""
+        """Return a call's title, kind, status and files."""
         marks = _END_MARKS.get(call.status) or _OPEN_MARKS.get(call.status, ("○", "."))
         style = {"completed": "good", "failed": "bad"}.get(call.status, "warning")
         facts = [kind_name(call.kind), status_name(call)]
@@ -100,7 +100,7 @@ class CallLines:
 
 
 def kind_name(kind: str) -> str:
-    """The name of a kind of tool calls; empty for `other`."""
+    """Return the name of a kind of tool calls; empty for `other`."""
     return {
         "read": translate("read"),
         "edit": translate("edit"),
@@ -115,7 +115,7 @@ def kind_name(kind: str) -> str:
 
 
 def status_name(call: ShownCall) -> str:
-    """The name of a call's status."""
+    """Return the name of a call's status."""
     if call.status == "failed" and call.exit_code:
         return translate("failed with exit code {code}", code=call.exit_code)
     return {
@@ -127,7 +127,7 @@ def status_name(call: ShownCall) -> str:
 
 
 def details(title: str, raw_input: object, *, limit: int = 60) -> list[str]:
-    """A call's title and arguments, as escaped lines."""
+    """Return a call's title and arguments as escaped lines."""
     lines = [title]
     if raw_input is not None:
         text = json.dumps(raw_input, ensure_ascii=False, indent=2, default=str)

@@ -109,7 +109,7 @@ class Commands:
         yield ChatCommand("quit", translate("end the chat"), self._quit)
 
     def find(self, text: str) -> tuple[ChatCommand, str] | None:
-        """The chat's command in a line, and its argument; None for a line to the agent."""
+        """Return the chat's command in a line and its argument; None for a line to the agent."""
         if not text.startswith("/") or "\n" in text.strip():
             return None
         name, _, argument = text[1:].strip().partition(" ")
@@ -119,7 +119,7 @@ class Commands:
         return command, argument.strip()
 
     def all(self) -> list[tuple[str, str]]:
-        """Names and descriptions of the chat's commands, then of the agent's."""
+        """Return names and descriptions of the chat's commands, then of the agent's."""
         own = {one.name: one.description for one in self._commands.values() if one.available()}
         of_agent = self._conversation.state.commands
         others = [(one.name, one.description) for one in of_agent if one.name not in own]

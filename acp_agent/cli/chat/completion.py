@@ -1,4 +1,4 @@
-"""Completions of what is typed: commands, and files and resources behind an `@`."""
+"""Completion of commands, and of files and resources after an `@`."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ChatCompleter(Completer):
     async def get_completions_async(
         self, document: Document, complete_event: CompleteEvent
     ) -> AsyncGenerator[Completion, None]:
-        """Commands, or files and folders."""
+        """Yield commands, or files and folders."""
         if self._is_command(document.text):
             if complete_event.completion_requested:  # by Tab alone, as shells do
                 async for path in self._paths(document.get_word_before_cursor(WORD=True)):
@@ -94,7 +94,7 @@ class ChatCompleter(Completer):
             )
 
     async def _paths(self, typed: str) -> AsyncGenerator[Completion, None]:
-        """Paths for a word of a shell command."""
+        """Yield paths for a word of a shell command."""
         for name in await asyncio.to_thread(path_completions, typed, self._cwd):
             end = "" if name.endswith("/") else " "
             text = name if name.startswith("~/") else shlex.quote(name)
@@ -102,7 +102,7 @@ class ChatCompleter(Completer):
 
 
 def path_completions(typed: str, cwd: Path) -> list[str]:
-    """Paths that begin with `typed`, folders first and with a slash behind. Reads the disk.
+    """Return the paths that begin with `typed`, folders first and with a slash. Reads the disk.
 
     Hidden files are offered once a dot is typed.
     """
@@ -125,7 +125,7 @@ def path_completions(typed: str, cwd: Path) -> list[str]:
 
 
 def matching_resources(typed: str, resources: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the mentions that begin with `typed`; a mark alone stands for files."""
+    """Return the mentions that begin with `typed`."""
     wanted = typed.lower()
     if len(wanted) < 2:
         return []
@@ -176,7 +176,7 @@ def _with_folders(files: Sequence[str]) -> Iterable[str]:
 
 
 def _rank(wanted: str, path: str) -> tuple[int, int] | None:
-    """How well lower-case `wanted` matches `path`; smaller is better, None for no match."""
+    """Return how well lower-case `wanted` matches `path`; smaller is better, None for no match."""
     at = path.rstrip("/").rpartition("/")[2].find(wanted)
     if at >= 0:
         return (0, at)
@@ -194,7 +194,7 @@ def _rank(wanted: str, path: str) -> tuple[int, int] | None:
 
 
 async def _files(cwd: Path) -> list[str]:
-    """Return files of the tree; none where it cannot be searched."""
+    """Return the files of the tree; none if it cannot be searched."""
     from acp_agent.workspace.search import list_files  # noqa: PLC0415 - once `@` is typed
 
     try:

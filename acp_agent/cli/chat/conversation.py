@@ -54,7 +54,7 @@ class ChatOptions(Struct, frozen=True, kw_only=True):
 
 
 class Conversation:
-    """Connects the user at a frontend with an agent, whose listener it is.
+    """Connects a frontend with an agent, as the agent's listener.
 
     `start` it, give its `turns` what the user types, and end it with `aclose`.
 
@@ -104,7 +104,7 @@ class Conversation:
 
     @property
     def state(self) -> SessionState:
-        """What is known of the open session."""
+        """The state of the open session."""
         return self._open.state
 
     @property
@@ -123,11 +123,11 @@ class Conversation:
         return self._supervisor.agent
 
     def agent_can(self, method: SessionMethod) -> bool:
-        """Whether the agent has a method; also while there is no agent, which fails later."""
+        """Return whether the agent has a method; true while there is none."""
         return self.agent is None or self.agent.sessions.can[method]
 
     async def resources(self) -> list[tuple[str, str]]:
-        """Return what a prompt can name of MCP servers, with descriptions; none where unknown."""
+        """Return the MCP resources that a prompt can name, with descriptions; none if unknown."""
         agent = self.agent
         if agent is None or not self.state.id:
             return []
@@ -156,7 +156,7 @@ class Conversation:
             raise ChatError(translate("no model can be used without a login"))
 
     async def aclose(self, *, quick: bool = False) -> None:
-        """End everything, with the agent's processes; `quick` where the user does not wait."""
+        """End the conversation and the agent's processes; `quick` if the user does not wait."""
         agent = self._supervisor.stop()
         await self.turns.aclose()
         for task in self._tasks:
@@ -166,13 +166,13 @@ class Conversation:
             await agent.aclose(timeout=QUICK_EXIT_SECONDS if quick else EXIT_SECONDS)
 
     async def restart(self) -> None:
-        """Start the agent again, and open its session again."""
+        """Restart the agent and reopen its session."""
         await self._supervisor.restart()
 
     # --- sessions; every method raises RpcError, ConnectionError, TimeoutError
 
     async def create_session(self) -> bool:
-        """Begin a new session, after a login where one is needed; return whether there is one."""
+        """Create a session, after a login if needed; return whether there is one."""
         created = await self._open.create(self._need_agent())
         if created:
             await self._apply_settings()
@@ -180,13 +180,13 @@ class Conversation:
         return created
 
     async def load(self, session: str) -> None:
-        """Open an earlier session and show it; where that fails, the previous one stays open."""
+        """Open an earlier session and show it; if that fails, the previous one stays open."""
         await self._open.load(self._need_agent(), session)
         await self._apply_settings()
         self._frontend.refresh()
 
     async def fork(self) -> None:
-        """Go on in a copy of the open session."""
+        """Continue in a copy of the open session."""
         await self._open.fork(self._need_agent())
         self._frontend.refresh()
 
@@ -215,7 +215,7 @@ class Conversation:
         return await agent.sessions.list(self.options.cwd, limit=_LISTED)
 
     async def set_option(self, name: str, value: str | bool) -> None:
-        """Set an option, named by its id or category; a mode also without options."""
+        """Set an option by its id or category; a mode also for agents without options."""
         agent = self._need_agent()
         option = self.state.option(name)
         if option is not None:
@@ -230,7 +230,7 @@ class Conversation:
         self._frontend.refresh()
 
     async def find_session(self, name: str) -> str:
-        """The session of the folder that has an id, or one that begins so.
+        """Return the session of the folder with an id, or the beginning of one.
 
         Raises:
             InvalidInputError: several begin so.
@@ -249,7 +249,7 @@ class Conversation:
     # --- background work
 
     def run(self, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
-        """Run what the user asked for in the background; show why it fails."""
+        """Run a task in the background and show its error."""
         self._spawn(self._reported(work))
 
     def request_failed(self, text: str) -> None:

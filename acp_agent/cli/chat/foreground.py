@@ -1,4 +1,4 @@
-"""Programs that run in the terminal in place of the chat: logins, pagers, the user's commands.
+"""Programs that use the terminal while the chat waits: logins, pagers, the user's commands.
 
 A command of the user's has a pseudo-terminal of its own, so that editors, pagers and questions for
 a password work, Ctrl-C is for the command, and its output can be kept while it is shown.
@@ -78,7 +78,7 @@ class CommandResult(Struct, frozen=True, kw_only=True):
 
 
 class _Runnable(Protocol[_R_co]):
-    """A program that is not started yet."""
+    """A program to run in the foreground."""
 
     def run(self) -> _R_co:
         """Run it until it ends."""
@@ -88,7 +88,7 @@ class _Runnable(Protocol[_R_co]):
 
 
 class Foreground:
-    """Runs programs in the terminal, one after the other.
+    """Runs programs in the terminal, one at a time.
 
     Args:
         release: clears what the chat draws, and draws it again afterwards.
@@ -112,7 +112,7 @@ class Foreground:
         return self._running is not None or time.monotonic() < self._ctrl_c_until
 
     async def run_program(self, program: Sequence[str], environ: Mapping[str, str]) -> int:
-        """Run a program with further environment variables; return its exit status."""
+        """Run a program with additional environment variables; return its exit status."""
         try:
             return await self._run(_Program(program, environ))
         except OSError:
@@ -121,13 +121,13 @@ class Foreground:
             self._ctrl_c_until = time.monotonic() + _CTRL_C_SECONDS
 
     async def run_command(self, command: str) -> CommandResult:
-        """Run a command of the user's in the user's shell. Raises OSError."""
+        """Run a command in the user's shell. Raises OSError."""
         return await self._run(
             UserCommand(command, self._cwd, keys=0, screen=self._screen.fileno())
         )
 
     def close(self) -> None:
-        """End the program that runs, and start no other."""
+        """End the running program, and start no other."""
         self._closed = True
         if self._running is not None:
             self._running.stop()
@@ -172,7 +172,7 @@ class _Program:
 
 
 class UserCommand:
-    """A command in the user's shell; `run` it in a thread, `stop` it from any.
+    """A command in the user's shell; call `run` in a thread, `stop` from any thread.
 
     Args:
         command: what the shell is given.
@@ -271,7 +271,7 @@ class UserCommand:
             self._follow_size(ours)
 
     def _read_keys(self, process: subprocess.Popen[bytes], ours: int) -> bool:
-        """Read what was typed; return whether the terminal still exists."""
+        """Read typed keys; return whether the terminal still exists."""
         try:
             typed = os.read(self._keys, _PIECE)
         except OSError:
@@ -295,7 +295,7 @@ class UserCommand:
         self._typed = self._typed[written:]
 
     def _show(self, ours: int) -> bool:
-        """Show output and keep it; return whether more may come."""
+        """Show output and store it; return whether more may come."""
         try:
             data = os.read(ours, _PIECE)
         except BlockingIOError:
@@ -356,7 +356,7 @@ class UserCommand:
 
 
 def _interrupts(terminal: int) -> bool:
-    """Whether Ctrl-C sends a signal there; editors read it as a key."""
+    """Return whether Ctrl-C sends a signal there; editors read it as a key."""
     try:
         return bool(termios.tcgetattr(terminal)[3] & termios.ISIG)
     except termios.error:

@@ -1,4 +1,4 @@
-"""What a conversation needs of the terminal: a screen that shows it, and a user to ask."""
+"""The interface between a conversation and the terminal that shows it."""
 
 from __future__ import annotations
 
@@ -48,22 +48,22 @@ class Frontend(Protocol):
         """Show a text of the chat itself, of one or more lines."""
 
     def show_prompt(self, text: str, status: PromptStatus) -> None:
-        """Show what the user typed, and when the agent gets it."""
+        """Show a prompt, and when the agent gets it."""
 
     def show_thoughts(self) -> None:
         """Show the agent's last thoughts in full."""
 
     def start_replay(self) -> None:
-        """The updates that follow are those of an earlier conversation."""
+        """Start showing an earlier conversation."""
 
     def end_replay(self) -> None:
-        """The earlier conversation is complete."""
+        """Stop showing an earlier conversation."""
 
     def turn_started(self) -> None:
-        """A turn runs."""
+        """Show that a turn started."""
 
     def turn_ended(self, reason: str, *, explained: bool) -> None:
-        """No turn runs any more.
+        """Show that the turn ended.
 
         Args:
             reason: the stop reason; empty where the turn failed.
@@ -71,23 +71,23 @@ class Frontend(Protocol):
         """
 
     def refresh(self) -> None:
-        """Draw the mode, the plan and the queue again: one of them changed."""
+        """Redraw the mode, the plan and the queue."""
 
     async def ask_permission(
         self, call: ShownCall, options: Sequence[acp.PermissionOption], warning: str
     ) -> Answer | None:
-        """Ask whether a call may run; None where the user does not answer."""
+        """Ask whether a call may run; return None if the user does not answer."""
 
     async def pick(
         self, title: str, choices: Sequence[Choice], description: str = ""
     ) -> str | None:
-        """Let the user pick one of several; None where nothing is picked."""
+        """Ask the user to pick one of several; return None if nothing is picked."""
 
     async def enter_text(self, field: Field) -> str | None:
-        """Let the user enter a text; None where nothing is entered."""
+        """Ask the user for a text; return None if nothing is entered."""
 
     async def run_program(self, command: Sequence[str], environ: Mapping[str, str]) -> int:
         """Run a program in the terminal; return its exit status."""
 
     async def run_command(self, command: str) -> CommandResult:
-        """Run a command of the user's in the terminal. Raises OSError."""
+        """Run the user's command in the terminal. Raises OSError."""

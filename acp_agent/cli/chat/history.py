@@ -1,4 +1,4 @@
-"""History of what the user typed, without secrets, in a file that only the user can read."""
+"""The history of prompts, without secrets, in a file that only the user can read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PromptHistory:
         self.scrub = scrub
 
     def load(self) -> list[str]:
-        """The entries, the oldest first. A file that cannot be read has none."""
+        """Return the entries, oldest first; none if the file cannot be read."""
         if self._path is None:
             return []
         try:
@@ -46,7 +46,7 @@ class PromptHistory:
         return entries[-KEPT:]
 
     def append(self, text: str) -> None:
-        """Keep an entry. One that begins with a space is not kept, as in shells."""
+        """Save an entry, unless it begins with a space."""
         if self._path is None or text[:1].isspace() or len(text) > _LONGEST:
             return
         line = json.dumps(self.scrub(text)).encode() + b"\n"

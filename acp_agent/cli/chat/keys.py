@@ -1,4 +1,4 @@
-"""What each key does."""
+"""Key bindings of the chat."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _LIST_KEYS = {"s-tab", "pageup", "pagedown"}  # which move in lists, but not in 
 
 
 class KeyActions(Protocol):
-    """What keys do beside editing."""
+    """The actions of keys, except for editing."""
 
     def submit(self) -> None:
-        """Take what was typed."""
+        """Submit the input."""
 
     def paste(self, text: str) -> None:
         """Insert a pasted text."""
@@ -51,7 +51,7 @@ class KeyActions(Protocol):
 def key_bindings(
     actions: KeyActions, questions: QuestionQueue, prompt: Buffer, answer: Buffer
 ) -> KeyBindings:
-    """The keys of the chat, in addition to prompt_toolkit's keys for editing."""
+    """Return the chat's key bindings, in addition to prompt_toolkit's for editing."""
     keys = KeyBindings()
     asking = Condition(lambda: isinstance(questions.active, PermissionQuestion))
     picking = Condition(lambda: isinstance(questions.active, ListQuestion))

@@ -1,4 +1,4 @@
-"""The panes at the bottom of the terminal, which are drawn again with each frame."""
+"""The panes at the bottom of the terminal, redrawn with each frame."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Panes:
         )
 
     def layout(self) -> Layout:
-        """From top to bottom: running calls, status, question, prompt, completions, toolbar."""
+        """Return the layout: running calls, status, question, prompt, completions, toolbar."""
         asked = Condition(lambda: self._questions.active is not None)
         entering = Condition(
             lambda: isinstance(self._questions.active, ListQuestion | TextQuestion)
@@ -139,7 +139,7 @@ class Panes:
         )
 
     def focus(self, layout: Layout) -> None:
-        """Send keys to the question, or to the prompt where there is none."""
+        """Send keys to the question if there is one, otherwise to the prompt."""
         match self._questions.active:
             case PermissionQuestion():
                 layout.focus(self._permission)
@@ -205,7 +205,7 @@ def make_style() -> Style:
 
 
 def _lines(make: Callable[[], list[str]]) -> ConditionalContainer:
-    """A window for lines with escape codes; hidden where there are none."""
+    """Return a window for lines with escape codes, hidden while empty."""
 
     def content() -> StyleAndTextTuples:
         return to_formatted_text(ANSI("\n".join(make())))
@@ -222,7 +222,7 @@ def _lines(make: Callable[[], list[str]]) -> ConditionalContainer:
 
 
 def toolbar(state: SessionState, width: int, *, waiting: int) -> str:
-    """The session in one line of `width` columns; the least important facts are left out.
+    """Return the toolbar in `width` columns, without the least important facts if narrow.
 
     `waiting` is the number of prompts that wait.
     """
@@ -264,13 +264,13 @@ def _joined(facts: list[tuple[int, str]]) -> str:
 
 
 class HiddenCharacters(Processor):
-    """Writes out hidden characters of what is typed or pasted; the text itself stays as it is.
+    """Shows hidden characters of the input as text; the input itself is unchanged.
 
     Otherwise a mark that reorders its neighbours could make a pasted command look like another one.
     """
 
     def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
-        """The line as shown, and which column belongs to which character."""
+        """Return the displayed line, and which column belongs to which character."""
         text = fragment_list_to_text(transformation_input.fragments)
         if terminal_text(text) == text:
             return Transformation(transformation_input.fragments)

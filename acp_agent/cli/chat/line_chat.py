@@ -1,4 +1,4 @@
-"""The chat line by line: where there is no terminal, or one that cannot move its cursor."""
+"""The chat without a terminal, or in one that cannot move its cursor."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ATTEMPTS = 3  # to answer a question
 
 
 class LineChat:
-    """A conversation that reads and writes lines, whose `Frontend` it is; `run` it.
+    """A conversation that reads and writes plain lines; implements `Frontend`.
 
     Where the input is no terminal, each line is a prompt that waits for the previous one, what
     needs permission is refused, and the chat ends with its input.
@@ -103,7 +103,7 @@ class LineChat:
         return 0
 
     async def _read_lines(self) -> None:
-        """Give each line to the question that is asked, or to the chat."""
+        """Pass each line to the open question, or to the chat."""
         self._input.start()
         line: str | None = ""
         while line is not None:
@@ -133,7 +133,7 @@ class LineChat:
             self._show_prompt_mark()
 
     def _run_aside(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Run something that is no turn, and prompt again."""
+        """Run a task outside a turn, then show the prompt again."""
 
         async def run() -> None:
             try:
@@ -166,7 +166,7 @@ class LineChat:
             self._show_prompt_mark()
 
     def _on_write_error(self, error: OSError) -> None:
-        """End the chat: nothing can be shown any more."""
+        """End the chat, because output is no longer possible."""
         if isinstance(error, BrokenPipeError):  # its reader went away, as `head` does
             self._leave()
             return
@@ -213,17 +213,17 @@ class LineChat:
             self._screen.say(f"> {terminal_text(text)}", "bold")
 
     def show_thoughts(self) -> None:
-        """Say that thoughts were shown already."""
+        """Say that thoughts are already shown."""
         self.say(translate("Thoughts are shown as they arrive."))
 
     def start_replay(self) -> None:
-        """An earlier conversation is shown as it comes."""
+        """Do nothing; earlier conversations are shown as they arrive."""
 
     def end_replay(self) -> None:
-        """There is nothing to do."""
+        """Do nothing."""
 
     def turn_started(self) -> None:
-        """A turn runs."""
+        """Show that a turn started."""
         self._idle.clear()
 
     def turn_ended(self, reason: str, *, explained: bool) -> None:
@@ -236,11 +236,11 @@ class LineChat:
         self._show_prompt_mark()
 
     def refresh(self) -> None:
-        """There is nothing that is always in sight."""
+        """Do nothing; nothing is displayed permanently."""
 
 
 class LineQuestions:
-    """Asks one question after the other; `answer` takes the lines that the user types meanwhile.
+    """Asks one question at a time; `answer` receives the user's lines.
 
     Args:
         screen: shows the questions.
@@ -261,7 +261,7 @@ class LineQuestions:
 
     @property
     def waiting(self) -> bool:
-        """Whether something is asked."""
+        """Whether a question is open."""
         return self._asking.locked()
 
     def answer(self, line: str | None) -> None:

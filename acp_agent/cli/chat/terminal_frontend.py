@@ -64,12 +64,12 @@ class TerminalFrontend:
         self.refresh()
 
     def turn_started(self) -> None:
-        """A turn runs."""
+        """Show that a turn started."""
         self.turn_started_at = time.monotonic()
         self.refresh()
 
     def turn_ended(self, reason: str, *, explained: bool) -> None:
-        """No turn runs any more."""
+        """Show that the turn ended."""
         self.turn_started_at = None
         self._transcript.finish()
         if reason and reason != "end_turn" and not explained:

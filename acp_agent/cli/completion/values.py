@@ -1,4 +1,4 @@
-"""What the user has that can be completed: sessions, models, providers, editors.
+"""Values for completion: the user's sessions, models, providers and editors.
 
 Read without the modules of the commands, as completion must be fast. Values that cannot be read
 are left out; the commands report why.

@@ -1,1 +1,1 @@
-"""`acp-agent setup EDITOR`: an editor's configuration learns of the agent, and forgets it again."""
+"""`acp-agent setup EDITOR`: add the agent to an editor's configuration, or remove it."""

@@ -1,4 +1,4 @@
-"""The command by which an editor starts this very program.
+"""The command with which an editor starts this program.
 
 An editor that was started from the desktop knows few folders to look in, so it gets the full path
 unless the program lies in one of those.

@@ -1,4 +1,4 @@
-"""Our entry in a file of settings: put in, brought up to date, taken out.
+"""Add, update and remove our entry in a JSON settings file.
 
 Everything here is bytes in, bytes out, so that what would be written can be shown first. What comes
 out is read again and compared with what was meant, before anybody writes it.

@@ -1,4 +1,4 @@
-"""A switch in a TOML file: turned on, and taken out again."""
+"""Set and remove a boolean key in a TOML file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from acp_agent.errors import InvalidInputError
 
 
 def with_switch(data: bytes, table: str, switch: str) -> bytes:
-    """The file with `switch = true` in `[table]`; everything else as it was.
+    """Return the file with `switch = true` in `[table]` and no other change.
 
     Raises:
         InvalidInputError: the file cannot be read or changed safely.
@@ -32,7 +32,7 @@ def with_switch(data: bytes, table: str, switch: str) -> bytes:
 
 
 def without_switch(data: bytes, table: str, switch: str) -> bytes:
-    """The file without the switch, and without its table where that has nothing else.
+    """Return the file without the switch, and without its table if that is empty.
 
     Raises:
         InvalidInputError: the file cannot be read or changed safely.
@@ -51,7 +51,7 @@ def without_switch(data: bytes, table: str, switch: str) -> bytes:
 
 
 def lines_to_add(table: str, switch: str) -> str:
-    """What a person would put into the file."""
+    """Return the lines to add by hand."""
     return f"[{table}]\n{switch} = true"
 
 

@@ -1,1 +1,204 @@
-"""`acp-agent sessions record` and `acp-agent replay`."""
+"""`acp-agent sessions record` and `acp-agent replay`: sessions as regression tests."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from acp_agent.cli.localization import language, translate
+from acp_agent.cli.output import FAILED, complain, guarded, say, say_json
+from acp_agent.cli.parser import Parser
+from acp_agent.cli.session_lookup import existing_store, find_session
+from acp_agent.config.load import load_config
+from acp_agent.config.paths import find_paths
+from acp_agent.config.secrets import Secrets
+from acp_agent.config.types import Config
+from acp_agent.errors import InvalidInputError
+from acp_agent.events import AnyEvent
+from acp_agent.extensions.definitions.locations import find_folders
+from acp_agent.models.base import ModelInfo
+from acp_agent.models.registry import Models
+from acp_agent.replay.comparison import Difference
+from acp_agent.replay.record import Record, read_record, requests_of, write_lines
+from acp_agent.replay.recorder import Recorded, make_record, used_models, with_observed
+from acp_agent.replay.replay import Replayed, replay
+from acp_agent.session.store.event_codec import known_events
+from acp_agent.session.store.records import SessionRecord
+from acp_agent.trust.store import TrustStore
+
+_SHOWN = 5  # differences
+
+
+async def read_session(name: str) -> tuple[SessionRecord, list[AnyEvent]]:
+    """Return a session with its events; see `find_session`."""
+    async with existing_store() as store:
+        record = await find_session(store, name)
+        return record, known_events(await store.read_all(record.id))
+
+
+def record_session(
+    session: SessionRecord, events: Sequence[AnyEvent], secrets: Sequence[str]
+) -> tuple[Record, Replayed]:
+    """Return the record of a session, and its first replay, which tells what the journal does not.
+
+    Raises:
+        InvalidInputError: it cannot be replayed.
+        ConfigError: the configuration cannot be used.
+    """
+    paths = find_paths(os.environ)
+    config = load_config(paths.config_file, os.environ)
+    known = Models(config, Secrets(paths.secrets_file, os.environ), os.environ)
+    models: list[ModelInfo] = []
+    for name in [*used_models(events), *config.fallback_models]:
+        try:
+            models.append(known.resolve(name))
+        except InvalidInputError:  # of a provider that is not configured any more
+            provider, _, model = name.partition("/")
+            models.append(ModelInfo(provider=provider, id=model))
+    home = Path.home()
+    user = paths.config_file.parent
+    folders = [
+        (session.cwd, "<folder>"),
+        (str(paths.data_dir), "<data>"),
+        (str(user), "<data>"),
+        (str(home), "<home>"),
+    ]
+    recorded = Recorded(
+        config=config,
+        language=language(),
+        confined=_is_confined(config),
+        folders=folders,
+        files=_definitions(Path(session.cwd), user, home, config, paths.trust_file),
+    )
+    made = make_record(events, recorded, models=models, secrets=secrets)
+    replayed = replay(made)
+    return with_observed(made, replayed), replayed
+
+
+def _is_confined(config: Config) -> bool:
+    """Whether this machine confines commands. Blocks: a program is run to find out."""
+    if not config.sandbox.enabled:
+        return False
+    from acp_agent.sandbox.sandbox import Unavailable, find_backend  # noqa: PLC0415 - rarely needed
+
+    found = find_backend(os.environ.get("PATH"), config.sandbox.backend, config.sandbox.image)
+    return not isinstance(found, Unavailable)
+
+
+def _definitions(cwd: Path, user: Path, home: Path, config: Config, trust: Path) -> dict[str, str]:
+    """Return the files of the agents and skills that a session in a folder could use, by path."""
+    from acp_agent.extensions.definitions.discovery import find_definitions  # noqa: PLC0415 - heavy
+
+    trusts = TrustStore(trust, config.trusted_folders).trusts
+    found = find_definitions(find_folders(cwd, user=user, home=home), config, trusts)
+    files: dict[str, str] = {}
+    for path in [*(one.path for one in found.agents), *(one.path for one in found.skills)]:
+        with suppress(OSError):
+            files[str(path)] = path.read_text("utf-8", "replace")
+    return files
+
+
+async def record(
+    options: argparse.Namespace,
+    secrets: Sequence[str],
+    write: Callable[[Path, Iterable[str]], None],
+) -> int:
+    """Write the record of a session; returns the exit status.
+
+    Args:
+        options: which session, and where to.
+        secrets: values that must not be in it.
+        write: writes a new file.
+
+    Raises:
+        AcpAgentError: there is no such session, or it cannot be written.
+    """
+    session, events = await read_session(options.id)
+    made, replayed = await asyncio.to_thread(record_session, session, events, secrets)
+    lines = write_lines(made)
+    if options.output is None:
+        sys.stdout.writelines(lines)
+    else:
+        write(options.output, lines)
+        said = translate(
+            "Wrote session {session} to {file}.", session=session.id, file=options.output
+        )
+        say(said)
+    if replayed.differences:
+        count = len(replayed.differences)
+        complain(
+            translate(
+                "the record differs from its first replay in {count} places; see them with "
+                "`acp-agent replay`",
+                count=count,
+            )
+        )
+    return 0
+
+
+def run(argv: list[str]) -> int:
+    """Replay a record; the exit status is 1 where the agent behaves differently."""
+    parser = Parser(
+        prog="acp-agent replay",
+        description="Replay a recorded session offline, and report where the agent behaves "
+        "differently. No command runs, and no file is changed.",
+    )
+    parser.add_argument(
+        "file", metavar="FILE", type=Path, help="a file that `acp-agent sessions record` wrote"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args(argv)
+    return guarded(lambda: _replay(options.file, as_json=options.json))
+
+
+def _replay(path: Path, *, as_json: bool) -> int:
+    record = read_record(path)
+    replayed = replay(record)
+    requests = requests_of(record.steps)
+    if as_json:
+        say_json(
+            {
+                "turns": replayed.turns,
+                "requests": requests,
+                "differences": [_as_json(one) for one in replayed.differences],
+            }
+        )
+    else:
+        _show(path, replayed, requests)
+    return FAILED if replayed.differences else 0
+
+
+def _show(path: Path, replayed: Replayed, requests: int) -> None:
+    count = len(replayed.differences)
+    if not count:
+        say(
+            translate(
+                "{file} replays as recorded: {turns} turns, {requests} requests.",
+                file=path,
+                turns=replayed.turns,
+                requests=requests,
+            )
+        )
+        return
+    for one in replayed.differences[:_SHOWN]:
+        place = translate("Turn {turn}, {field}", turn=one.turn, field=one.field)
+        if one.request:
+            place = translate(
+                "Turn {turn}, request {request}, {field}",
+                turn=one.turn,
+                request=one.request,
+                field=one.field,
+            )
+        say(f"{place}\n{one.diff}\n")
+    if count > _SHOWN:
+        say(translate("… and {count} more differences", count=count - _SHOWN))
+    say(translate("{file} does not replay as recorded.", file=path))
+
+
+def _as_json(one: Difference) -> dict[str, object]:
+    return {"turn": one.turn, "request": one.request, "field": one.field, "diff": one.diff}

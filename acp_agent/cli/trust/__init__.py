@@ -1,4 +1,4 @@
-"""`acp-agent trust`: trust what a folder brings along, list what is trusted, take it back."""
+"""`acp-agent trust`: trust the files of a folder, list trusted folders, revoke trust."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def run(argv: list[str]) -> int:
 
 
 def trust_folder(cwd: Path) -> None:
-    """Trust all that a session in a folder would find there, without asking.
+    """Trust everything that a session in a folder would use, without asking.
 
     Raises:
         ConfigError: the configuration cannot be used.

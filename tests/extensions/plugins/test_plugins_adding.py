@@ -132,7 +132,7 @@ def test_what_others_changed_in_a_plugin_is_not_used_until_it_is_updated(
     plugin("add", str(source), "--yes")
     copy = home / "agent" / "plugins" / "hello"
     assert "there is a plugin hello already" in plugin("add", str(source), "--yes", status=1)
-    assert "hello is as it was" in plugin("update")
+    assert "hello is unchanged" in plugin("update")
     (copy / "__pycache__").mkdir()  # what programs leave behind
     assert names() == ["hello"]
     (copy / "skills" / "greet" / "SKILL.md").write_text("---\nname: greet\n---\nOther.")
@@ -213,7 +213,7 @@ def test_a_marketplace_shows_what_it_has_and_gives_the_plugin_that_is_chosen(
     assert "not fetched here" in plugin("add", str(market), "npm", "--yes", status=1)
     assert "no folder of the marketplace" in plugin("add", str(market), "out", "--yes", status=1)
     assert "it has no plugin none" in plugin("add", str(market), "none", "--yes", status=1)
-    assert "far is as it was" in plugin("update", "far")
+    assert "far is unchanged" in plugin("update", "far")
 
 
 def test_a_link_follows_the_folder_and_its_author_can_check_it(home: Path, tmp_path: Path) -> None:
@@ -278,4 +278,4 @@ def test_the_plugins_that_a_team_enabled_in_another_program_are_added(
     assert "is not JSON" in plugin("import", "--cwd", str(project), "--yes", status=1)
     assert names() == ["one", "two"]
     (project / ".claude" / "settings.local.json").unlink()
-    assert "no new plugins" in plugin("import", "--cwd", str(project), "--yes")
+    assert "No new plugins" in plugin("import", "--cwd", str(project), "--yes")
