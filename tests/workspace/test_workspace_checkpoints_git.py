@@ -170,6 +170,8 @@ def test_the_list_of_files_is_written_anew_once_where_it_is_as_young_as_the_file
     kept.keep()
     (index,) = kept.folder.glob("*.git/index")
     tree, first = kept.last.tree, index.stat().st_ino
+    written = index.stat().st_mtime_ns
+    monkeypatch.setattr(time, "time_ns", lambda: written)
     kept.keep()
     assert index.stat().st_ino == first  # it would be as young as it is now
     monkeypatch.setattr(time, "time_ns", lambda: int(ahead) * 1_000_000_000)
