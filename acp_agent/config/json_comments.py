@@ -18,7 +18,7 @@ def read_json(text: bytes) -> object:
     Raises:
         InvalidInputError: it is no JSON with comments; the message says where.
     """
-    bare = without_comments(text)
+    bare = without_comments(text.removeprefix(b"\xef\xbb\xbf"))
     return decoded(without_last_commas(bare)) if bare.strip() else None
 
 

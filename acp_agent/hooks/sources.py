@@ -11,11 +11,10 @@ import hashlib
 import os
 import re
 import shlex
-import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
@@ -31,16 +30,21 @@ from acp_agent.extensions.definitions.locations import (
     other_hook_files,
     project_hook_files,
 )
-from acp_agent.hooks.tool_names import matches
+from acp_agent.hooks.settings_files import (
+    HookProblem,
+    configured_hook,
+    hooks_in,
+    parse_settings,
+    read_bytes,
+    with_line,
+)
 from acp_agent.hooks.types import Hook
-from acp_agent.permissions.policy.rules import RuleError, read_rule
 from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.trust.items import Item, file_digest, folder_name, text_item
 
 if TYPE_CHECKING:
     from acp_agent.extensions.plugins.package import Plugin
 
-_MOST_BYTES = 1_000_000  # of one file
 _LONGEST_NAME = 1_000  # characters of a word that may be a file
 _SHOWN = 800  # characters of what a file does
 _MOST = 200  # hooks of one file
@@ -49,14 +53,6 @@ _PROJECT = re.compile(rf"\$\{{?({'|'.join(PROJECT_VARIABLES)})\b\}}?")
 _OTHER_CONTRACT = (
     "hooks of this program are not run here; write them as hooks of .claude/settings.json"
 )
-_EVENTS: frozenset[str] = frozenset(get_args(HookEvent))
-
-
-class HookProblem(Struct, frozen=True):
-    """What is wrong in a file."""
-
-    path: str
-    why: str
 
 
 class FoundHooks(Struct, frozen=True, kw_only=True):
@@ -97,7 +93,7 @@ def find_hooks(
     found = _Collected(trusts, confine_own=confine_own)
     for event, every in configured.items():
         for one in every:
-            found.add(_configured(event, one, config_file))
+            found.add(configured_hook(event, one, config_file))
     own = hook_files(home)
     for file in own:
         found.read(file, None)
@@ -155,15 +151,15 @@ class _Collected:
         """Add the hooks of a plugin. They are not the user's own: they may refuse, not allow."""
         for part in plugin.hooks:
             given = part.content.get("hooks", {})
-            for one in list(_hooks_in(given, str(part.file), by_user=False))[:_MOST]:
+            for one in list(hooks_in(given, str(part.file), by_user=False))[:_MOST]:
                 known = isinstance(one, Hook)
                 self.add(replace(one, variables=plugin.variables) if known else one)
 
     def read(self, file: Path, project: Path | None) -> None:
         """Read a settings file: a project's, where there is one, or the user's."""
         try:
-            raw = _bytes_of(file)
-            settings = {} if raw is None else _settings(raw, file)
+            raw = read_bytes(file)
+            settings = {} if raw is None else parse_settings(raw, file)
         except IsADirectoryError:
             self.problems.append(HookProblem(str(file), "it is a folder; put a file there"))
             return
@@ -177,8 +173,8 @@ class _Collected:
         if raw is None or not settings.get("hooks") or settings.get("disableAllHooks") is True:
             return
         found = [
-            _with_line(one, raw)
-            for one in _hooks_in(settings["hooks"], str(file), by_user=not project)
+            with_line(one, raw)
+            for one in hooks_in(settings["hooks"], str(file), by_user=not project)
         ]
         if project is not None:
             hooks = [one for one in found if isinstance(one, Hook)]
@@ -211,186 +207,3 @@ def _digest(digest: str, hooks: Sequence[Hook], project: Path) -> str:
         return digest
     parts = [digest, *(f"{place}:{file_digest(place)}" for place in sorted(named))]
     return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
-
-
-def _bytes_of(file: Path) -> bytes | None:
-    """Return a file's content; None where there is none.
-
-    Raises:
-        OSError: it cannot be read.
-        ConfigError: it is no file, or too large.
-    """
-    try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return None
-    with open(descriptor, "rb") as opened:  # noqa: PTH123 - by descriptor
-        status = os.fstat(opened.fileno())
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:
-            raise ConfigError(f"it is no file of at most {_MOST_BYTES:,} bytes; shorten it")
-        return opened.read(_MOST_BYTES + 1)
-
-
-def _settings(raw: bytes, file: Path) -> dict[str, Any]:
-    if file.suffix == ".toml":
-        from acp_agent.extensions.definitions.skill_files import read_toml  # noqa: PLC0415 - codex's only
-
-        try:
-            settings = read_toml(raw.decode())
-        except UnicodeDecodeError:
-            raise ConfigError("it is not UTF-8 text; save the file as UTF-8") from None
-        hooks = settings.get("hooks")
-        if isinstance(hooks, dict):  # codex keeps notes of its own beside the events
-            settings["hooks"] = {name: one for name, one in hooks.items() if name[:1].isupper()}
-        return settings
-    try:
-        settings = msgspec.json.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        from acp_agent.config.json_lines import explain_json  # noqa: PLC0415 - rarely
-
-        raise explain_json(raw) from None
-    if not isinstance(settings, dict):
-        raise ConfigError("line 1: expected an object; write { first")
-    return settings
-
-
-def _with_line(found: Hook | HookProblem, raw: bytes) -> Hook | HookProblem:
-    """Add to a problem the line of the event that it is about."""
-    if isinstance(found, Hook) or found.path.endswith(".toml"):
-        return found
-    from acp_agent.config.json_lines import member_line  # noqa: PLC0415 - rarely
-
-    keys = tuple(found.why.partition(":")[0].split("."))
-    return replace(found, path=f"{found.path}:{member_line(raw.decode(), keys)}")
-
-
-class _Handler(
-    Struct,
-    rename={
-        "on_failure": "onFailure",
-        "condition": "if",
-        "runs_async": "async",
-        "rewakes": "asyncRewake",
-        "continue_on_block": "continueOnBlock",
-    },
-):
-    type: str
-    command: str = ""
-    args: list[str] | None = None
-    url: str = ""
-    prompt: str = ""
-    model: str = ""
-    continue_on_block: bool = False
-    server: str = ""
-    tool: str = ""
-    input: dict[str, Any] = msgspec.field(default_factory=dict)
-    headers: dict[str, str] = msgspec.field(default_factory=dict)
-    condition: str = ""
-    timeout: float = 60.0
-    on_failure: Literal["continue", "block"] = "continue"
-    once: bool = False
-    runs_async: bool = False
-    rewakes: bool = False
-
-
-class _Group(Struct):
-    hooks: list[_Handler]
-    matcher: str = ""
-
-
-def _hooks_in(value: object, file: str, *, by_user: bool) -> Iterator[Hook | HookProblem]:
-    if not isinstance(value, dict):
-        yield HookProblem(file, "hooks: expected an object with a list for each event")
-        return
-    for event, groups in value.items():
-        if event not in _EVENTS:
-            yield HookProblem(file, f"hooks.{event}: there is no such event here; it is ignored")
-            continue
-        try:
-            parsed = msgspec.convert(groups, list[_Group])
-        except msgspec.ValidationError as error:
-            yield HookProblem(file, f"hooks.{event}: {error}")
-            continue
-        for group in parsed:
-            for one in group.hooks:
-                yield _handler(event, group.matcher, one, file, by_user=by_user)
-
-
-def _handler(
-    event: str, matcher: str, one: _Handler, file: str, *, by_user: bool
-) -> Hook | HookProblem:
-    if one.type not in {"command", "http", "prompt", "mcp_tool"}:
-        why = f"hooks.{event}: handlers of the type {one.type!r} are not run here"
-        return HookProblem(file, why)
-    return _checked(
-        Hook(
-            event=msgspec.convert(event, HookEvent),
-            matcher=matcher,
-            command=one.command if one.type == "command" else "",
-            args=None if one.args is None else tuple(one.args),
-            url=one.url if one.type == "http" else "",
-            prompt=one.prompt if one.type == "prompt" else "",
-            model=one.model,
-            continue_on_block=one.continue_on_block,
-            server=one.server if one.type == "mcp_tool" else "",
-            tool=one.tool,
-            input=one.input,
-            headers=one.headers,
-            condition=one.condition,
-            timeout=one.timeout,
-            runs_async=one.runs_async or one.rewakes,
-            once=one.once,
-            blocks_on_failure=one.on_failure == "block",
-            by_user=by_user,
-            source=file,
-        )
-    )
-
-
-def _configured(event: HookEvent, one: HookConfig, file: str) -> Hook | HookProblem:
-    return _checked(
-        Hook(
-            event=event,
-            matcher=one.matcher,
-            command=one.command,
-            args=None if one.args is None else tuple(one.args),
-            url=one.url,
-            prompt=one.prompt,
-            model=one.model,
-            continue_on_block=one.continue_on_block,
-            server=one.server,
-            tool=one.tool,
-            input=one.input,
-            headers=one.headers,
-            condition=one.condition,
-            timeout=one.timeout,
-            runs_async=one.runs_async,
-            once=one.once,
-            blocks_on_failure=one.on_failure == "block",
-            sandbox=one.sandbox,
-            by_user=True,
-            source=file,
-        )
-    )
-
-
-def _checked(hook: Hook) -> Hook | HookProblem:
-    """Return a hook, or what is wrong with it."""
-    why = ""
-    if sum(map(bool, (hook.command, hook.url, hook.prompt, hook.server))) != 1:
-        why = "give either a command, a url, a prompt, or a server and its tool"
-    elif bool(hook.server) != bool(hook.tool):
-        why = "give a server and its tool"
-    elif hook.url and not hook.url.startswith(("http://", "https://")):
-        why = f"url: {hook.url!r} is no address of HTTP"
-    elif not 0 < hook.timeout <= 3_600:
-        why = "timeout: it is not between 0 and 3,600 seconds"
-    try:
-        matches(hook.matcher, "")
-        if hook.condition:
-            read_rule("deny", hook.condition)
-    except re.error as error:
-        why = f"matcher: {error}"
-    except RuleError as error:
-        why = f"if: {error}"
-    return HookProblem(hook.source, f"hooks.{hook.event}: {why}") if why else hook

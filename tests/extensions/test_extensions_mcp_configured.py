@@ -277,3 +277,9 @@ def test_a_file_of_other_settings_is_trusted_by_its_servers_alone(tmp_path: Path
     settings.write_text('{"theme": "x"}')
     paths = [one.path for one in find(tmp_path, trusted=False).untrusted]
     assert ".gemini/settings.json" not in paths
+
+
+def test_a_number_that_cannot_be_read_stops_nothing(tmp_path: Path) -> None:
+    (tmp_path / ".mcp.json").write_text('{"mcpServers": {}, "a": ' + "7" * 5_000 + "}")
+    (problem,) = find(tmp_path).problems
+    assert problem == f"{tmp_path}/.mcp.json: a number has more digits than can be read"

@@ -81,3 +81,22 @@ def test_a_hook_that_would_wake_the_model_waits_for_nothing(tmp_path: Path) -> N
     write(tmp_path / "home" / ".claude" / "settings.json", json.dumps(settings))
     (hook,) = find(tmp_path).hooks
     assert hook.runs_async
+
+
+def test_a_wrong_handler_leaves_the_others_of_its_event_alone(tmp_path: Path) -> None:
+    groups = [
+        {"hooks": [{"type": 5}, {"type": "command", "command": "first"}, "no handler"]},
+        {"hooks": 5},
+        "no group",
+        {"matcher": "Bash", "hooks": [{"type": "command", "command": "second"}]},
+    ]
+    settings = json.dumps({"hooks": {"PreToolUse": groups}})
+    write(tmp_path / "home" / ".claude" / "settings.json", f"\ufeff{settings}")
+    found = find(tmp_path)
+    assert [one.command for one in found.hooks] == ["first", "second"]
+    assert [one.why for one in found.problems] == [
+        "hooks.PreToolUse: Expected `str`, got `int` - at `$[0].hooks[0].type`",
+        "hooks.PreToolUse: Expected `object`, got `str` - at `$[0].hooks[2]`",
+        "hooks.PreToolUse: Expected `array`, got `int` - at `$[1].hooks`",
+        "hooks.PreToolUse: Expected `object`, got `str` - at `$[2]`",
+    ]

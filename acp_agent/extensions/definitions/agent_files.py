@@ -94,7 +94,7 @@ def _github(fields: Mapping[str, object]) -> Mapping[str, object]:
     given = {name: one for name, one in fields.items() if name not in _GITHUB_LOOKS}
     if fields.get("infer") is False or given.pop("disable-model-invocation", None) is True:
         given["mode"] = "primary"
-    elif given.get("mode") in {"agent", "ask", "edit"}:  # of a chat mode
+    elif given.get("mode") in ("agent", "ask", "edit"):  # of a chat mode
         del given["mode"]
     given.pop("user-invocable", None)  # every agent can be chosen
     if isinstance(models := given.get("model"), list):  # the first that there is

@@ -35,7 +35,7 @@ _LIMITS = frozenset(
         "disable-model-invocation", "user-invocable",
     }
 )  # fmt: skip
-_MOST_ENDS = 50  # of a description, that are tried
+_MOST_ENDS = 20  # of a description, that are tried
 _KEPT = 1_024  # of what was parsed: a session looks at all of its files again and again
 
 

@@ -233,6 +233,8 @@ def _shared_servers(file: Path, text: str) -> Mapping[str, Any]:
         raise ConfigError(f"{file}:{error.lineno}: not JSON: {error.msg}; fix the line") from None
     except RecursionError:
         raise ConfigError(f"{file}: nested too deeply; shorten it") from None
+    except ValueError:  # of `int`
+        raise ConfigError(f"{file}: a number has more digits than can be read") from None
     servers = document.get(PROJECT_KEY, {}) if isinstance(document, dict) else None
     if not isinstance(servers, dict):
         raise ConfigError(

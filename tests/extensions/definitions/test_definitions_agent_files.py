@@ -170,3 +170,12 @@ def test_agents_of_cursor_and_gemini_keep_their_limits(files: Files) -> None:
         assert not looks.uses.allows(tool)
         assert not plans.uses.allows(tool)
     assert looks.uses.allows("read")
+
+
+def test_wrong_values_of_fields_of_others_are_reported(files: Files) -> None:
+    for place in (".github/agents", ".cursor/agents", ".gemini/agents", ".claude/agents"):
+        write(
+            files.project / place / "a.md",
+            "---\nname: a\ndescription: d\nmode: [1]\nkind: [1]\nmodel: [1]\n---\nLook.",
+        )
+    assert len([one for one in files.find().problems if one.left_out]) == 4

@@ -1,0 +1,249 @@
+"""Read hooks from the files of settings that have them: JSON, and codex's TOML."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from acp_agent.config.hook_types import HookConfig, HookEvent
+from acp_agent.errors import ConfigError
+from acp_agent.hooks.tool_names import matches
+from acp_agent.hooks.types import Hook
+from acp_agent.permissions.policy.rules import RuleError, read_rule
+
+_MOST_BYTES = 1_000_000  # of one file
+_EVENTS: frozenset[str] = frozenset(get_args(HookEvent))
+
+
+class HookProblem(Struct, frozen=True):
+    """What is wrong in a file."""
+
+    path: str
+    why: str
+
+
+def read_bytes(file: Path) -> bytes | None:
+    """Return a file's content; None where there is none.
+
+    Raises:
+        OSError: it cannot be read.
+        ConfigError: it is no file, or too large.
+    """
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    with open(descriptor, "rb") as opened:  # noqa: PTH123 - by descriptor
+        status = os.fstat(opened.fileno())
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:
+            raise ConfigError(f"it is no file of at most {_MOST_BYTES:,} bytes; shorten it")
+        return opened.read(_MOST_BYTES + 1).removeprefix(b"\xef\xbb\xbf")
+
+
+def parse_settings(raw: bytes, file: Path) -> dict[str, Any]:
+    """Return what a file has that may have hooks.
+
+    Raises:
+        ConfigError: it cannot be read; the message has the line.
+    """
+    if file.suffix == ".toml":
+        from acp_agent.extensions.definitions.skill_files import read_toml  # noqa: PLC0415 - codex's only
+
+        try:
+            settings = read_toml(raw.decode())
+        except UnicodeDecodeError:
+            raise ConfigError("it is not UTF-8 text; save the file as UTF-8") from None
+        hooks = settings.get("hooks")
+        if isinstance(hooks, dict):  # codex keeps notes of its own beside the events
+            settings["hooks"] = {name: one for name, one in hooks.items() if name[:1].isupper()}
+        return settings
+    try:
+        settings = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        from acp_agent.config.json_lines import explain_json  # noqa: PLC0415 - rarely
+
+        raise explain_json(raw) from None
+    if not isinstance(settings, dict):
+        raise ConfigError("line 1: expected an object; write { first")
+    return settings
+
+
+def with_line(found: Hook | HookProblem, raw: bytes) -> Hook | HookProblem:
+    """Add to a problem the line of the event that it is about."""
+    if isinstance(found, Hook) or found.path.endswith(".toml"):
+        return found
+    from acp_agent.config.json_lines import member_line  # noqa: PLC0415 - rarely
+
+    keys = tuple(found.why.partition(":")[0].split("."))
+    return replace(found, path=f"{found.path}:{member_line(raw.decode(), keys)}")
+
+
+class _Handler(
+    Struct,
+    rename={
+        "on_failure": "onFailure",
+        "condition": "if",
+        "runs_async": "async",
+        "rewakes": "asyncRewake",
+        "continue_on_block": "continueOnBlock",
+    },
+):
+    type: str
+    command: str = ""
+    args: list[str] | None = None
+    url: str = ""
+    prompt: str = ""
+    model: str = ""
+    continue_on_block: bool = False
+    server: str = ""
+    tool: str = ""
+    input: dict[str, Any] = msgspec.field(default_factory=dict)
+    headers: dict[str, str] = msgspec.field(default_factory=dict)
+    condition: str = ""
+    timeout: float = 60.0
+    on_failure: Literal["continue", "block"] = "continue"
+    once: bool = False
+    runs_async: bool = False
+    rewakes: bool = False
+
+
+class _Group(Struct):
+    hooks: list[Any]
+    matcher: str = ""
+
+
+def hooks_in(value: object, file: str, *, by_user: bool) -> Iterator[Hook | HookProblem]:
+    """Give the hooks of a file, from its lists by event, and what is wrong with others.
+
+    Args:
+        value: the lists.
+        file: the file, for messages.
+        by_user: whether it is the user's own.
+    """
+    if not isinstance(value, dict):
+        yield HookProblem(file, "hooks: expected an object with a list for each event")
+        return
+    for event, groups in value.items():
+        if event not in _EVENTS:
+            yield HookProblem(file, f"hooks.{event}: there is no such event here; it is ignored")
+            continue
+        try:
+            given = msgspec.convert(groups, list[Any])
+        except msgspec.ValidationError as error:
+            yield HookProblem(file, f"hooks.{event}: {error}")
+            continue
+        for at, group in enumerate(given):
+            yield from _group(event, group, file, f"[{at}]", by_user=by_user)
+
+
+def _group(
+    event: str, given: object, file: str, place: str, *, by_user: bool
+) -> Iterator[Hook | HookProblem]:
+    """Read the handlers of a group; one that is wrong leaves the others alone."""
+    try:
+        group = msgspec.convert(given, _Group)
+    except msgspec.ValidationError as error:
+        yield _wrong(event, error, file, place)
+        return
+    for at, one in enumerate(group.hooks):
+        try:
+            handler = msgspec.convert(one, _Handler)
+        except msgspec.ValidationError as error:
+            yield _wrong(event, error, file, f"{place}.hooks[{at}]")
+        else:
+            yield _handler(event, group.matcher, handler, file, by_user=by_user)
+
+
+def _wrong(event: str, error: msgspec.ValidationError, file: str, place: str) -> HookProblem:
+    what, at, path = str(error).partition(" - at `$")
+    where = f"{place}{path.removesuffix('`')}" if at else place
+    return HookProblem(file, f"hooks.{event}: {what} - at `${where}`")
+
+
+def _handler(
+    event: str, matcher: str, one: _Handler, file: str, *, by_user: bool
+) -> Hook | HookProblem:
+    if one.type not in {"command", "http", "prompt", "mcp_tool"}:
+        why = f"hooks.{event}: handlers of the type {one.type!r} are not run here"
+        return HookProblem(file, why)
+    return _checked(
+        Hook(
+            event=msgspec.convert(event, HookEvent),
+            matcher=matcher,
+            command=one.command if one.type == "command" else "",
+            args=None if one.args is None else tuple(one.args),
+            url=one.url if one.type == "http" else "",
+            prompt=one.prompt if one.type == "prompt" else "",
+            model=one.model,
+            continue_on_block=one.continue_on_block,
+            server=one.server if one.type == "mcp_tool" else "",
+            tool=one.tool,
+            input=one.input,
+            headers=one.headers,
+            condition=one.condition,
+            timeout=one.timeout,
+            runs_async=one.runs_async or one.rewakes,
+            once=one.once,
+            blocks_on_failure=one.on_failure == "block",
+            by_user=by_user,
+            source=file,
+        )
+    )
+
+
+def configured_hook(event: HookEvent, one: HookConfig, file: str) -> Hook | HookProblem:
+    """Return a hook of the user's configuration, or what is wrong with it."""
+    return _checked(
+        Hook(
+            event=event,
+            matcher=one.matcher,
+            command=one.command,
+            args=None if one.args is None else tuple(one.args),
+            url=one.url,
+            prompt=one.prompt,
+            model=one.model,
+            continue_on_block=one.continue_on_block,
+            server=one.server,
+            tool=one.tool,
+            input=one.input,
+            headers=one.headers,
+            condition=one.condition,
+            timeout=one.timeout,
+            runs_async=one.runs_async,
+            once=one.once,
+            blocks_on_failure=one.on_failure == "block",
+            sandbox=one.sandbox,
+            by_user=True,
+            source=file,
+        )
+    )
+
+
+def _checked(hook: Hook) -> Hook | HookProblem:
+    """Return a hook, or what is wrong with it."""
+    why = ""
+    if sum(map(bool, (hook.command, hook.url, hook.prompt, hook.server))) != 1:
+        why = "give either a command, a url, a prompt, or a server and its tool"
+    elif bool(hook.server) != bool(hook.tool):
+        why = "give a server and its tool"
+    elif hook.url and not hook.url.startswith(("http://", "https://")):
+        why = f"url: {hook.url!r} is no address of HTTP"
+    elif not 0 < hook.timeout <= 3_600:
+        why = "timeout: it is not between 0 and 3,600 seconds"
+    try:
+        matches(hook.matcher, "")
+        if hook.condition:
+            read_rule("deny", hook.condition)
+    except re.error as error:
+        why = f"matcher: {error}"
+    except RuleError as error:
+        why = f"if: {error}"
+    return HookProblem(hook.source, f"hooks.{hook.event}: {why}") if why else hook
