@@ -149,3 +149,13 @@ async def test_a_notebook_that_is_not_json_is_read_and_edited_as_text(user: Tool
     assert (await user.call("read", path="a.ipynb")).text.endswith(
         '1\t<cell 1 type="code">\n2\tx = 1\n3\t</cell>\n'
     )
+
+
+async def test_numbers_that_only_python_writes_do_not_stop_an_edit(user: ToolUser) -> None:
+    path = user.folder / "a.ipynb"
+    cell = {**CELLS[2], "metadata": {"score": float("nan"), "most": float("-inf"), "NaN": "NaN"}}
+    path.write_text(notebook([cell]))
+    await user.call("edit", path="a.ipynb", old="y = 1", new="y = 2")
+    assert path.read_text() == notebook([{**cell, "source": "y = 2", "outputs": []}]).replace(
+        '"execution_count": 4', '"execution_count": null'
+    )

@@ -34,6 +34,10 @@ def with_cells(text: str, cells: Sequence[Cell]) -> str:
     return _Document(text).with_cells(cells)
 
 
+# Python writes these words, which are not JSON; strings are passed over.
+_NOT_A_NUMBER = re.compile(rb'"(?:[^"\\]|\\.)*"|NaN|Infinity', re.DOTALL)
+
+
 class _Document:
     def __init__(self, text: str) -> None:
         self._notebook = load(text)
@@ -172,12 +176,17 @@ def _origins(before: Sequence[Cell], cells: Sequence[Cell]) -> list[int | None]:
     return origins
 
 
+def _as_digits(found: re.Match[bytes]) -> bytes:
+    return found[0] if found[0].startswith(b'"') else b"1" * len(found[0])
+
+
 def _cell_nodes(data: bytes) -> tuple[Node, list[Node]]:
     """The list of cells in the document's tree, and the cells."""
     import tree_sitter_json  # noqa: PLC0415 - few sessions edit notebooks
     from tree_sitter import Language, Parser  # noqa: PLC0415 - likewise
 
-    root = Parser(Language(tree_sitter_json.language())).parse(data).root_node
+    plain = _NOT_A_NUMBER.sub(_as_digits, data)
+    root = Parser(Language(tree_sitter_json.language())).parse(plain).root_node
     document = next((node for node in root.named_children if node.type == "object"), None)
     found = [value for key, value in _members(document) if key == "cells"] if document else []
     if root.has_error or len(found) != 1:
