@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-# Lines taken out and put in, up to which the shortest script is looked for. The time grows with the
+# Removed and added lines, up to which the shortest script is searched. The time grows with the
 # square: this many take some ten milliseconds, which the event loop can spare. More than that is a
 # rewritten text, and is shown as one.
 MOST_EDITS = 400
@@ -30,7 +30,7 @@ class Block(Struct, frozen=True):
 
 
 def changed_blocks(old: Sequence[str], new: Sequence[str]) -> list[Block]:
-    """The blocks of lines that differ, in order; what is between two of them is the same."""
+    """Return the blocks of lines that differ, in order."""
     start = 0
     shorter = min(len(old), len(new))
     while start < shorter and old[start] == new[start]:
@@ -55,7 +55,7 @@ def _search(old: Sequence[str], new: Sequence[str]) -> list[dict[int, int]] | No
     """The furthest points before each number of edits, up to the one that reaches the end.
 
     A diagonal `k` is where `x - y == k`; its furthest point is given by `x`. None: it took more
-    edits than are looked for.
+    edits than are searched for.
     """
     ends = len(old) - len(new)
     furthest = {1: 0}
@@ -76,7 +76,7 @@ def _search(old: Sequence[str], new: Sequence[str]) -> list[dict[int, int]] | No
 
 
 def _kept_lines(trail: Sequence[dict[int, int]], x: int, y: int) -> list[tuple[int, int]]:
-    """The pairs of lines that stayed the same, on the way back through the search."""
+    """The pairs of lines that stayed the same, by tracing the search back."""
     kept: list[tuple[int, int]] = []
     for edits in range(len(trail) - 1, -1, -1):
         furthest, k = trail[edits], x - y
@@ -107,10 +107,10 @@ Mark = Literal[" ", "-", "+"]
 
 
 class Hunk(NamedTuple):
-    """Changes that stand together, and the lines around them.
+    """Adjacent changes with the lines around them.
 
     Attributes:
-        header: where they are in both texts, with its line end.
+        header: the ranges in both texts, with its line end.
         runs: lines that stayed, went or came, as they are in their text; no run is empty.
     """
 

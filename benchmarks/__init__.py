@@ -1,1 +1,1 @@
-"""What acp-agent costs, measured against the floor in the same run: `make bench`."""
+"""Benchmarks of acp-agent, each measured against a floor in the same run: `make bench`."""

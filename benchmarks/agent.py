@@ -1,4 +1,4 @@
-"""The agent as a child process, driven as simply and as fast as Python allows."""
+"""Drive the agent as a child process with the least overhead."""
 
 from __future__ import annotations
 

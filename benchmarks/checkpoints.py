@@ -1,4 +1,4 @@
-"""What it costs to keep a folder's files, against git alone doing the same.
+"""The cost of checkpoints of a folder, compared with git alone.
 
 The two are taken in turn in the same run: `git add -A && git write-tree` in a repository of its
 own, and a checkpoint, of folders with the same files. On its own: `python -m benchmarks

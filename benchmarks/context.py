@@ -1,4 +1,4 @@
-"""Building what the model is sent in a long session, and making room in it."""
+"""Build and shorten the model's context in a long session."""
 
 from __future__ import annotations
 

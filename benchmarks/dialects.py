@@ -1,4 +1,4 @@
-"""How fast tool calls are taken out of text, in each dialect.
+"""The speed of extracting tool calls from text, per dialect.
 
 An answer of about a megabyte, calls and prose by turns, in pieces as a socket gives them (4 KB) and
 as a model writes them (4 characters). On its own: `python -m benchmarks dialects`.

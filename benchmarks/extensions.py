@@ -1,4 +1,4 @@
-"""What servers, skills, agents, hooks and memory cost while nothing uses them."""
+"""The cost of unused servers, skills, agents, hooks and memory."""
 
 from __future__ import annotations
 

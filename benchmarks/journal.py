@@ -1,4 +1,4 @@
-"""What the journal costs: opening it, adding to it, and loading a long session.
+"""The cost of the journal: open it, append to it, load a long session.
 
 `rows()` measures and gives back one `Row` a measurement. Each is paired with its floor: the two
 are taken in turn in the same run, so that whatever else the machine does meets both. On its own:

@@ -1,4 +1,4 @@
-"""A model provider in a process of its own, and the raw client that is the floor."""
+"""A model provider in a separate process, and the raw client that is the floor."""
 
 from __future__ import annotations
 

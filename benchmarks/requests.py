@@ -1,4 +1,4 @@
-"""What the model is sent: the size of the first request, and the prefix that stays."""
+"""Requests to the model: the size of the first one, and the stable prefix."""
 
 from __future__ import annotations
 

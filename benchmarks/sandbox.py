@@ -1,4 +1,4 @@
-"""What the sandbox adds to a command, and a hook to the time of its program."""
+"""The overhead of the sandbox for a command, and of a hook."""
 
 from __future__ import annotations
 

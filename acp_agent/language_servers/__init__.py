@@ -1,5 +1,5 @@
-"""Language servers: programs that know a language, asked for problems, definitions and the like.
+"""Language servers: programs that report problems, definitions and references in code.
 
-A layer of its own between the tools and the workspace (docs/language-servers.md). Nothing here is
-imported before a file is read or changed by a tool.
+A layer between the tools and the workspace (docs/language-servers.md). Nothing here is imported
+before a tool reads or changes a file.
 """

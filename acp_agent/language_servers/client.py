@@ -1,4 +1,4 @@
-"""The client's side of a connection to a language server: handshake, requests, its questions."""
+"""The client of a language server: handshake, requests, and answers to its requests."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class LanguageClient:
         await self._connection.close()
 
     async def initialize(self, timeout: float) -> None:
-        """Shake hands.
+        """Perform the handshake.
 
         Raises:
             RpcError, TimeoutError, ConnectionError: it failed.
@@ -157,7 +157,7 @@ class LanguageClient:
         return self._connection.closed
 
     def capability(self, name: str, method: str = "") -> object:
-        """Return what the server says of a capability, at its start or by registering a method."""
+        """Return the server's options for a capability, from its start or a registered method."""
         registered = [
             options for known, options in self._registered.values() if method and known == method
         ]
@@ -182,7 +182,7 @@ class LanguageClient:
     async def request(
         self, method: str, params: JsonObject, result: type[R], *, timeout: float
     ) -> R | None:
-        """Ask the server; None where it answers null.
+        """Send a request; None if the server answers null.
 
         Raises:
             RpcError, TimeoutError, ConnectionError: it failed.
@@ -204,7 +204,7 @@ class LanguageClient:
         return token
 
     def forget_token(self, token: str) -> None:
-        """Hand nothing to the handler of a token any more."""
+        """Remove the handler of a token."""
         self._progress.pop(token, None)
 
     async def _configure(self, params: wire.ConfigurationParams, call: Call) -> object:
@@ -264,7 +264,7 @@ class LanguageClient:
         self._worked.set()
 
     async def wait_idle(self, timeout: float) -> None:
-        """Wait until the server works at nothing, such as its index; `timeout` seconds at most."""
+        """Wait until the server is idle (no index in progress), at most `timeout` seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 while True:
@@ -274,7 +274,7 @@ class LanguageClient:
 
 
 def convert(value: object, expected: type[R]) -> R | None:
-    """Return a value of the protocol; None where it has another shape."""
+    """Return a value of the protocol; None if it has another shape."""
     try:
         return typed_json.decode(msgspec.json.encode(value), expected)
     except (typed_json.InvalidValueError, typed_json.MalformedJsonError):

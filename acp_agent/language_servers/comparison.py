@@ -1,4 +1,4 @@
-"""Which problems are new after a change, though the lines they are in may have moved."""
+"""Find the problems that are new after a change, although their lines may have moved."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Key = tuple[str, str, str, str, str]
 
 
 def key_of(problem: Problem) -> Key:
-    """Return what is the same for a problem that only moved.
+    """Return a key that stays the same if a problem only moves.
 
     Messages name lines at times, which move as well, so numbers do not count.
     """

@@ -1,4 +1,4 @@
-"""The problems that one language server knows of: asked for where it offers that, else awaited."""
+"""The problems of one language server: requested if it supports that, otherwise awaited."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SEVERITIES: Mapping[int, Severity] = {1: "error", 2: "warning"}
 _MOST_FILES = 5_000
 _MOST_PROBLEMS = 20_000  # of all files
 _MOST_IN_FILE = 300
-_MOST_SENT, _LARGEST = 100, 4_000  # problems of a file kept as they came, and bytes of one
+_MOST_SENT, _LARGEST = 100, 4_000  # stored problems of a file as received, and bytes of one
 _LONGEST = 500  # characters of a message
 _NAME = 80  # characters of a code or source
 _LAST_LINE = 10**7  # of a file whose text is not known
@@ -97,7 +97,7 @@ class Diagnostics:
         return isinstance(options, dict) and options.get("interFileDependencies") is True
 
     def published(self, params: wire.PublishedDiagnostics) -> None:
-        """Take the problems that the server sent unasked."""
+        """Store problems that the server published."""
         path = path_of(params.uri)
         if path is None or not self._is_ours(path) or not self._has_room(path, self._pushed):
             return
@@ -110,7 +110,7 @@ class Diagnostics:
         self._arrived.set()
 
     def registered(self) -> None:
-        """Note that the server offers more."""
+        """Record that the server offers more."""
         self._arrived.set()
 
     def count_published(self, path: Path) -> int:
@@ -265,7 +265,7 @@ class Diagnostics:
         path: Path,
         found: Sequence[wire.Diagnostic],
     ) -> None:
-        """Keep the problems of a file in the place of those before."""
+        """Replace the stored problems of a file."""
         self._count -= len(store.get(path, ()))
         if self._documents.get(path) is not None:
             self._sent = {one: kept for one, kept in self._sent.items() if self._documents.get(one)}

@@ -1,8 +1,7 @@
 """The problems that edits cause: reported with the last edit of an answer, or the next request.
 
-What a server knew before an edit is compared with what it knows after it, and only what is new is
-reported. A server that is slow, or still starts, holds up nothing: what it finds later goes with
-the next request to the model.
+The problems before and after an edit are compared, and only new ones are reported. A slow or
+starting server blocks nothing: its later problems are sent with the next request to the model.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class _Change(Struct):
 
 
 class _Known(Struct):
-    """What was known of a server's problems at the last report."""
+    """The problems of a server at the last report."""
 
     generation: int
     problems: dict[Path, tuple[Problem, ...]]
@@ -70,15 +69,15 @@ class EditChecks:
         return bool(self._changes)
 
     def touched(self, path: Path) -> None:
-        """Note that a file was read: its servers are started in the background."""
+        """Record that a file was read, and start its servers in the background."""
         self._servers.touch(path)
 
     def changed(self, path: Path, old: str | None) -> None:
-        """Note that a file was changed; `old` is its text before, None where there was none."""
+        """Record that a file was changed; `old` is its text before, None if there was none."""
         self._changes.setdefault(path, old)
 
     def command_ran(self) -> None:
-        """Note that a command may have changed files: open documents are read again."""
+        """Record that a command may have changed files, and read open documents again."""
         servers = {
             server
             for path in self._open_paths()
@@ -147,7 +146,7 @@ class EditChecks:
         return sorted(dict.fromkeys(found), key=lambda one: (one.path, one.line))
 
     def _compare(self, server: LanguageServer, known: _Known) -> list[Problem]:
-        """Return what a server knows now and did not at the last report, which this is."""
+        """Return the problems that are new since the last report; this is the new report."""
         if server.running is None or server.generation != known.generation:
             return []
         found: list[Problem] = []
@@ -166,7 +165,7 @@ class EditChecks:
         return found
 
     async def take_baseline(self, server: LanguageServer, changes: Mapping[Path, _Change]) -> bool:
-        """Let a server check the texts before the changes; whether it still runs."""
+        """Have a server check the texts before the changes; return whether it still runs."""
         others = self._others.pop(server, None)
         if others is not None and not others.done():  # they are checked again after this change
             others.cancel()
@@ -259,7 +258,7 @@ class _Check:
         self.all_done.set()
 
     async def _check_files(self) -> bool:
-        """Check the changed files; whether the server did it."""
+        """Check the changed files; return whether the server did."""
         running = self.server.running
         if running is None:
             return False

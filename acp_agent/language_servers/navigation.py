@@ -1,4 +1,4 @@
-"""What language servers know of a symbol: its definition, its uses, its description, its outline.
+"""Query language servers for symbols: definition, references, hover, outline.
 
 Everything they say is data of others: it is bounded here, and made printable where it is shown.
 """
@@ -36,7 +36,7 @@ _KINDS = (
 
 
 class Place(Struct, frozen=True):
-    """A line of a file, from 1, with what is known of it."""
+    """A line of a file, from 1, with its description."""
 
     path: Path
     line: int
@@ -111,7 +111,7 @@ class Navigator:
         return sorted(places, key=lambda one: (one.path, one.line))
 
     async def hover(self, path: Path, symbol: str, line: int | None) -> str:
-        """Return a symbol's type and documentation, "" where the server knows none.
+        """Return a symbol's type and documentation, "" if the server knows none.
 
         Raises:
             ToolError: see `places`.

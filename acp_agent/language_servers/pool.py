@@ -18,7 +18,7 @@ Key = tuple[str, Path, tuple[str, ...], bool]
 
 
 class ServerPool:
-    """Starts servers, at most `MOST_SERVERS`, and hands out those that there are.
+    """Starts servers, at most `MOST_SERVERS`, and shares them.
 
     Args:
         environ: the user's environment.
@@ -34,9 +34,9 @@ class ServerPool:
         self._closed = False
 
     def get(self, found: FoundServer, root: Path, *, trusted: bool) -> LanguageServer | None:
-        """Return the server of a project, which is started if need be.
+        """Return the server of a project, started if necessary.
 
-        None where it failed, or where as many run as may.
+        None if it failed, or where as many run as may.
         """
         key = (found.spec.name, root, found.command, trusted)
         server = self._servers.get(key)
@@ -66,7 +66,7 @@ class ServerPool:
         ]
 
     async def aclose(self) -> None:
-        """End all servers; returns when nothing of them is left, within seconds."""
+        """End all servers; returns within seconds, when none of their processes is left."""
         self._closed = True
         await asyncio.gather(*(server.stop() for server in self._servers.values()))
         if self._stopping:
@@ -74,7 +74,7 @@ class ServerPool:
         await self._watch.aclose()
 
     def _make_room(self) -> bool:
-        """Stop the server that was not used for longest where there are too many."""
+        """Stop the least recently used server if there are too many."""
         alive = [one for one in self._servers.values() if one.state in {"starting", "ready"}]
         if len(alive) < MOST_SERVERS:
             return True

@@ -1,4 +1,4 @@
-"""Places in a text: ours count lines and characters from 1, the protocol's units from 0."""
+"""Convert places in a text: ours count lines and characters from 1, the protocol's units from 0."""
 
 from __future__ import annotations
 

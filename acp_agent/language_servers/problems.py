@@ -34,7 +34,7 @@ class Problem(Struct, frozen=True, kw_only=True):
 
 
 def describe_problems(problems: Sequence[Problem], root: Path) -> str:
-    """Return problems as lines for the model and the user, errors first; "" where there are none.
+    """Return problems as lines for the model and the user, errors first; "" if there are none.
 
     Args:
         problems: the problems, those of the most important files first.

@@ -1,4 +1,4 @@
-"""The program of a language server: started in a process group of its own, watched, ended.
+"""The process of a language server: started in its own process group, watched, ended.
 
 This is the one place where such a program is started.
 """
@@ -63,7 +63,7 @@ class ServerProcess:
         return self._process.pid
 
     def describe_end(self) -> str:
-        """Say how it ended, in words for people."""
+        """Return how it ended, as text for people."""
         code = self._process.returncode
         if self.transport.broken:
             text = self.transport.broken
@@ -80,7 +80,7 @@ class ServerProcess:
         return await wait_at_most(self._process.wait(), limit)
 
     async def end(self) -> None:
-        """Let it end, make its group end, and reap what is left of it."""
+        """Wait for its end, kill its group, and reap what is left."""
         if self._process.stdin is not None:
             self._process.stdin.close()
         if not await self.exited(_LEAVE):
@@ -148,5 +148,5 @@ async def start_server(
 
 
 def new_watch() -> Watchdog:
-    """Return what ends all language servers where this program is killed."""
+    """Return what ends all language servers if this program is killed."""
     return Watchdog(f"{MARK}={uuid.uuid4().hex}.")

@@ -1,7 +1,7 @@
-"""Finds the programs of language servers, and the folders that they work in.
+"""Find the programs of language servers and their project folders.
 
-A program in the session's folders came with the project, and may be anybody's: it is started only
-in a session that is trusted, or where the user's configuration names it.
+A program in the session's folders came with the project and is not trusted: it is started only in
+a trusted session, or if the user's configuration names it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class FoundServer(Struct, frozen=True, kw_only=True):
 def find_server(
     spec: ServerSpec, roots: Sequence[Path], search_path: str, *, in_project: bool
 ) -> FoundServer | None:
-    """Return a server where it is installed. Looks at the disk.
+    """Return a server if it is installed. Reads the disk.
 
     Args:
         spec: the server.
@@ -82,7 +82,7 @@ def find_root(spec: ServerSpec, path: Path, roots: Sequence[Path]) -> Path | Non
 
 
 def fill_in(given: ServerSettings, program: str, root: Path, search_path: str) -> ServerSettings:
-    """Return what a server is given with the paths that its placeholders stand for.
+    """Return a server's settings with paths in place of placeholders.
 
     Args:
         given: from the table.
@@ -94,17 +94,17 @@ def fill_in(given: ServerSettings, program: str, root: Path, search_path: str) -
         MissingFileError: there is no such path, so that the server would use the project's own.
     """
     real = Path(os.path.realpath(program))
-    beside = next((str(one) for one in real.parents if one.name == "node_modules"), None)
+    modules = next((str(one) for one in real.parents if one.name == "node_modules"), None)
     python = find_program("python3", outside_folders(search_path, [root]))
 
     def filled(value: object) -> object:
         if isinstance(value, dict):
             return {key: filled(one) for key, one in value.items()}
         if value == ["{packages}"]:
-            return [str(one) for kept in _PACKAGES for one in root.glob(kept)]
-        if not isinstance(value, str) or not value.startswith(("{python}", "{beside}")):
+            return [str(one) for pattern in _PACKAGES for one in root.glob(pattern)]
+        if not isinstance(value, str) or not value.startswith(("{python}", "{node_modules}")):
             return value
-        path = value.replace("{python}", python or "").replace("{beside}", beside or "")
+        path = value.replace("{python}", python or "").replace("{node_modules}", modules or "")
         if not Path(path).is_absolute() or not Path(path).exists():
             raise MissingFileError("what it needs is installed in the project alone")
         return path

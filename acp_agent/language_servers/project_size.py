@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _MOST_FILES = 3_000  # of the server's languages
-_MOST_ENTRIES = 30_000  # of all that is looked at
+_MOST_ENTRIES = 30_000  # scanned at most
 _MOST_CHANGED = 200
 _LEFT_OUT = frozenset({"node_modules", "__pycache__", "target", "build", "dist", "vendor", "venv"})
 
@@ -56,7 +56,7 @@ def used_extensions(root: Path, extensions: Collection[str]) -> set[str]:
 
 
 def _walk(root: Path, extensions: Collection[str]) -> Iterator[list[str] | None]:
-    """Yield the files of each folder; None, and no more, where there is too much to look at."""
+    """Yield the files of each folder; None, and no more, if there are too many."""
     entries = 0
     for folder, folders, names in os.walk(root):
         folders[:] = [one for one in folders if one not in _LEFT_OUT and not one.startswith(".")]

@@ -1,4 +1,4 @@
-"""What language servers can do to the code: give a symbol another name, and code actions."""
+"""Refactoring through language servers: rename a symbol, apply a code action."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LONGEST = 200  # characters of a title
 
 
 class CodeAction(Struct, frozen=True):
-    """A change that a server offers; `raw` is as it sent it."""
+    """A change that a server offers; `raw` is the original."""
 
     title: str
     kind: str
@@ -190,7 +190,7 @@ def _decoded(raw: Raw) -> _Action | None:
 
 
 async def _with_current_texts(propose: Callable[[], Awaitable[list[FileEdit]]]) -> list[FileEdit]:
-    """Ask again where a server had other texts than the session; it was sent these meanwhile."""
+    """Ask again if a server had other texts than the session; it has received these meanwhile."""
     for _ in range(_ATTEMPTS - 1):
         with suppress(StaleEditError):
             return await propose()

@@ -1,4 +1,4 @@
-"""One language server for one project: started, watched, started again where it ends, stopped."""
+"""One language server for one project: started, watched, restarted if it ends, stopped."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 
 class Running(Struct, frozen=True):
-    """What there is while a server runs."""
+    """The parts of a running server."""
 
     client: LanguageClient
     documents: Documents
@@ -89,7 +89,7 @@ class LanguageServer:
         self.lock = asyncio.Lock()
         self.used_at = asyncio.get_running_loop().time()
         self.large = False
-        self.scanned = time.time_ns()  # when changed files were last looked for
+        self.scanned = time.time_ns()  # when changed files were last searched
         self._command = found.command
         self._environ = environ
         self._trusted = trusted
@@ -100,11 +100,11 @@ class LanguageServer:
         self._task = asyncio.create_task(self._supervise())
 
     def use(self) -> None:
-        """Note that somebody needs it."""
+        """Record that it is used."""
         self.used_at = asyncio.get_running_loop().time()
 
     async def wait_ready(self, timeout: float) -> Running | None:
-        """Wait until it runs; None where it does not in time, or never will."""
+        """Wait until it runs; None if it does not in time, or never will."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 while self.running is None and self.state == "starting":
@@ -112,7 +112,7 @@ class LanguageServer:
         return self.running
 
     def sync(self, path: Path, text: str) -> Document | None:
-        """Send a text; None where the server does not run, or not for such a file."""
+        """Send a text; None if the server does not run, or not for such a file."""
         language = self.spec.language_of(path)
         if self.running is None or language is None:
             return None
@@ -124,7 +124,7 @@ class LanguageServer:
         return self.running.documents.sync(path, text, language, seen=seen)
 
     async def report_changed_files(self) -> None:
-        """Tell it of files that were written since the last time, by commands for instance."""
+        """Report files that were written since the last time, for instance by commands."""
         since, self.scanned = self.scanned, time.time_ns()
         extensions = frozenset(self.spec.extensions)
         paths = await asyncio.to_thread(changed_files, self.root, extensions, since)
@@ -140,7 +140,7 @@ class LanguageServer:
             stopping.add_done_callback(lambda _: None)
 
     async def stop(self) -> None:
-        """End it; returns when nothing of it is left, within seconds."""
+        """End it; returns within seconds, when none of its processes is left."""
         self._stopping.set()
         with suppress(asyncio.CancelledError):
             await asyncio.shield(self._task)
@@ -173,7 +173,7 @@ class LanguageServer:
         self._set("stopped")
 
     async def _run(self) -> bool:
-        """Run it once; whether it is worth another start."""
+        """Run it once; return whether to start it again."""
         self.large = await asyncio.to_thread(is_large, self.root, frozenset(self.spec.extensions))
         given = self.spec.given(trusted=self._trusted, large=self.large)
         self.last_error = ""

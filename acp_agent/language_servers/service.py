@@ -1,4 +1,4 @@
-"""The language servers as one session uses them: what tools and the turn ask for."""
+"""The language servers of one session: the interface for tools and the turn."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ class LanguageServers:
                 await check_workspace(server)
 
     async def read(self, path: Path) -> str | None:
-        """Return a file's text as the editor sees it; None where there is none to check."""
+        """Return a file's text as the editor sees it; None if there is none to check."""
         try:
             async with asyncio.timeout(READ_SECONDS):
                 text = (await self.files.read_text(path)).text

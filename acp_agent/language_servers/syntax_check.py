@@ -1,4 +1,4 @@
-"""Checks the syntax of files that were changed and for which no language server runs.
+"""Check the syntax of changed files for which no language server runs.
 
 Parsers run in processes of their own: a small text can keep one busy for long, or make it crash.
 """
@@ -103,8 +103,8 @@ class SyntaxChecks:
             found = None
             # What a .js is depends on packages and bundlers: it is wrong if it is neither.
             for kind in kinds.get(Path(path).suffix, ("commonjs", "module")):
-                said = await self._run(text, str(node), f"--input-type={kind}", "--check", "-")
-                error = _NODE_ERROR.search(said)
+                output = await self._run(text, str(node), f"--input-type={kind}", "--check", "-")
+                error = _NODE_ERROR.search(output)
                 if error is None:
                     return None
                 if found is None or _IN_MODULE.search(found[2]):  # else it is no module
@@ -120,14 +120,14 @@ class SyntaxChecks:
             del path
             if _OTHER_SHELL.match(text) or _TEMPLATED.search(text):
                 return None
-            said = await self._run(text, str(bash), "-O", "extglob", "-n", "/dev/stdin")
-            error = _SHELL_ERROR.search(said)
+            output = await self._run(text, str(bash), "-O", "extglob", "-n", "/dev/stdin")
+            error = _SHELL_ERROR.search(output)
             return None if error is None else (int(error[1]), 1, error[2])
 
         return [] if bash is None else await _mistakes(edits, mistake)
 
     async def _run(self, text: str, *command: str) -> str:
-        """Return what a program says of a text that it reads on stdin; "" where it finds no fault.
+        """Return what a program says of a text that it reads on stdin; "" if it finds no fault.
 
         Raises:
             OSError: it cannot be started.
@@ -149,10 +149,10 @@ class SyntaxChecks:
                 process.stdin.write(text.encode("utf-8", "replace"))
                 await process.stdin.drain()
             process.stdin.close()
-            said = bytearray()
+            output = bytearray()
             while piece := await process.stderr.read(_OUTPUT):
-                said += piece[: _OUTPUT - len(said)]
-            return "" if await process.wait() == 0 else said.decode("utf-8", "replace")
+                output += piece[: _OUTPUT - len(output)]
+            return "" if await process.wait() == 0 else output.decode("utf-8", "replace")
         finally:
             await end_process(process)
 

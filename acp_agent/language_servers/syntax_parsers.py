@@ -1,6 +1,6 @@
-"""Parse texts for mistakes of syntax; runs in a process of its own, which may be killed.
+"""Parse texts for syntax errors; runs in a separate process, which may be killed.
 
-A mistake is told as its line and column (from 1) and a message. What may be valid elsewhere is no
+An error has a line and column (from 1) and a message. What may be valid elsewhere is no
 mistake: templates, YAML's tags, and syntax of a Python that is newer than this one.
 """
 
@@ -54,7 +54,7 @@ def find_mistakes(edits: Sequence[Edit]) -> list[tuple[str, Mistake]]:
 
 
 def language_of(path: str) -> str:
-    """Return the language that a file is parsed as; "" where there is none."""
+    """Return the language that a file is parsed as; "" if there is none."""
     place = PurePosixPath(path)
     return SUFFIXES.get(place.suffix.lower(), "") or NAMES.get(place.name, "")
 

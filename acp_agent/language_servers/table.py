@@ -1,4 +1,4 @@
-"""The table of language servers: `servers.toml`, and what the user's configuration changes."""
+"""The table of language servers: `servers.toml` with the changes of the user's configuration."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class ServerSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return tuple(dict.fromkeys([*self.extensions.values(), *self.file_names.values()]))
 
     def language_of(self, path: Path) -> str | None:
-        """Return the id of a file's language; None where the server does not handle it."""
+        """Return the id of a file's language; None if the server does not handle it."""
         return self.file_names.get(path.name) or self.extensions.get(path.suffix.lower())
 
     def given(self, *, trusted: bool, large: bool) -> ServerSettings:
@@ -85,7 +85,7 @@ def built_in_servers() -> tuple[ServerSpec, ...]:
 
 
 def known_servers(configured: Mapping[str, LanguageServerConfig]) -> tuple[ServerSpec, ...]:
-    """Return the servers to use where they are installed: the user's own first."""
+    """Return the servers to use if they are installed, the user's own first."""
     built_in = {spec.name: spec for spec in built_in_servers()}
     own = [
         _with_config(built_in.get(name, ServerSpec(name=name, checks_syntax=False)), config)

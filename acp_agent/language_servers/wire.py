@@ -1,4 +1,4 @@
-"""What language servers send, as far as it is used (Language Server Protocol 3.17).
+"""The used part of what language servers send (Language Server Protocol 3.17).
 
 lsprotocol has all types of the protocol and takes 330 ms and 20 MB to import, for the few that are
 needed here; the tests compare these with it. An invalid item of a list is left out.
@@ -122,7 +122,7 @@ class ProgressParams(_Value, frozen=True, kw_only=True):
 
 
 class AnyParams(Struct, frozen=True):
-    """Parameters that are not looked at."""
+    """Unused parameters."""
 
 
 NULL: Final = Raw(b"null")

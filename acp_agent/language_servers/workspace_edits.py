@@ -1,4 +1,4 @@
-"""The edits of files that servers propose: for a new name, or as code actions.
+"""The file edits that servers propose, for a rename or a code action.
 
 Nothing is written here. What a server proposes is data of others: it must be about the texts that
 the session sees now, in the session's folders, and bounded.

@@ -1,1 +1,1 @@
-"""What the model can do: one file a tool, its description for the model beside it."""
+"""The tools of the model: one module per tool, with its description for the model next to it."""

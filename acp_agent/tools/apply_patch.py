@@ -1,4 +1,4 @@
-"""Apply a patch of several files; for models that call `apply_patch` though it is not offered."""
+"""Apply a patch to several files, for models that call `apply_patch` although it is not offered."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A tool: a name, a description beside it, typed parameters, and two steps.
+"""The base of a tool: a name, a description, typed parameters, and two steps.
 
-`prepare` looks and computes (a title, the places it will touch, a diff) and changes nothing, so
-that the user can be asked with the whole effect in sight. `run` of what it returned does the work.
+`prepare` computes a title, the places that will change and a diff, and changes nothing, so that the
+user sees the whole effect when asked. `run` of the result does the work.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class Answer(Struct, frozen=True, kw_only=True):
 class CommandEnd(Struct, frozen=True, kw_only=True):
     """How a background command ended.
 
-    `lost` where that is unknown; `reported` where another call reports it to the model.
+    `lost` if that is unknown; `reported` if another call reports it to the model.
     """
 
     exit_code: int | None = None
@@ -236,9 +236,7 @@ class Tool(ABC, Generic[Params]):
     serves_deferred: ClassVar[bool] = False  # it finds or calls those
     polls: ClassVar[bool] = False  # to call it again and again with the same result is its use
     params: ClassVar[type[BaseModel]]
-    touched: ClassVar[Touches | None] = (
-        None  # what every call reads and writes, where that is fixed
-    )
+    touched: ClassVar[Touches | None] = None  # what every call reads and writes, if that is fixed
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
@@ -249,7 +247,7 @@ class Tool(ABC, Generic[Params]):
         return not (self.stands_for or self.deferred)
 
     def description(self) -> str:
-        """Return the description for the model: the Markdown file beside the tool's module."""
+        """Return the description for the model: the Markdown file next to the tool's module."""
         return _description(type(self).__module__.rpartition(".")[2])
 
     def title(self, arguments: JsonObject) -> str:
@@ -314,7 +312,7 @@ class SchemaTool(Tool[SchemaArguments]):
 
 
 def shown_arguments(arguments: JsonObject) -> tuple[CallContent, ...]:
-    """Arguments as a call shows them, where they are all that is known of what it does."""
+    """The arguments as text, for a call about which nothing else is known."""
     if not arguments:
         return ()
     shown = json.dumps(arguments, indent=2, ensure_ascii=False)
@@ -322,7 +320,7 @@ def shown_arguments(arguments: JsonObject) -> tuple[CallContent, ...]:
 
 
 def text_argument(arguments: JsonObject, name: str) -> str:
-    """A text argument on one line; "" where it is missing or no text."""
+    """A text argument on one line; "" if it is missing or no text."""
     value = arguments.get(name)
     if not isinstance(value, str):
         return ""
@@ -331,13 +329,13 @@ def text_argument(arguments: JsonObject, name: str) -> str:
 
 
 def number_argument(arguments: JsonObject, name: str) -> int | None:
-    """A whole number; None where it is missing or something else."""
+    """A whole number; None if it is missing or something else."""
     value = arguments.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def path_argument(tool: AnyTool, arguments: JsonObject, name: str = "path") -> str:
-    """A path, relative to the working folder where it lies below it; "" where there is none."""
+    """A path, relative to the working folder where it lies below it; "" if there is none."""
     path = text_argument(arguments, name)
     for root in (tool.workspace.cwd, tool.workspace.files.roots[0]):
         if Path(path).is_relative_to(root):
@@ -358,15 +356,15 @@ async def limit_result(text: str, outputs: Path, call: CallId) -> str:
     try:
         path = await asyncio.to_thread(_save, outputs, f"{name}.txt", text)
     except WorkspaceError as error:
-        kept = f"the rest was not kept: {error}"
+        saved = f"the rest could not be saved: {error}"
     else:
-        kept = f"the whole is in {path}: use `grep` on it, or `read` with line and limit"
+        saved = f"the whole is in {path}: use `grep` on it, or `read` with line and limit"
     room = RESULT_LIMIT - _NOTE
     tail_room = int(room * _TAIL)
     head = until_line_end(raw[: room - tail_room].decode("utf-8", "ignore"))
     tail = from_line_start(raw[-tail_room:].decode("utf-8", "ignore"))
     left_out = len(text) - len(head) - len(tail)
-    return f"{head}\n[… {left_out:,} characters are left out here; {kept[: _NOTE - 80]} …]\n{tail}"
+    return f"{head}\n[… {left_out:,} characters are left out here; {saved[: _NOTE - 80]} …]\n{tail}"
 
 
 def _save(outputs: Path, name: str, text: str) -> Path:
@@ -377,5 +375,5 @@ def _save(outputs: Path, name: str, text: str) -> Path:
 
 @cache
 def _description(module: str) -> str:
-    """Return the description of a tool by its module: a turn may make a tool anew."""
+    """Return the description of a tool by its module: a turn may create a tool again."""
     return (package_files(__package__) / f"{module}.md").read_text("utf-8").strip()

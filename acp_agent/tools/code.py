@@ -1,4 +1,4 @@
-"""Ask the language servers about symbols, and let them rename one or apply a code action."""
+"""Query symbols through the language servers, rename one, or apply a code action."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class CodeTool(Tool[CodeParams]):
 
     Args:
         workspace: the session's.
-        servers: returns its language servers; None where there are none.
+        servers: returns its language servers; None if there are none.
     """
 
     name: ClassVar[str] = "code"
@@ -192,10 +192,10 @@ class CodeTool(Tool[CodeParams]):
     async def _listed(self, places: Sequence[Place]) -> Outcome:
         files = self.workspace.files
         refused = await files.refused_reads(tuple({one.path for one in places}))
-        kept = [one for one in places if one.path not in refused]
+        readable = [one for one in places if one.path not in refused]
         texts: dict[Path, list[str]] = {}
         rows: list[str] = []
-        for place in kept[:MOST_PLACES]:
+        for place in readable[:MOST_PLACES]:
             if place.path not in texts and len(texts) < _MOST_FILES:
                 texts[place.path] = await self._lines(place.path)
             where = printable_line(f"{display_path(place.path, files.roots[0])}:{place.line}")
@@ -203,19 +203,19 @@ class CodeTool(Tool[CodeParams]):
             text = lines[place.line - 1] if place.line <= len(lines) else ""
             about = place.label or text
             rows.append("  " * place.depth + f"{where}: {printable_line(about, _LINE_WIDTH)}")
-        if len(kept) > MOST_PLACES:
-            rows.append(f"[and {len(kept) - MOST_PLACES} more]")
+        if len(readable) > MOST_PLACES:
+            rows.append(f"[and {len(readable) - MOST_PLACES} more]")
         if refused:
             rows.append(f"[{len(refused)} files that the editor refuses are left out]")
         locations = tuple(
             Location(path=str(files.editor_path(one.path)), line=one.line)
-            for one in kept[:_LOCATIONS]
+            for one in readable[:_LOCATIONS]
             if any(one.path.is_relative_to(root) for root in files.roots)
         )
         return _outcome("\n".join(rows) or "The language server found nothing.", locations)
 
     async def _lines(self, path: Path) -> list[str]:
-        """Return the lines of a file of the session; none where it is not to be read."""
+        """Return the lines of a file of the session; none if it may not be read."""
         files = self.workspace.files
         try:
             if files.resolve(str(path), to_read=True) != path:

@@ -1,4 +1,4 @@
-"""Replace texts in a file; what is not quite as the file has it is matched by its meaning."""
+"""Replace texts in a file, also if `old` differs from the file in form only."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class EditTool(FileTool[EditParams]):
         return f"Edit {path_argument(self, arguments) or 'a file'}"
 
     def meant(self, params: EditParams) -> str:
-        """The path, of a file that exists where there is text to find in it."""
+        """The path; that of an existing file if there is text to find in it."""
         existing = bool(params.old) or params.after_line is not None
         return self.workspace.files.cleaned(params.path, existing=existing)
 

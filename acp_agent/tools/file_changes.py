@@ -1,4 +1,4 @@
-"""A change to one text file: shown as a diff first, made later if the file is still the same."""
+"""A change to a text file: first shown as a diff, then applied if the file is still the same."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class FileTool(Tool[_Params]):
     """A tool that changes one file."""
 
     def meant(self, params: _Params) -> str:
-        """The path as it is meant; that of a new file unless a subclass knows better."""
+        """The cleaned path; that of a new file unless a subclass overrides it."""
         return self.workspace.files.cleaned(params.path, existing=False)
 
     def touches(self, params: _Params) -> Touches:
@@ -56,9 +56,8 @@ class FileTool(Tool[_Params]):
 class Change(Struct, frozen=True, kw_only=True):
     """A file's text before (None: there is no file) and after.
 
-    `asked` is the path as the model wrote it, `path` what it leads to, `opened` that as the editor
-    knows it. `redo` makes the same edits in another text of the file; None where only the text
-    `before` will do.
+    `asked` is the path as the model wrote it, `path` the resolved one, `opened` that of the editor.
+    `redo` makes the same edits in another text of the file; None if only the text `before` will do.
     """
 
     asked: str
@@ -71,7 +70,7 @@ class Change(Struct, frozen=True, kw_only=True):
 
     @property
     def diff(self) -> DiffPart:
-        """The change as the user is shown it."""
+        """The diff that the user sees."""
         old, new = self.edited.view or (self.before.text if self.before else "", self.edited.text)
         old_text = old if self.before is not None else None
         return DiffPart(path=str(self.opened), old_text=old_text, new_text=new)
@@ -83,7 +82,7 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 def prepare_change(change: Change, *, title: str, run: Run) -> Prepared:
-    """A call that makes the change: what it shows and what it will touch."""
+    """Return the prepared call that makes the change."""
     return Prepared(
         title=title,
         run=run,
@@ -94,7 +93,7 @@ def prepare_change(change: Change, *, title: str, run: Run) -> Prepared:
 
 
 def prepare_changes(changes: Sequence[Change], *, title: str, run: Run) -> Prepared:
-    """A call that makes changes of several files: what it shows and what it will touch."""
+    """Return the prepared call that makes changes in several files."""
     return Prepared(
         title=title,
         run=run,
@@ -108,7 +107,7 @@ def prepare_changes(changes: Sequence[Change], *, title: str, run: Run) -> Prepa
 
 
 def refuse_hidden(change: DiffPart, secrets: Sequence[str]) -> None:
-    """Refuse a change that puts what stands for a hidden value into the file that has the value.
+    """Refuse a change that writes the placeholder of a hidden value into the file with the value.
 
     A model sees `[secret]` in place of a key; written back, it would take the key's place.
 
@@ -131,8 +130,8 @@ async def apply_change(
 ) -> Outcome:
     """Write the change.
 
-    Between the diff and this the user was asked, which takes as long as it takes: the path and the
-    text are looked at again. Where the text changed elsewhere, the same edits are made in it.
+    The user was asked since the diff was made, so the path and the text are checked again. If the
+    text changed elsewhere, the same edits are made in it.
 
     Args:
         change: what to write.
@@ -195,13 +194,13 @@ async def apply_changes(
     )
 
 
-_REDONE = " The file had changed elsewhere meanwhile; that is kept."
+_REDONE = " The file had changed elsewhere meanwhile; those changes are still there."
 
 
 async def _current(change: Change, files: WorkspaceFiles) -> tuple[Change, bool]:
-    """The change for the file as it is now, and whether that is another one than was shown."""
+    """Return the change for the current file, and whether it differs from the shown one."""
     if files.resolve(change.asked) != change.path:
-        raise ToolError(f"{change.shown} leads to another place by now; nothing was changed")
+        raise ToolError(f"{change.shown} leads to another place now; nothing was changed")
     now = await _read(change.path, files)
     before, edited = change.before, change.edited
     if (now.digest if now else None) == (before.digest if before else None):
@@ -224,7 +223,7 @@ def _puts_hidden(edited: Edited) -> bool:
 
 
 async def _make(change: Change, files: WorkspaceFiles) -> tuple[str, str]:
-    """Write the text; return what is in the file then, and what the model must know of that."""
+    """Write the text; return the text of the file afterwards, and a note for the model."""
     before, text = change.before, change.edited.text
     newline = before.newline if before else "\n"
     encoding = before.encoding if before else "utf-8"
@@ -242,9 +241,9 @@ async def _make(change: Change, files: WorkspaceFiles) -> tuple[str, str]:
 
 
 async def _on_disk(path: Path, files: WorkspaceFiles) -> tuple[tuple[str, str], ...]:
-    """The file with the id of its content right after it was written, which an editor may format.
+    """Return the file with the id of its content right after the write, which an editor may format.
 
-    By it a later restore tells this change from one that somebody else makes.
+    A later restore compares the id to detect changes by others.
     """
     try:
         return ((str(path), blob_id(await files.read_bytes(path, limit=TEXT_LIMIT))),)

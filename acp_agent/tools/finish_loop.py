@@ -16,7 +16,7 @@ _ADVICE = "Tell the user in a sentence or two how it ended, and why."
 
 
 class FinishLoopParams(ToolParams):
-    """Nothing is to be said."""
+    """No parameters."""
 
 
 class FinishLoopTool(Tool[FinishLoopParams]):

@@ -119,8 +119,8 @@ class GrepTool(Tool[GrepParams]):
             confine=self.workspace.files.confine,
         )
         refused = await self._refused([folder / line.name for line in found.lines])
-        kept = tuple(line for line in found.lines if folder / line.name not in refused)
-        found = structs.replace(found, lines=kept)
+        readable = tuple(line for line in found.lines if folder / line.name not in refused)
+        found = structs.replace(found, lines=readable)
         notes = self._left_out(refused)
         if found.more:
             notes.append((f"more than {LINES_SHOWN} lines", NARROWER))

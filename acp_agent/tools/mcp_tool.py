@@ -79,7 +79,7 @@ class McpTool(SchemaTool):
 
     @classmethod
     def server_description(cls) -> str:
-        """What the server says of the tool, cut where it is long."""
+        """The server's description of the tool, shortened."""
         text = cls.remote.description or _title_of(cls.remote)
         return text if len(text) <= DESCRIPTION_LIMIT else text[:DESCRIPTION_LIMIT] + " […]"
 
@@ -194,8 +194,8 @@ def _effect(hints: types.ToolAnnotations) -> Literal["reads", "writes"]:
 
 def definition(remote: types.Tool) -> str:
     """Return a digest of all that the server says about a tool, to notice changes."""
-    said = remote.model_dump(mode="json", by_alias=True, exclude={"meta", "icons"})
-    text = json.dumps(said, sort_keys=True)
+    definition = remote.model_dump(mode="json", by_alias=True, exclude={"meta", "icons"})
+    text = json.dumps(definition, sort_keys=True)
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
@@ -245,16 +245,16 @@ class _Shown:
         self._next = now + _PROGRESS_SECONDS
         self._count += 1
         share = f"{min(progress / total, 1):.0%}" if total and total > 0 else ""
-        said = first_line(message, _TITLE) if message else ""
-        state = ", ".join(part for part in (share, said) if part)
+        text = first_line(message, _TITLE) if message else ""
+        state = ", ".join(part for part in (share, text) if part)
         if state:
             await self._progress.show(title=f"{self._title} ({state})")
 
 
 def _title_of(remote: types.Tool) -> str:
-    """The tool's own name, and beside it the title that it gives itself."""
-    said = remote.title or (remote.annotations.title if remote.annotations else None) or ""
-    name, title = first_line(remote.name, _TITLE), first_line(said, _TITLE)
+    """The tool's name, followed by the title that it declares."""
+    declared = remote.title or (remote.annotations.title if remote.annotations else None) or ""
+    name, title = first_line(remote.name, _TITLE), first_line(declared, _TITLE)
     return f"{title} ({name})" if title and title != name else name
 
 
@@ -348,8 +348,8 @@ def _take_resource(resource: Resource, texts: list[str], images: list[ImageBlock
         texts.append(f"[{name}: binary data of type {kind} is left out]")
 
 
-def _take_image(data: str, said: str, texts: list[str], images: list[ImageBlock]) -> None:
-    """A picture that models can look at; what it is is found in its bytes, not in what is said."""
+def _take_image(data: str, declared: str, texts: list[str], images: list[ImageBlock]) -> None:
+    """Add a picture that models can see; its type is read from its bytes, not as declared."""
     try:
         raw = base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
@@ -357,7 +357,7 @@ def _take_image(data: str, said: str, texts: list[str], images: list[ImageBlock]
         return
     kind = image_type(raw[:32])
     if kind is None:
-        texts.append(f"[a picture of type {first_line(said, _NAME)} is left out]")
+        texts.append(f"[a picture of type {first_line(declared, _NAME)} is left out]")
     elif len(raw) > IMAGE_LIMIT:
         texts.append(f"[a picture of {len(raw):,} bytes is left out: too large]")
     else:

@@ -1,4 +1,4 @@
-"""The text in pictures, recognised on this computer, for models that cannot see.
+"""The text in pictures, recognised on this computer, for models that accept no pictures.
 
 The extra `ocr` brings RapidOCR, whose package has its models inside, so nothing is downloaded
 (docs/decisions/recognition.md).
@@ -28,7 +28,7 @@ INSTALL = "pip install 'acp-agent-server[ocr]'"
 TEXT_LIMIT = 16_000  # characters of the pictures of one message
 _RUNTIME = "onnxruntime"
 _PIXELS = 40_000_000  # of one picture; 160 MB when it is unpacked
-_SIDE = 2_000  # pixels of the longer side that is looked at; the recogniser takes no more
+_SIDE = 2_000  # pixels of the longer side; the recogniser takes no more
 _SECONDS = 60.0  # for the pictures of one message
 _FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
 _ONE_THREAD = {
@@ -41,7 +41,7 @@ _one_at_a_time = threading.Lock()  # reading a picture takes half a gigabyte
 
 
 class Recognised(Struct, frozen=True, kw_only=True):
-    """The result for one picture: its text ("" where there is none), or why it was not read."""
+    """The result for one picture: its text ("" if there is none), or why it was not read."""
 
     text: str = ""
     failure: str = ""
@@ -141,11 +141,11 @@ def _unpacked(data: bytes) -> object:
 
 def _within(found: Sequence[Recognised]) -> Sequence[Recognised]:
     """The same with no more text than `TEXT_LIMIT`; what is cut says so."""
-    kept: list[Recognised] = []
+    results: list[Recognised] = []
     room = TEXT_LIMIT
     for one in found:
         cut = len(one.text) - room
         text = f"{one.text[:room]}\n[… {cut:,} more characters]" if cut > 0 else one.text
-        kept.append(Recognised(text=text, failure=one.failure))
+        results.append(Recognised(text=text, failure=one.failure))
         room = max(0, -cut)
-    return kept
+    return results

@@ -30,7 +30,7 @@ _RENDERER = "pypdfium2"  # the extra `pdf` brings it
 
 
 class Page(Struct, frozen=True, kw_only=True):
-    """A page, counted from 1; `picture` is None where it has text, or cannot be drawn."""
+    """A page, counted from 1; `picture` is None if it has text, or cannot be drawn."""
 
     number: int
     text: str

@@ -1,4 +1,4 @@
-"""Text that others wrote, in titles, Markdown and lists: it can only look like itself."""
+"""Quote foreign text in titles, Markdown and lists, so that it cannot imitate anything else."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NAMES = 1_000  # characters of the names in an error
 
 
 def first_line(text: str, limit: int) -> str:
-    """The first line that is not empty, at most `limit` characters, marked where there is more.
+    """The first line that is not empty, at most `limit` characters, marked if there is more.
 
     Characters that cannot be seen or that turn the direction of writing are shown as escapes: what
     a user is asked about must look like what it is.
@@ -48,7 +48,7 @@ def code_block(text: str, language: str) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """`text`, its middle left out where it is longer than `limit`; the end weighs more."""
+    """`text`, its middle left out if it is longer than `limit`; the end weighs more."""
     if len(text) <= limit:
         return text
     head = limit // 3

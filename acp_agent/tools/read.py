@@ -252,13 +252,13 @@ def select_lines(text: str, first: int, count: int) -> Lines:
     size = 0
     for number, line in enumerate(lines[first - 1 : first - 1 + count], first):
         cut = len(line) - LINE_LIMIT
-        kept = f"{line[:LINE_LIMIT]} [… {cut:,} more characters of this line]" if cut > 0 else line
-        row = f"{number}\t{kept}\n"
+        shown = f"{line[:LINE_LIMIT]} [… {cut:,} more characters of this line]" if cut > 0 else line
+        row = f"{number}\t{shown}\n"
         if size + len(row) > _ROOM:
             break
         size += len(row)
         numbered.append(row)
-        plain.append(kept + "\n")
+        plain.append(shown + "\n")
     next_line = first + len(numbered)
     return Lines(
         numbered="".join(numbered),

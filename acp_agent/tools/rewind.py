@@ -1,4 +1,4 @@
-"""Let the model go back to an earlier point, with a message to itself."""
+"""Return to an earlier point of the conversation, with a message from the model to itself."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ class RewindTool(Tool[RewindParams]):
         return f"Go back to {where}{files}"
 
     async def prepare(self, params: RewindParams) -> Prepared:
-        """See that there is something to remember, and nothing beside it."""
+        """Check that there is something to remember, and no other call."""
         if not params.message.strip():
             raise ToolError("there is nothing to remember", advice="say it in `message`")
         if not self._is_alone():
             raise ToolError(
                 "other calls run at the same time",
-                advice="call rewind alone, with no other call beside it",
+                advice="call rewind alone, without other calls",
             )
 
         async def run(_: Progress) -> Outcome:

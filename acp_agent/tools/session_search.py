@@ -1,4 +1,4 @@
-"""Search what was said and done earlier in the session, also what the model is not sent."""
+"""Search the earlier session, including what is no longer sent to the model."""
 
 from __future__ import annotations
 
@@ -116,22 +116,22 @@ class SessionSearchTool(Tool[SessionSearchParams]):
 
 def _answer(journal: Sequence[Dated], params: SessionSearchParams) -> tuple[str, str]:
     """Return what was found, and what the model is to do next."""
-    told = passages(journal, without=SessionSearchTool.name)
+    known = passages(journal, without=SessionSearchTool.name)
     if params.call:
         result = next(
-            (one for one in told if one.who == "result" and one.call == params.call), None
+            (one for one in known if one.who == "result" and one.call == params.call), None
         )
         if result is None:
             raise ToolError(f"no call {params.call!r} of this session has a result")
         return _part(result.text, params.start)
     if params.turn is not None:
-        last = told[-1].turn if told else 0
-        told = [one for one in told if one.turn == params.turn]
-        if not told:
+        last = known[-1].turn if known else 0
+        known = [one for one in known if one.turn == params.turn]
+        if not known:
             raise ToolError(f"there is no turn {params.turn}", advice=f"the last one is {last}")
     if not params.words.strip():
-        return _part("\n\n".join(f"{_head(one)}\n{one.text}" for one in told), params.start)
-    found = search(told, params.words, _MOST)
+        return _part("\n\n".join(f"{_head(one)}\n{one.text}" for one in known), params.start)
+    found = search(known, params.words, _MOST)
     if not found:
         return "Nothing in this session has any of these words.", "Try others, or fewer letters."
     return _listed(found), ""
@@ -222,8 +222,8 @@ class _Reader:
                 self.close()
                 self.turn += 1
             case UserMessage() if not event.local:
-                said = [block.text for block in event.content if isinstance(block, TextBlock)]
-                self._add(at, "user", "\n".join((*said, event.attached)).strip())
+                texts = [block.text for block in event.content if isinstance(block, TextBlock)]
+                self._add(at, "user", "\n".join((*texts, event.attached)).strip())
             case ToolCalled(name=name) if name == self._without:
                 self._hidden.add(event.call)
             case ToolCalled():
@@ -249,27 +249,27 @@ class _Reader:
         )
 
 
-def search(told: Sequence[Passage], words: str, most: int) -> list[Found]:
+def search(known: Sequence[Passage], words: str, most: int) -> list[Found]:
     """The passages that have the words, those with more and rarer ones first, then the newest.
 
     Words are found in the middle of others too, whatever their case: so names, and scripts without
     spaces between words, can be found.
     """
     wanted = list(dict.fromkeys((a or b).casefold() for a, b in _WORDS.findall(words)))
-    texts = [passage.text.casefold() for passage in told]
+    texts = [passage.text.casefold() for passage in known]
     places = [[text.find(word) for text in texts] for word in wanted]
-    scores = [0.0] * len(told)
+    scores = [0.0] * len(known)
     for found in places:
         count = sum(place >= 0 for place in found)
-        rarity = math.log1p(len(told) / count) if count else 0.0
+        rarity = math.log1p(len(known) / count) if count else 0.0
         for at, place in enumerate(found):
             if place >= 0:
                 scores[at] += rarity
     ranked = sorted(
         (at for at, score in enumerate(scores) if score),
-        key=lambda at: (-scores[at] * _WEIGHTS[told[at].who], -at),
+        key=lambda at: (-scores[at] * _WEIGHTS[known[at].who], -at),
     )
     return [
-        Found(passage=told[at], place=min(found[at] for found in places if found[at] >= 0))
+        Found(passage=known[at], place=min(found[at] for found in places if found[at] >= 0))
         for at in ranked[:most]
     ]

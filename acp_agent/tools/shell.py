@@ -117,7 +117,7 @@ class ShellTool(Tool[ShellParams]):
             workspace: where commands run.
             default_timeout: seconds for a command whose call names no time.
             notice: returns what the user is told with the next command, beside its result.
-            refused: why no command may run; "" where they may.
+            refused: why no command may run; "" if they may.
         """
         super().__init__(workspace)
         self._default_timeout = default_timeout

@@ -1,4 +1,4 @@
-"""A tool as a model sees it. Apart from the tools, so that drivers can have it without them."""
+"""A tool as a model sees it. Separate from the tools, so that drivers do not import them."""
 
 from __future__ import annotations
 

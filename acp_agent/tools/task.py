@@ -31,7 +31,7 @@ _LONGEST_ROLE = 20_000  # characters
 class GivenTask(Struct, frozen=True, kw_only=True):
     """A task for an agent. `role` has the instructions of one that is made with it.
 
-    `continues` is the number of the task whose conversation it continues; "" where it begins one.
+    `continues` is the number of the task whose conversation it continues; "" if it begins one.
     """
 
     agent: str
@@ -121,9 +121,9 @@ class TaskTool(Tool[InnerTaskParams]):
 
     def title(self, arguments: JsonObject) -> str:
         """For instance "explore: Find the parser"."""
-        said = [arguments.get("agent"), arguments.get("title") or arguments.get("task")]
+        named = [arguments.get("agent"), arguments.get("title") or arguments.get("task")]
         return (
-            first_line(": ".join(one for one in said if isinstance(one, str)), _TITLE) or self.name
+            first_line(": ".join(one for one in named if isinstance(one, str)), _TITLE) or self.name
         )
 
     async def prepare(self, params: InnerTaskParams) -> Prepared:
@@ -187,17 +187,17 @@ class InnerTaskTool(TaskTool):
 
     def description(self) -> str:
         """What the tool is for, and the agents that there are."""
-        told = "An agent does `task`, seeing only that, and answers."
-        return "\n".join([told, *described_list(self._agents)])
+        text = "An agent does `task`, seeing only that, and answers."
+        return "\n".join([text, *described_list(self._agents)])
 
 
 class BundledTaskTool(TaskTool):
-    """The tool where there are bundled agents alone: every first request has it, so it is short."""
+    """The tool if all agents are bundled: short, because every first request has it."""
 
     params: ClassVar[type[InnerTaskParams]] = ShortTaskParams
 
     def description(self) -> str:
         """What the tool is for, and the names of the agents."""
         names = ", ".join(self._agents)
-        told = f"An agent ({names}) does `task`, seeing only that, and answers."
-        return f"{told} `role` makes a new one."
+        text = f"An agent ({names}) does `task`, seeing only that, and answers."
+        return f"{text} `role` makes a new one."

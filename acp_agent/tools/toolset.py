@@ -149,8 +149,8 @@ class Toolset:
     def resolve(self, name: str, arguments: str) -> ResolvedCall:
         """Return the tool that a call means, with its parameters.
 
-        A call in the names of another agent, or with values of slightly other types, is taken for
-        what it certainly means.
+        A call in the names of another agent, or with values of slightly other types, is converted
+        if its meaning is certain.
 
         Raises:
             ToolError: there is no such tool, or the arguments are wrong; the message tells the
@@ -250,7 +250,7 @@ def core_tools(
     Args:
         workspace: what they may touch.
         shell: runs commands; None: with the usual time limit.
-        search_service: what searches the web, where there is one.
+        search_service: the service that searches the web, if any.
     """
     tools = Toolset(
         (
@@ -373,12 +373,12 @@ def _describe(tool: AnyTool, detail: ErrorDetails) -> str:
         return f"{place} is required"
     message = detail["msg"].removeprefix("Input ").removeprefix("Value error, ")
     given = detail["input"]
-    said = f" (it is {_kind(given)})" if not isinstance(given, str) else f" (it is {given[:60]!r})"
-    return f"{place} {message[:1].lower()}{message[1:]}{said}"
+    value = repr(given[:60]) if isinstance(given, str) else _kind(given)
+    return f"{place} {message[:1].lower()}{message[1:]} (it is {value})"
 
 
 def _kind(value: object) -> str:
-    """A JSON value's kind in words, with the value itself where it is short."""
+    """A JSON value's kind in words, with the value itself if it is short."""
     match value:
         case None:
             return "null"

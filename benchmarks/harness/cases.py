@@ -1,4 +1,4 @@
-"""The cases of the corpus: what a model answers, in what folder, and what is to come of it.
+"""The cases of the corpus: a folder, the answers of a model, and the expected outcome.
 
 They are TOML files in `benchmarks/harness_corpus`, each with a `topic`, texts that several cases
 use, and its cases. `docs/benchmarks.md` describes the keys.
@@ -83,7 +83,7 @@ class _Written(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     raw: str | None = None
     text: str | None = None
     answers: list[ModelAnswer] = []
-    # What is to come of it
+    # The expected outcome
     change: list[str] = []
     after: str | None = None
     results: dict[str, str] = {}
@@ -112,14 +112,14 @@ class _File(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Case(Struct, frozen=True, kw_only=True):
-    """A case: the folder, the answers, and what is to come of them.
+    """A case: the folder, the answers, and the expected outcome.
 
     Attributes:
         read: the file that the model reads first, if any.
         before: the folder, by relative path.
         unchanged: the folder if no call changes anything: with what was written meanwhile.
-        after: the folder as it is to be.
-        refused: nothing is to be changed, and the model is to be told why.
+        after: the expected folder.
+        refused: nothing may change, and the model must read why.
         failed: how many calls are to fail; -1: any number.
         says: what the model must read after its answers, in results and in messages.
         never: what it must not read there.

@@ -1,4 +1,4 @@
-"""Judges what came of a case: best, refused, poor or wrong."""
+"""Grade the outcome of a case: best, refused, poor or wrong."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Judgement(Struct, frozen=True, kw_only=True):
 
 
 def judge(case: Case, happened: Happened) -> Judgement:
-    """Compare what happened with what was to happen."""
+    """Compare the actual with the expected outcome."""
     grade, reasons = _grade(case, happened)
     return Judgement(case=case, grade=grade, reasons=tuple(reasons), happened=happened)
 

@@ -1,4 +1,4 @@
-"""The model of the corpus: answers each case's requests by its script, and keeps what was sent."""
+"""The scripted model of the corpus: answers each case's requests and records them."""
 
 from __future__ import annotations
 

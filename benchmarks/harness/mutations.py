@@ -1,4 +1,4 @@
-"""Correct edits of real source files, each with a slip that models make, at random.
+"""Random edits of real source files, each with a typical mistake of models.
 
 The outcome has to be the intended file or a refusal. `python -m benchmarks.harness.mutations
 --count 3000 --seed 1` prints how often each slip was corrected, and every edit that went wrong.
@@ -34,7 +34,7 @@ Result = Literal["applied", "refused", "wrong", "exact elsewhere"]
 
 
 class Trial(Struct, frozen=True):
-    """An edit with a slip, and what came of it."""
+    """An edit with a slip, and its outcome."""
 
     slip: str
     path: Path
@@ -129,7 +129,7 @@ def sources() -> list[Path]:
 
 
 def trials(seed: int, count: int) -> Iterator[Trial]:
-    """So many edits of random files, the slips by turns."""
+    """Yield edits of random files, with each kind of slip in turn."""
     chance = random.Random(seed)
     files = sources()
     texts: dict[Path, str] = {}

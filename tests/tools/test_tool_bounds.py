@@ -53,11 +53,11 @@ async def test_an_id_cannot_lead_out_of_the_folder(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "outputs").iterdir()] == ["______etc_x.txt"]
 
 
-async def test_a_result_that_cannot_be_kept_is_still_cut_and_says_so(tmp_path: Path) -> None:
+async def test_a_result_that_cannot_be_saved_is_still_cut_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "outputs").write_text("a file in the way")
     result = await limit_result("z" * 60_000, tmp_path / "outputs", CALL)
     assert len(result) <= RESULT_LIMIT
-    assert "the rest was not kept: " in result
+    assert "the rest could not be saved: " in result
 
 
 async def test_a_result_is_bounded_in_bytes_whatever_its_letters(tmp_path: Path) -> None:

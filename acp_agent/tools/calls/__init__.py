@@ -1,1 +1,1 @@
-"""Calls as models write them, read as calls of our tools."""
+"""Convert calls as models write them to calls of our tools."""

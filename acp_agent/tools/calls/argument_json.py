@@ -1,4 +1,4 @@
-"""Read the JSON of a call's arguments, also where it is slightly wrong but has one meaning.
+"""Read the JSON of a call's arguments, also if it is slightly wrong but unambiguous.
 
 What models write instead of JSON: literals and quotes of Python, keys without quotes, trailing
 commas, comments, line breaks within strings, regular expressions with single backslashes, a code

@@ -1,7 +1,7 @@
-"""Calls as other agents' models make them, in the names and fields of our tools.
+"""Convert calls with the names and fields of other agents to calls of our tools.
 
-`foreign_calls.toml` has the names. Nothing is guessed: a field that ours has no counterpart for is
-left out only if it changes nothing of what is done.
+`foreign_calls.toml` has the names. Nothing is guessed: a field without a counterpart is dropped
+only if it does not change the effect of the call.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SEPARATORS = re.compile(r"[\s_-]+")
 
 
 class ToolNames(Struct, frozen=True, forbid_unknown_fields=True):
-    """The names of one of our tools, and of its fields, elsewhere; see `foreign_calls.toml`."""
+    """The names that other agents use for a tool and its fields; see `foreign_calls.toml`."""
 
     names: tuple[str, ...] = ()
     fields: Mapping[str, str] = {}
@@ -45,13 +45,13 @@ class ToolNames(Struct, frozen=True, forbid_unknown_fields=True):
     items: Mapping[str, str] = {}
     milliseconds: tuple[str, ...] = ()
     set: Mapping[str, JsonObject] = {}
-    plain: str = ""  # the field that an item is where it is no object
+    plain: str = ""  # the field of an item that is no object
     commands: Mapping[str, str] = {}
     templates: Mapping[str, str] = {}  # commands that do the work of other tools
 
 
 class ForeignCall(Struct, frozen=True, kw_only=True):
-    """A call in our names; `ignored` are fields of the model's that no tool of ours has."""
+    """A call in our names; `ignored` are fields of the model that our tool does not have."""
 
     tool: str
     values: JsonObject
@@ -59,15 +59,15 @@ class ForeignCall(Struct, frozen=True, kw_only=True):
 
 
 def known_tool(name: str, tools: Collection[str], command: object = None) -> str | None:
-    """Return which of our tools is meant by a name; None if none is.
+    """Return our tool for a name; None if there is none.
 
     Args:
         name: the name in a call.
         tools: the names of the tools there are.
-        command: what one of several things is to be done, where a tool's calls say that.
+        command: which of several things the call does, for tools that have a command.
 
     Raises:
-        ToolError: none of them does what the command asks for.
+        ToolError: no tool of ours does what the command asks for.
     """
     bare = _bare(name)
     for tool in tools:
@@ -94,7 +94,7 @@ def translate(name: str, tool: str, values: JsonObject, schema: JsonObject) -> F
 
     Args:
         name: the name in the call.
-        tool: the tool of ours that is meant.
+        tool: our tool.
         values: the arguments in the call.
         schema: the parameters of the tool, a JSON Schema.
 
@@ -127,7 +127,7 @@ def translate(name: str, tool: str, values: JsonObject, schema: JsonObject) -> F
 
 
 def _filled(template: str, values: JsonObject, tool: str, own: Collection[str]) -> str:
-    """The command that does the work of a tool which we do not have."""
+    """Return the command that replaces a tool which we do not have."""
     table = _table()["template"]
     try:
         given = dict(_fields(values, table, {"path", "source", "destination"}, []))
@@ -154,9 +154,9 @@ def unwrapped(values: JsonObject, own: Collection[str]) -> JsonObject:
 
 
 def coerced(values: JsonObject, schema: JsonObject) -> JsonObject:
-    """Return the arguments with values of the types in the schema, where that changes no meaning.
+    """Return the arguments with values of the types in the schema, if that changes no meaning.
 
-    Null counts as not given where the field is optional.
+    Null counts as not given if the field is optional.
     """
     own: JsonObject = schema.get("properties", {})
     required: Collection[str] = schema.get("required", ())
@@ -175,7 +175,7 @@ def _fields(
     *,
     in_milliseconds: bool = False,
 ) -> Iterator[tuple[str, object]]:
-    """The fields of ours that arguments give; those that ours does not have go to `ignored`."""
+    """Yield the arguments in our fields; those without a counterpart go to `ignored`."""
     own_names = {_key(one): one for one in own}
     aliases = {_key(theirs): ours for theirs, ours in table.fields.items()}
     values = _spread(values, aliases)
@@ -217,7 +217,7 @@ def _fields(
 
 
 def _spread(values: JsonObject, aliases: Mapping[str, str]) -> JsonObject:
-    """The arguments with the fields of an object that stands, alone, in a list for one of ours."""
+    """Return the arguments with the fields of the only object in a list."""
     for theirs, value in values.items():
         alone = value[0] if isinstance(value, list) and len(value) == 1 else value
         if aliases.get(_key(theirs), "").endswith(":only") and isinstance(alone, dict):
@@ -236,7 +236,7 @@ def _is_allowed(value: object, allowed: tuple[Any, ...] | None) -> bool:
 
 
 def _items(value: object, table: ToolNames) -> object:
-    """A list of objects in the fields of ours; other values as they are."""
+    """Return a list of objects in our fields; other values unchanged."""
     if isinstance(value, str) and value.lstrip().startswith(("[", "{")):
         value = _decoded(value)
     if isinstance(value, dict):
@@ -287,7 +287,7 @@ def _unclear(tool: str, own: Collection[str], why: str) -> ToolError:
 
 
 def _bare(name: str) -> str:
-    """A name without what models put around it: `functions.read:0`, `read<|channel|>`, `read()`."""
+    """Return a name without what models add: `functions.read:0`, `read<|channel|>`, `read()`."""
     bare = _NUMBER.sub("", _TAGS_AFTER.sub("", name.strip()))
     bare = _PREFIX.sub("", bare.removesuffix("()").strip("`'\"<> "))
     for prefix in _table()["prefixes"].names:
@@ -296,7 +296,7 @@ def _bare(name: str) -> str:
 
 
 def _key(name: str) -> str:
-    """A name for comparison: without case and separators. `-i` stays another than `i`."""
+    """Return a name for comparison: without case and separators. `-i` and `i` stay different."""
     start = "-" if name.startswith("-") else ""
     return start + _SEPARATORS.sub("", name).lower()
 
@@ -310,7 +310,7 @@ def _table() -> dict[str, ToolNames]:
 
 @cache
 def _index() -> dict[str, str]:
-    """Our tools by the names that they have elsewhere."""
+    """Return our tools by the names that other agents use."""
     return {
         _key(name): tool
         for tool, table in _table().items()

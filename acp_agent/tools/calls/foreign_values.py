@@ -1,4 +1,4 @@
-"""Values of other agents' fields as values of ours; `foreign_calls.toml` says which for which."""
+"""Convert values of other agents' fields to ours; `foreign_calls.toml` names the conversions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Conversion = Callable[[str, object, Mapping[str, object]], JsonObject]
 
 
 class NotConvertibleError(ValueError):
-    """A value that ours has no counterpart for."""
+    """A value without a counterpart."""
 
 
 def _from_zero(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
@@ -86,7 +86,7 @@ def _only(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
 
 
 def _count(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
-    """How many places a text is expected in: one is the rule."""
+    """Number of expected matches; one is the default."""
     times = _number(value)
     if times == 1 or given.get(ours):
         return {}
@@ -105,13 +105,13 @@ def _not(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
 
 
 def _wider(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
-    """Lines before or after, where ours has both."""
+    """Lines before or after; our field is for both."""
     lines = _number(value)
     return {} if lines is None else {ours: max(lines, _number(given.get(ours)) or 0)}
 
 
 def _literal(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
-    """Whether the pattern is a text and no regular expression."""
+    """Whether the pattern is plain text."""
     pattern = given.get(ours)
     if not _is_true(value) or not isinstance(pattern, str):
         return {}
@@ -158,7 +158,7 @@ def _milliseconds(ours: str, value: object, given: Mapping[str, object]) -> Json
 
 
 def _seconds_of(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
-    """A time limit, in milliseconds where the tool has these or it can be nothing else."""
+    """A time limit, in milliseconds if the tool takes these or it is too large for seconds."""
     number = _real(value)
     if number == 0 and given.get("_ms"):  # no limit
         return {}
@@ -169,7 +169,7 @@ def _seconds_of(ours: str, value: object, given: Mapping[str, object]) -> JsonOb
 
 
 def _search_replace(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
-    """Blocks of SEARCH and REPLACE, which nothing else may stand between."""
+    """Blocks of SEARCH and REPLACE, with nothing else between them."""
     del given
     if not isinstance(value, str):
         return {ours: value}
@@ -182,7 +182,7 @@ def _search_replace(ours: str, value: object, given: Mapping[str, object]) -> Js
 
 
 def _insert(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
-    """A line to insert text after."""
+    """The line after which text is inserted."""
     return {ours: [{"old": "", "new": given.get("new"), "after_line": value}]}
 
 
@@ -199,7 +199,7 @@ def _done(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
 
 
 def _checklist(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
-    """Steps as a list in Markdown; those in work have another mark than a cross."""
+    """Steps as a Markdown checklist; any mark but a cross is work in progress."""
     del given
     if not isinstance(value, str) or value.lstrip().startswith(("[{", "{")):
         return {ours: value}
@@ -213,12 +213,12 @@ def _checklist(ours: str, value: object, given: Mapping[str, object]) -> JsonObj
 
 
 def _unless(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
-    """A value that counts where no other field gives it."""
+    """A value that counts if no other field gives it."""
     return {} if given.get(ours) else {ours: value}
 
 
 def _in_text(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
-    """The only address in a text, where no other field gives it."""
+    """The only address in a text, if no other field gives it."""
     found = set(_URL.findall(value)) if isinstance(value, str) else set()
     if given.get(ours) or not found:
         return {}
@@ -228,7 +228,7 @@ def _in_text(ours: str, value: object, given: Mapping[str, object]) -> JsonObjec
 
 
 def _file_type(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
-    """A pattern of names for a type of ripgrep's."""
+    """The name pattern of a ripgrep file type."""
     del given
     if not value:
         return {}
@@ -238,7 +238,7 @@ def _file_type(ours: str, value: object, given: Mapping[str, object]) -> JsonObj
 
 
 def _operation(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
-    """What is asked of a language server: `goToDefinition`, `find_references`."""
+    """The request to a language server: `goToDefinition`, `find_references`."""
     del given
     word = re.sub(r"[\s_-]", "", value).lower() if isinstance(value, str) else ""
     names = ("definition", "references", "hover", "symbols", "rename")
@@ -246,7 +246,7 @@ def _operation(ours: str, value: object, given: Mapping[str, object]) -> JsonObj
 
 
 def _first(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
-    """Questions, of which ours asks one and has the others with it."""
+    """Questions: our tool takes the first one, and the others in another field."""
     del given
     if not isinstance(value, list) or not value or not isinstance(value[0], dict):
         return {ours: value}

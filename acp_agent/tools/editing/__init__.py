@@ -1,1 +1,1 @@
-"""Edits of text: find the place that a call means, and put the new text there."""
+"""Edits of text: find the matching place, and insert the new text in the form of the file."""

@@ -1,4 +1,4 @@
-"""Put the new text of an edit into the form that the file has where it goes."""
+"""Convert the new text of an edit to the form of the file at that place."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NormalForm: TypeAlias = Literal["NFC", "NFD"]
 
 _ALIKE = 0.5  # between 0 and 1; below it two lines are not one that was changed
 _PAIRED = 10_000  # pairs of lines in a block that are compared in full
-_COMPARED = 4_000_000  # pairs of lines, or of words in a line, that are looked at
+_COMPARED = 4_000_000  # compared pairs of lines, or of words in a line
 _IN_WORDS = ("word", "digit")
 _CLOSING = {"\u201c": "\u201d", "\u2018": "\u2019"}
 _OPENING = {after: before for before, after in _CLOSING.items()}
@@ -35,7 +35,7 @@ _ESCAPED = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 
 
 class UnclearError(ToolError):
-    """The place is clear, but not what the new text is to be there."""
+    """The place is certain, but the new text there is not."""
 
 
 def adapt(match: Match, new: str) -> str:
@@ -46,7 +46,7 @@ def adapt(match: Match, new: str) -> str:
     dashes and entities that the file has where `old` had others.
 
     Raises:
-        UnclearError: the indentation of a new line cannot be told.
+        UnclearError: the indentation of a new line is uncertain.
     """
     lines = [parse(line) for line in new.split("\n")]
     sources = dict(source_lines(match.old, lines))
@@ -71,16 +71,16 @@ def adapt(match: Match, new: str) -> str:
             indent = style.indent(_indent(match, line, index))
         trailing = file.trailing if line.trailing == old.trailing else style.trailing(line)
         if is_end and (line.trailing == old.trailing or source == len(match.old) - 1):
-            trailing = ""  # it is after the place, and stays
+            trailing = ""  # it lies after the place and stays
         result.append(indent + _body(old, file, line, style) + trailing)
     return "\n".join(result)
 
 
 def _has_file_indentation(match: Match, lines: Sequence[Line], sources: Mapping[int, int]) -> bool:
-    """Whether `new` is indented as the file is, though `old` is not.
+    """Return whether `new` is indented like the file, although `old` is not.
 
-    Lines that `new` did not move say so: they are as deep as in the file, or as deep as in `old`.
-    Where some say one and some the other, the least depth of `new` decides, which few edits change.
+    Unmoved lines of `new` are as deep as in the file or as deep as in `old`. If there are both, the
+    least depth of `new` decides, which few edits change.
     """
     if match.indentation is None:
         return False
@@ -100,7 +100,7 @@ def _has_file_indentation(match: Match, lines: Sequence[Line], sources: Mapping[
 
 
 def _has_file_form(match: Match, lines: Sequence[Line], sources: Mapping[int, int]) -> bool:
-    """Whether `new` writes its unchanged lines as the file does, though `old` does not."""
+    """Return whether `new` writes its unchanged lines as the file does, although `old` does not."""
     texts = [
         tuple(_raw(one.units) for one in (lines[index], match.old[source], match.file[source]))
         for index, source in sources.items()
@@ -124,7 +124,7 @@ def _indent(match: Match, line: Line, index: int) -> str:
 
 
 def source_lines(old: Sequence[Line], new: Sequence[Line]) -> Iterator[tuple[int, int]]:
-    """For lines of `new`, by index, the line of `old` that they are, or were made of.
+    """Yield indices of lines in `new` with those of the lines in `old` that they come from.
 
     Raises:
         UnclearError: what differs is too long for that.
@@ -140,7 +140,7 @@ def source_lines(old: Sequence[Line], new: Sequence[Line]) -> Iterator[tuple[int
 def _pairs(
     old: Sequence[Line], new: Sequence[Line], some: range, others: range
 ) -> Iterator[tuple[int, int]]:
-    """The likest lines of two blocks, in order."""
+    """Pair the most similar lines of two blocks, in order."""
     start = some.start
     for index in others:
         best, found = _ALIKE, None
@@ -181,7 +181,7 @@ def _opcodes(
 
 
 def _body(old: Line, file: Line, new: Line, style: _Style) -> str:
-    """A changed line: what it shares with `old` as the file has it, the rest in its style."""
+    """Return a changed line: text shared with `old` as in the file, the rest in its style."""
     old_words, new_words = _words(old.units), _words(new.units)
     opcodes = _opcodes(
         [_raw(old.units[start:end]) for start, end in old_words],
@@ -199,7 +199,7 @@ def _body(old: Line, file: Line, new: Line, style: _Style) -> str:
 
 
 def _words(units: Sequence[Unit]) -> list[tuple[int, int]]:
-    """Where the words of a line begin and end; all else is a word of its own."""
+    """Return where the words of a line begin and end; every other character is a word."""
     words: list[tuple[int, int]] = []
     for index, unit in enumerate(units):
         is_word = _kind(unit) in _IN_WORDS
@@ -223,7 +223,7 @@ def _kind(unit: Unit | None) -> str:
 
 
 def _around(units: Sequence[Unit], index: int) -> tuple[str, str]:
-    """What is before and after a unit; dashes that follow each other are one."""
+    """Return the kinds of the units before and after one; consecutive dashes count as one."""
     first = last = index
     if units[index].form == "-":
         while first and units[first - 1].form == "-":
@@ -246,14 +246,14 @@ def _plain(raw: str) -> str:
 
 
 class _Style:
-    """How the file writes what the lines of a match write in another way."""
+    """How the file writes the characters that a match writes differently."""
 
     def __init__(self, match: Match, *, as_given: bool) -> None:
         self._as_given = as_given
         self._hides = False  # whether only `old` has characters that are not seen
         self._by_place: dict[tuple[str, str, str], set[str]] = {}
         self._by_char: dict[str, set[str]] = {}
-        self._plain_quotes = False  # whether the file has ASCII where `old` has other quotes
+        self._plain_quotes = False  # whether the file has ASCII quotes for others in `old`
         forms: set[NormalForm] = set()
         entities: set[bool] = set()
         ends: dict[bool, set[str]] = {True: set(), False: set()}
@@ -291,7 +291,7 @@ class _Style:
         self._escape = bool(escaped) and all(escaped)
 
     def apply(self, units: Sequence[Unit], places: range) -> Iterator[str]:
-        """The units of a new line at some places, as the file would write them."""
+        """Yield the units of a new line at some places, as the file would write them."""
         for index in places:
             unit = units[index]
             if self._as_given:
@@ -302,11 +302,11 @@ class _Style:
             yield self._form(unit, *_around(units, index))
 
     def trailing(self, line: Line) -> str:
-        """The white space at the end of a new line: none of what only `old` has."""
+        """Return the white space at the end of a new line, without what only `old` has."""
         return "" if bool(line.units) in self._no_ends else line.trailing
 
     def indent(self, raw: str) -> str:
-        """The indentation of a new line, with plain spaces where only `old` has others."""
+        """Return the indentation of a new line, with plain spaces if only `old` has others."""
         return plain_spaces(raw) if self._plain_spaces else raw
 
     def _space(self, raw: str) -> str:

@@ -58,7 +58,7 @@ def with_file_blank_lines(file: FoldedText, wanted: Wanted) -> Wanted | None:
 def _new_with_gaps(old: Sequence[Line], new: Sequence[str], gaps: Sequence[int]) -> str | None:
     """`new` with the blank lines of the file between lines that it leaves together.
 
-    Where it changes lines it has those of the file already; None where it has not.
+    Where it changes lines it has those of the file already; None if it has not.
     """
     parsed = [parse(line) for line in new]
     own = _filled(old)

@@ -12,7 +12,7 @@ _LINE = 200  # characters
 
 
 def changed_lines(before: str, after: str) -> str:
-    """What changed as it is now: number, tab, text; "" where nothing did.
+    """What changed as it is now: number, tab, text; "" if nothing did.
 
     Long places are cut in the middle, and of many only the first are shown.
     """

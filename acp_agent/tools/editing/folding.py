@@ -1,4 +1,4 @@
-"""Text as its words: what editors and models write in several ways is folded into one form.
+"""Fold the characters that editors and models write in several ways into one form.
 
 A line is its indentation, units, and white space at its end. A unit is a character as it is
 written (an entity, a letter with its accents, a run of spaces) with the form that it is compared
@@ -54,7 +54,7 @@ class Line(NamedTuple):
 
 
 def parse(text: str) -> Line:
-    """A line, or a part of one, in its parts. One of white space alone has it at its end."""
+    """Parse a line, or a part of one. White space alone counts as its end."""
     found = _LINE.fullmatch(text)
     assert found is not None
     indent, body = found.groups()
@@ -64,17 +64,17 @@ def parse(text: str) -> Line:
 
 
 def plain_spaces(indent: str) -> str:
-    """An indentation with spaces for all that is neither a space nor a tab."""
+    """Return an indentation with spaces for everything but spaces and tabs."""
     return indent if indent.isascii() else re.sub(r"[^ \t]", " ", indent)
 
 
 def without_invisible(text: str) -> str:
-    """A text without characters that are not seen."""
+    """Return a text without invisible characters."""
     return text if text.isascii() else re.sub(f"[{_INVISIBLE}]", "", text)
 
 
 def fold(text: str) -> str:
-    """The same as `parse(text).form`, faster."""
+    """Return `parse(text).form`, faster."""
     text = text.strip(" \t\r\f\v") if text.isascii() else text
     if _is_plain(text):
         return _RUN.sub(" ", text).strip()
@@ -130,12 +130,12 @@ def _form(char: str) -> str:
 
 
 def is_entity(raw: str) -> bool:
-    """Whether a unit is written as an entity."""
+    """Return whether a unit is written as an entity."""
     return len(raw) > 3 and raw[0] == "&" and raw[-1] == ";"
 
 
 def difference(one: Unit, other: Unit) -> Kind | None:
-    """In what two units of the same form differ.
+    """Return how two units of the same form differ.
 
     Raises:
         ValueError: in more than how they are written: runs of another number of spaces.

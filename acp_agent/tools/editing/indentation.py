@@ -1,4 +1,4 @@
-"""How the indentation of a text that a model wrote relates to that of the file."""
+"""Convert the indentation of a model's text to that of the file."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Indentation:
             self._steps = None  # no rule for a depth that is not known
 
     def convert(self, indent: str) -> str | None:
-        """The indentation of the file for one of the call; None: that cannot be told."""
+        """Return the indentation of the file for one of the call; None if it is uncertain."""
         if indent in self._known:
             return self._known[indent]
         columns = _columns(indent)
@@ -91,7 +91,7 @@ class Indentation:
 
 
 def _common_shift(known: Mapping[str, str]) -> tuple[str, str] | None:
-    """What is to be taken off the beginning of each indentation, and put there."""
+    """Return the prefix to remove from each indentation, and the one to add."""
     shifts = set()
     for old, new in known.items():
         if new.endswith(old):
@@ -123,7 +123,7 @@ def _step(indents: Iterable[str]) -> int | None:
 def _file_step(indents: Sequence[str]) -> tuple[int | None, int]:
     """The width of a level in a file: how much deeper its lines most often go at once, how often.
 
-    None where none does.
+    None if none does.
     """
     depths = [len(one) for one in indents if "\t" not in one]
     steps = Counter(

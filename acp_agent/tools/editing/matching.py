@@ -1,7 +1,7 @@
-"""Find the place in a text that an edit means where its `old` is not there to the letter.
+"""Find the place of an edit in a text that has no exact copy of `old`.
 
-All matches with the same words are found at once, each with the kinds of differences it has; those
-with the least are what is meant. The words, and the order of indentations, are always the same.
+All matches with the same words are found at once, each with its kinds of differences; those with
+the lowest level count. The words, and the order of indentations, are always the same.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ STRICT = 2  # the highest level at which the indentation is the same
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
-    """What to look for, and what for.
+    """What to search for, and its replacement.
 
-    `notes` say how it was read. It begins or ends whole lines where that is set. `level` is the
-    highest at which a match counts, `line` the only line (from 1) where one does.
-    `distance` is how far this is from what was given, like the level of a match.
+    `notes` say how the call was read. `starts_line` and `ends_line` demand whole lines. `level` is
+    the highest level of a match that counts, `line` the only line (from 1) where one counts.
+    `distance` is how far this is from the given text, like the level of a match.
     """
 
     old: str
@@ -81,17 +81,17 @@ class Match(Struct, frozen=True, kw_only=True):
 
     @property
     def level(self) -> int:
-        """How much it differs; 0 is not at all."""
+        """How much it differs; 0 if not at all."""
         return max((_LEVELS[kind] for kind in self.kinds), default=0)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What differs, in words."""
+        """The differences in words."""
         return tuple(_NAMES[kind] for kind in _NAMES if kind in self.kinds)
 
 
 class FoldedText:
-    """A text in which words are looked for. Both text and what is looked for have LF line ends.
+    """A text that is searched for words. It and the searched words have LF line ends.
 
     Making it takes time in proportion to the text.
     """
@@ -106,15 +106,15 @@ class FoldedText:
 
     @cached_property
     def indents(self) -> FileIndents:
-        """How the lines are indented."""
+        """How the file is indented."""
         return FileIndents([_indent(line) for line in self.lines if line.strip()])
 
     def line_start(self, index: int) -> int:
-        """Where a line begins."""
+        """Return where a line begins."""
         return self._raw_starts[index]
 
     def lines_with_words(self, old: str) -> list[int]:
-        """The lines, from 1, where the words of `old` begin, however they are spaced."""
+        """Return the lines, from 1, where the words of `old` begin, in any spacing."""
         key = "\n".join(fold(line) for line in old.strip("\n").split("\n"))
         lines: list[int] = []
         at = self._folded.find(key)
@@ -124,7 +124,7 @@ class FoldedText:
         return lines
 
     def find(self, wanted: Wanted) -> list[Match]:
-        """The places with the fewest kinds of differences."""
+        """Return the matches with the lowest level of differences."""
         old = [parse(line) for line in wanted.old.split("\n")]
         key = "\n".join(line.form for line in old)
         if not re.search(r"\w", key):
@@ -140,7 +140,7 @@ class FoldedText:
         while at >= 0 and len(found) < _MOST:
             tried += len(old)
             if tried > _TRIED:
-                return []  # far too many to be one place
+                return []  # too many to be one place
             match = self._match(wanted, old, at, len(key), texts)
             if match is not None and match.level <= wanted.level:
                 found.append(match)
@@ -151,7 +151,7 @@ class FoldedText:
     def _match(
         self, wanted: Wanted, old: list[Line], at: int, length: int, texts: Sequence[str]
     ) -> Match | None:
-        """The place at `at` of the folded text; None where more than the form differs."""
+        """Return the match at `at` of the folded text; None if more than the form differs."""
         first = bisect.bisect_right(self._starts, at) - 1
         if wanted.line not in {None, first + 1}:
             return None
@@ -166,7 +166,7 @@ class FoldedText:
         if (skipped and wanted.starts_line) or (left and wanted.ends_line):
             return None
         if skipped and old[0].indent not in ("", " "):
-            return None  # a whole line is wanted, not the same words within another
+            return None  # a whole line is wanted, not a part of another one
         try:
             kinds = _kinds(old, file, last_is_part=left)
         except ValueError:
@@ -222,7 +222,7 @@ class FoldedText:
         *,
         inside: bool,
     ) -> tuple[int, int]:
-        """Where in the text a match begins and ends, its lines being `whole` there."""
+        """Return where a match begins and ends in the text, where its lines are `whole`."""
         start = self._raw_starts[first]
         if skipped or inside:
             start += len(whole[0].indent) + _length(whole[0], 0, skipped)
@@ -242,7 +242,7 @@ def _cut(
     """Cut what is not covered off the first and the last line.
 
     Returns:
-        How many units were cut off at the beginning and at the end; None where a word would be.
+        How many units were cut off at the beginning and at the end; None if a word would be.
     """
     skipped = 0
     if column and old[0].units:
@@ -311,7 +311,7 @@ def _kinds(old: Sequence[Line], file: Sequence[Line], *, last_is_part: int) -> s
 
 
 def form_kinds(old: str, new: str) -> set[str]:
-    """In what kinds two texts with the same words differ."""
+    """Return the kinds in which two texts with the same words differ."""
     lines = [[parse(line) for line in text.split("\n")] for text in (old, new)]
     some, others = ([line for line in one if line.units] for one in lines)
     if [line.form for line in some] != [line.form for line in others]:

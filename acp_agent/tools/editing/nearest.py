@@ -1,4 +1,4 @@
-"""The text in a file that is nearest to one that is not in it, for a model to correct itself."""
+"""Find the text in a file that is nearest to a missing one, so that a model can correct it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PLACES = 4
 
 
 def explain_absence(text: str, wanted: str) -> str:
-    """Say why `wanted` may not be in `text` and, where something is near it, what and where.
+    """Return why `wanted` may not be in `text`, with the nearest text and its lines.
 
     Both have LF line endings. The work is bounded (the first 20,000 lines are compared) and takes
     up to some seconds for the largest files: call it in a thread.
@@ -43,13 +43,13 @@ def explain_absence(text: str, wanted: str) -> str:
 
 
 def quote_lines(lines: Sequence[str], first: int, wanted: str) -> str:
-    """The lines from index `first` on, as many as `wanted` has, with their numbers."""
+    """Quote the lines from index `first` on, as many as `wanted` has, with their numbers."""
     lines = lines[first : first + wanted.strip("\n").count("\n") + 1]
     return _quote(lines, first)
 
 
 def lines_that_differ(lines: list[str], numbers: Sequence[int]) -> str:
-    """What stands near some lines, given by their numbers from 1, that tells them apart."""
+    """Return nearby lines that distinguish some lines, given by their numbers from 1."""
     for distance in (*range(1, _NEAR), *range(-1, -_NEAR, -1)):
         near = [number - distance for number in numbers[:_PLACES]]
         if not all(0 < number <= len(lines) for number in near):
@@ -72,7 +72,7 @@ def _quote(lines: Sequence[str], start: int) -> str:
 
 
 def _first_difference(found: list[str], wanted: list[str], start: int) -> str:
-    """The first line that differs in more than form, where there are several."""
+    """Return the first line that differs in more than form, if there are several."""
     if len(wanted) < _LONG:
         return ""
     for index, line in enumerate(wanted):
@@ -87,7 +87,7 @@ def _first_difference(found: list[str], wanted: list[str], start: int) -> str:
 
 
 def _same_but_for_white_space(lines: list[str], wanted: list[str]) -> int | None:
-    """The index where the wanted lines begin when all white space is left out of account."""
+    """Return the index where the wanted lines begin, ignoring all white space."""
     keys = ["".join(line.split()) for line in lines]
     wanted_keys = ["".join(line.split()) for line in wanted]
     count = len(wanted_keys)
@@ -100,10 +100,10 @@ def _same_but_for_white_space(lines: list[str], wanted: list[str]) -> int | None
 
 
 def _nearest(lines: list[str], wanted: list[str]) -> int | None:
-    """The index where text that looks like the wanted lines begins."""
+    """Return the index where text similar to the wanted lines begins."""
     stripped = [line.strip()[:_LINE_COMPARED] for line in lines]
     targets = [line.strip()[:_LINE_COMPARED] for line in wanted]
-    # Lines that say something and that the file has: the rarest of them anchors the comparison.
+    # Of the lines with letters or digits that the file has, the rarest anchors the comparison.
     common = {target for target in targets if any(c.isalnum() for c in target)} & set(stripped)
     if common:
         times = Counter(stripped)
@@ -116,7 +116,7 @@ def _nearest(lines: list[str], wanted: list[str]) -> int | None:
 
 
 def _closest(wanted: str, lines: list[str]) -> str | None:
-    """The line most like the wanted one, None where none is much like it."""
+    """The line most like the wanted one, None if none is much like it."""
     # Not get_close_matches: it takes the frequent characters of long lines for junk.
     matcher = difflib.SequenceMatcher(autojunk=False)
     matcher.set_seq2(wanted)
@@ -129,7 +129,7 @@ def _closest(wanted: str, lines: list[str]) -> str | None:
 
 
 def _containing(wanted: str, lines: list[str]) -> str | None:
-    """The longer line that has nearly all of the wanted one in it."""
+    """Return the longer line that contains nearly all of the wanted one."""
     parts = _trigrams(wanted)
     shared = {line: len(parts & _trigrams(line)) for line in lines}
     best = max(shared, key=shared.__getitem__, default=None)
@@ -137,7 +137,7 @@ def _containing(wanted: str, lines: list[str]) -> str | None:
 
 
 def _candidates(lines: list[str], wanted: str) -> list[str]:
-    """The few lines that share most with the wanted one; comparing all in full takes too long."""
+    """Return the few lines that share most with the wanted one; comparing all takes too long."""
     parts = _trigrams(wanted)
     shared = {line: len(parts & _trigrams(line)) for line in dict.fromkeys(lines)}
     return heapq.nlargest(_CANDIDATES, shared, key=shared.__getitem__)

@@ -26,7 +26,7 @@ _DIFF = re.compile(r"^--- (?:a/)?(\S.*?)(?:\t.*)?\n\+\+\+ (?:b/)?(\S.*?)(?:\t.*)
 
 
 class Hunk(Struct, frozen=True):
-    """Lines that take the place of others, below the lines that are named in `after`."""
+    """Lines that replace others, below the lines that are named in `after`."""
 
     after: tuple[str, ...]
     old: tuple[str, ...]
@@ -34,7 +34,7 @@ class Hunk(Struct, frozen=True):
 
 
 class FilePatch(Struct, frozen=True):
-    """The changes of one file; `content` is that of a new one, None where there is one."""
+    """The changes of one file; `content` is that of a new one, None if there is one."""
 
     path: str
     hunks: tuple[Hunk, ...] = ()
@@ -45,7 +45,7 @@ def parse_patch(text: str) -> list[FilePatch]:
     """Return what a patch changes.
 
     Raises:
-        ToolError: it is no patch, has no end, or does what this tool does not.
+        ToolError: it is no patch, has no end, or needs what this tool does not do.
     """
     bare = text.replace("\r\n", "\n").strip("\n ")
     fenced = _FENCE.fullmatch(bare)
@@ -105,7 +105,7 @@ def _apply(file: TextFile, hunk: Hunk, shown: str) -> Edited:
 
 
 def _line_after(text: str, after: Sequence[str]) -> int:
-    """Where the lines begin that follow the named ones.
+    """Return where the lines begin that follow the named ones.
 
     Raises:
         ToolError: one of those is not there.

@@ -27,10 +27,10 @@ class _Patterns(NamedTuple):
 
 
 def refuse_placeholder(text: str, before: str) -> None:
-    """Refuse a text in which something is left out that the file has.
+    """Refuse a text that leaves out text of the file.
 
     Args:
-        text: what is to be put into a file.
+        text: the new text.
         before: the whole file as it is. What it has itself is no placeholder.
 
     Raises:
@@ -77,7 +77,7 @@ def refuse_omission(old: str, new: str, before: str, name: str) -> None:
 
 
 def find_placeholder(text: str, before: str = "") -> str | None:
-    """The first placeholder in a text that the file does not have as well; None: there is none."""
+    """Return the first placeholder that the file does not have; None if there is none."""
     patterns = _patterns()
     for line in text.split("\n"):
         if len(line) > 300 or not _hints().search(line):
@@ -96,7 +96,7 @@ def find_placeholder(text: str, before: str = "") -> str | None:
 
 @lru_cache(maxsize=1)
 def _hints() -> re.Pattern[str]:
-    """What every placeholder has, to pass over other lines quickly."""
+    """A pattern that every placeholder matches, to skip other lines quickly."""
     return re.compile(
         r"rest\b|remain|existing|previous|original|unchanged|other|else|same|omitted|no change|here"
         r"|not shown|untouched|continues|intact|preserved|as (?:is|before|it was)|not changed",

@@ -1,7 +1,7 @@
-"""What a call may have meant by its texts: without line numbers, markers and escapes around them.
+"""Readings of the texts of a call: without copied line numbers, markers and escapes.
 
-A reading takes from `old` what no file has, and the same from `new`. It is used only where the rest
-of `old` is in the file, in one place. Where `new` could be read in two ways, there is no reading.
+A reading removes from `old` what no file has, and the same from `new`. It counts only if the rest
+of `old` is in the file, in one place. If `new` could be read in two ways, there is no reading.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 from acp_agent.tools.editing.folding import fold
 from acp_agent.tools.editing.matching import STRICT, Wanted
 
-# What is around a text that is not of the file: a fence, the marks of a search and replace block.
+# What encloses a text: a fence, the marks of a search and replace block.
 _FENCES = tuple(
     re.compile(pattern, re.DOTALL)
     for pattern in (
@@ -50,7 +50,7 @@ Reader = Callable[[Wanted], "Wanted | list[Wanted] | None"]
 
 
 def readings(old: str, new: str) -> list[Wanted]:
-    """All readings of an edit whose texts have LF line endings, the plainest first."""
+    """Return all readings of an edit whose texts have LF line endings, the plainest first."""
     found = [Wanted(old=old, new=with_line_end(old, new))]
     for read in _READERS:
         for one in list(found):
@@ -61,13 +61,13 @@ def readings(old: str, new: str) -> list[Wanted]:
 
 
 def with_line_end(old: str, new: str) -> str:
-    """`new` with the line end that it lacks where `old` is whole lines."""
+    """Return `new` with the line end that it lacks if `old` is whole lines."""
     is_meant = new in {"", old[:-1]} or new[-1:].isspace() or not old.strip()
     return f"{new}\n" if old.endswith("\n") and not is_meant else new
 
 
 def begins_with_line_end(text: str, places: Sequence[int], old: str, new: str) -> bool:
-    """Whether `old` is whole lines after a line end that `new` lacks, so that lines would join."""
+    """Return whether `old` is whole lines after a line end without which lines would join."""
     rest = old[1:]
     if old[:1] != "\n" or not rest.strip() or new[:1] in {"", "\n"} or not new.strip():
         return False
@@ -85,9 +85,9 @@ def _leading(text: str) -> str:
 
 
 def begins_in_indentation(text: str, at: int, old: str, new: str) -> bool:
-    """Whether a line of `old` with too little indentation is to become several lines.
+    """Return whether a line of `old` with too little indentation becomes several lines.
 
-    To the letter, only the first of them would get the rest of the indentation.
+    If replaced exactly, only the first of them would get the rest of the indentation.
     """
     line_start = text.rfind("\n", 0, at) + 1
     if old[:1] not in (" ", "\t") or at == line_start or text[line_start:at].strip():
@@ -103,7 +103,7 @@ def begins_in_indentation(text: str, at: int, old: str, new: str) -> bool:
 
 
 def is_only_form(wanted: Wanted) -> bool:
-    """Whether `new` has the same words as `old`, and differs in what is folded alone."""
+    """Return whether `new` has the same words as `old`, and differs only in form."""
     return _words(wanted.old) == _words(wanted.new)
 
 
@@ -130,7 +130,7 @@ def _without_fence(wanted: Wanted) -> Wanted | None:
 
 
 def _fenced(text: str) -> str | None:
-    """The text within a fence or marks; None where there are none."""
+    """The text within a fence or marks; None if there are none."""
     found = next((found for one in _FENCES if (found := one.fullmatch(text))), None)
     return found["text"] if found else None
 
@@ -201,7 +201,7 @@ def _without_numbers(wanted: Wanted) -> list[Wanted]:
 def _new_without_numbers(
     new: str, old: str, pattern: re.Pattern[str], *, every: bool
 ) -> str | None:
-    """`new` without line numbers where it has any; None where that cannot be told."""
+    """Return `new` without line numbers, if it has any; None if that is uncertain."""
     lines = new.split("\n")
     numbered = [line for line in lines if pattern.fullmatch(line)]
     if not numbered:
@@ -217,7 +217,7 @@ def _new_without_numbers(
 def _strip_numbers(text: str, pattern: re.Pattern[str], *, every: bool) -> str | None:
     """The lines without their numbers.
 
-    None where those do not ascend, or are missing: from a line if `every` is set, else from the
+    None if those do not ascend, or are missing: from a line if `every` is set, else from the
     first, after which numbers are data rather than the numbers of lines.
     """
     last, result, numbered = -1, [], 0
@@ -256,7 +256,7 @@ def _without_markers(wanted: Wanted) -> Wanted | None:
 
 
 def _signs(lines: list[str]) -> set[str] | None:
-    """The signs that the lines begin with, None where one begins with another."""
+    """The signs that the lines begin with, None if one begins with another."""
     signs = {line[0] for line in lines if line}
     return signs if signs <= {"+", "-", " "} else None
 
@@ -270,7 +270,7 @@ def _unescaped_all(wanted: Wanted) -> Wanted | None:
 
 
 def _unescaped(wanted: Wanted, escape: re.Pattern[str]) -> Wanted | None:
-    """Both texts as a JSON decoder that was asked once more would give them."""
+    """Read both texts as a JSON decoder would return them."""
     if "escapes" in " ".join(wanted.notes) or not escape.search(wanted.old):
         return None
     old, new = (escape.sub(_char, text) for text in (wanted.old, wanted.new))
@@ -290,7 +290,7 @@ def _unescaped(wanted: Wanted, escape: re.Pattern[str]) -> Wanted | None:
 
 
 def _has_lines_of(old: str, new: str, unescaped: str) -> bool:
-    """Whether `new` shares lines with `old`, read without escapes, that it does not share then."""
+    """Whether `new` as given, but not unescaped, shares lines with the unescaped `old`."""
     lines, plain = set(new.split("\n")), set(unescaped.split("\n"))
     return bool(set(old.split("\n")) & (lines - plain))
 
@@ -340,7 +340,7 @@ def _character(found: re.Match[str]) -> str:
 
 
 def _without_blank_lines(wanted: Wanted) -> Wanted | None:
-    """Without blank lines around, and without the last line end: the file may end before it."""
+    """Remove blank lines around, and the last line end: the file may end before it."""
     old = wanted.old.strip("\n")
     lines = old.split("\n")
     while len(lines) > 1 and not lines[0].strip():
@@ -365,7 +365,7 @@ def _without_blank_lines(wanted: Wanted) -> Wanted | None:
 
 
 def _strip_blank(text: str, before: int, after: int) -> str:
-    """A text without as many blank lines at its ends, as far as it has them."""
+    """Return a text without up to so many blank lines at its ends."""
     lines = text.split("\n")
     while before and len(lines) > 1 and not lines[0].strip():
         del lines[0]
@@ -376,7 +376,7 @@ def _strip_blank(text: str, before: int, after: int) -> str:
     return "\n".join(lines)
 
 
-# Escapes come first: what is around lines can be told only when these are lines.
+# Escapes come first: line numbers and markers need separate lines.
 _READERS: tuple[Reader, ...] = (
     _decoded,
     _without_entities,

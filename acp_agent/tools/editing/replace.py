@@ -1,4 +1,4 @@
-"""Replace texts in a file, one after the other, without touching a byte around them."""
+"""Replace texts in a file, one after the other, and leave every other byte as it is."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _LINES_NAMED = 10
 class Edit(Struct, frozen=True):
     """One replacement: `old` by `new`, at its only place or, with `every`, at each.
 
-    With `after_line`, `new` is put after this line instead, 0 for the beginning of the file.
-    `times` is how many places there must be.
+    With `after_line`, `new` is inserted after this line instead, 0 for the beginning of the file.
+    `times` is the expected number of places.
     """
 
     old: str
@@ -45,7 +45,7 @@ class Edit(Struct, frozen=True):
 
 
 class Span(Struct, frozen=True):
-    """A part of a text with LF line endings, and what takes its place."""
+    """A part of a text with LF line endings, and its replacement."""
 
     start: int
     end: int
@@ -70,9 +70,9 @@ class Edited(Struct, frozen=True):
 def apply_edits(file: TextFile, edits: Sequence[Edit], shown: str) -> Edited:
     """Make all edits, each in the result of the one before, or else in the text before all.
 
-    What is put in gets the line endings of what it replaces, so a file that mixes them keeps all
-    others. The work is bounded and takes up to some seconds for the largest files: call it in a
-    thread.
+    New text gets the line endings of the text that it replaces, so a file with mixed line endings
+    keeps all others. The work is bounded and takes up to some seconds for the largest files: call
+    it in a thread.
 
     Raises:
         ToolError: one of them cannot be made; the message says which, where there are several.
@@ -103,7 +103,7 @@ def apply_edits(file: TextFile, edits: Sequence[Edit], shown: str) -> Edited:
 def apply_to_either(
     file: TextFile, original: TextFile, make: Callable[[TextFile], Edited]
 ) -> Edited:
-    """Make an edit in a file as it is by now or, if it has no place there, as it was before others.
+    """Make an edit in the current text or, if it has no place there, in the original one.
 
     Raises:
         ToolError: it has a place in neither, or changes lines that the others changed.
@@ -120,7 +120,7 @@ def apply_to_either(
 
 
 def _merged(original: str, one: str, other: str) -> str | None:
-    """A text with the changes that two others have; None where they change the same lines."""
+    """A text with the changes that two others have; None if they change the same lines."""
     base, mine, theirs = (text.splitlines(keepends=True) for text in (original, one, other))
     blocks = [(block, mine) for block in changed_blocks(base, mine)]
     blocks += [(block, theirs) for block in changed_blocks(base, theirs)]
@@ -178,7 +178,7 @@ def _insertion(text: str, after_line: int, new: str, shown: str) -> Span:
 def _spans(
     text: str, old: str, new: str, *, every: bool, shown: str
 ) -> tuple[list[Span], tuple[str, ...]]:
-    """Where the text changes and to what, and what was normalised to find that.
+    """Return the spans to replace, and what was normalised to find them.
 
     Raises:
         ToolError: there is no such place, or more than one.
@@ -227,7 +227,7 @@ def _spans(
 
 
 def _is_other_form(text: str, wanted: Wanted, match: Match) -> bool:
-    """Whether `new` differs from `old`, or from the file, in other ways than these two do."""
+    """Return whether `new` differs from `old`, or from the file, otherwise than these two do."""
     return any(
         not match.kinds & form_kinds(before, wanted.new)
         for before in (wanted.old, text[match.start : match.end])
@@ -235,7 +235,7 @@ def _is_other_form(text: str, wanted: Wanted, match: Match) -> bool:
 
 
 def _distance(wanted: Wanted, matches: Sequence[Match]) -> tuple[int, int]:
-    """How far what was found is from the letter of `old`."""
+    """Return how far a match is from `old`."""
     return max(wanted.distance, matches[0].level), len(wanted.notes)
 
 
@@ -251,7 +251,7 @@ def _adapted(folded: FoldedText, match: Match, wanted: Wanted) -> Span:
 
 
 def _lines_of(text: str, span: Span) -> tuple[str, str]:
-    """The whole lines that a span is in, before and after."""
+    """Return the whole lines around a span, before and after the edit."""
     start = text.rfind("\n", 0, span.start) + 1
     end = text.find("\n", span.end)
     end = len(text) if end < 0 else end
@@ -259,14 +259,14 @@ def _lines_of(text: str, span: Span) -> tuple[str, str]:
 
 
 def hidden_value_error() -> ToolError:
-    """Return the error for a text with what stands for a hidden value."""
+    """Return the error for a text with the placeholder of a hidden value."""
     return ToolError(
         f"the text contains {REPLACEMENT}, which stands for a hidden value", advice="edit around it"
     )
 
 
 def _fill(file: TextFile, new: str, shown: str) -> Edited:
-    """The text of a file that was missing or empty."""
+    """Return the new text of a missing or empty file."""
     if file.text.strip():
         raise ToolError(
             f"`old` is empty, but {shown} is not",
@@ -298,8 +298,8 @@ def _occurrences(text: str, part: str) -> list[int]:
 
 
 def _splice(file: TextFile, text: str, spans: Sequence[Span]) -> str:
-    """The file's text with each span replaced; `text` is the same with LF line endings."""
-    # Where in `text` a line feed stood for CRLF, to find each place again in the file's own text.
+    """Return the file's text with each span replaced; `text` is the same with LF line endings."""
+    # Where in `text` a line feed stands for CRLF, to find each place in the file's own text.
     crlf: list[int] = []
     at = file.text.find("\r\n")
     while at >= 0:
@@ -320,7 +320,7 @@ def _splice(file: TextFile, text: str, spans: Sequence[Span]) -> str:
 
 
 def _without_common_ends(text: str, span: Span) -> tuple[int, int, str]:
-    """The span without the lines at its ends that stay: they keep their own line endings."""
+    """Shrink a span by unchanged lines at its ends, which keep their own line endings."""
     old, new = text[span.start : span.end], span.new
     before = 0
     while (end := old.find("\n", before) + 1) and new.startswith(old[before:end], before):

@@ -158,7 +158,7 @@ class CallMcpTool(Tool[CallParams]):
         return f"Call `{name}`" if name else "Call a tool of an MCP server"
 
     def forwarded(self, arguments: JsonObject) -> tuple[str, JsonObject] | None:
-        """Return the call that this one stands for; None where it names none."""
+        """Return the call that this one stands for; None if it names none."""
         name, values = arguments.get("name"), arguments.get("arguments", {})
         if isinstance(values, str):  # some models write them as text
             try:

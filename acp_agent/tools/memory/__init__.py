@@ -1,1 +1,1 @@
-"""What later sessions are to know: notes in Markdown, and a search over earlier sessions."""
+"""Memory across sessions: notes in Markdown, and a search over earlier sessions."""

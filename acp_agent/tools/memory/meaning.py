@@ -115,8 +115,8 @@ async def _embed_waiting(
             return count - done, clean(str(error))
         if any(len(one) != size for one in found):
             return count - done, f"{embedding.name} gave vectors of different lengths"
-        kept = [(one.passage, vector) for one, vector in zip(some, found, strict=True)]
-        await asyncio.to_thread(vectors.keep, kept)
+        pairs = [(one.passage, vector) for one, vector in zip(some, found, strict=True)]
+        await asyncio.to_thread(vectors.keep, pairs)
         done += len(some)
         if time.monotonic() - sent < _FAST_SECONDS:
             batch = min(2 * batch, _LARGEST_BATCH)

@@ -104,7 +104,7 @@ class NoteFolders:
         return Note(scope=scope, name=name, text=text, changed=status.st_mtime_ns // 1_000_000)
 
     def find(self, scope: Scope, name: str) -> Note | None:
-        """Return a note; None where there is none that can be read."""
+        """Return a note; None if there is none that can be read."""
         return self._read(scope, name)
 
     def save(self, scope: Scope, name: str, text: str) -> None:

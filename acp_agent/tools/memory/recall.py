@@ -21,7 +21,7 @@ from acp_agent.errors import WorkspaceError
 from acp_agent.tools.memory.notes import Note
 from acp_agent.tools.session_search import Dated, Passage, SessionSearchTool, passages
 
-_VERSION = 2  # of the tables; another one is made anew
+_VERSION = 2  # of the tables; another one is rebuilt
 _LONGEST = 4_000  # characters of a passage that are searched: what matters stands early
 _BUSY_SECONDS = 5.0  # for which another process's index is waited for
 _TABLES = """
@@ -76,7 +76,7 @@ class RecallIndex:
     """The index of one project. All methods block: call them in a thread.
 
     Args:
-        file: where it is kept.
+        file: its path.
     """
 
     def __init__(self, file: Path) -> None:
@@ -144,7 +144,7 @@ class RecallIndex:
 
     @contextmanager
     def opened(self) -> Iterator[sqlite3.Connection]:
-        """Open the index for one change or search, which is kept as a whole or not at all."""
+        """Open the index for one change or search, which is committed as a whole or not at all."""
         try:
             try:
                 db = self._connect()
@@ -175,7 +175,7 @@ class RecallIndex:
 
 
 def _prepare_tables(db: sqlite3.Connection) -> None:
-    """Make the tables where there are none.
+    """Create missing tables.
 
     Raises:
         sqlite3.Error: the file is damaged, or has tables of another version.
@@ -213,7 +213,7 @@ def _recalled(db: sqlite3.Connection, passage: int) -> list[Recalled]:
 
 
 def _put(db: sqlite3.Connection, session: str, rows: Sequence[_Row]) -> None:
-    """Put a session's passages in the place of what there is of it; embeddings are kept."""
+    """Put a session's passages in the place of what there is of it; embeddings stay."""
     known: dict[bytes, tuple[bytes, bytes]] = {
         text: (signature, vector)
         for text, signature, vector in db.execute(

@@ -1,4 +1,4 @@
-"""The text of a notebook's cells, in which they are edited.
+"""The text form of a notebook's cells, in which they are edited.
 
 Each cell is a line such as `<cell 2 id="a1b2" type="code">`, its source, and `</cell>`. A cell that
 is new has neither number nor id. Format: nbformat 4, which is the only one since 2015.
@@ -22,7 +22,7 @@ _END = "</cell>"
 
 
 class Cell(Struct, frozen=True):
-    """A cell as its text says; `number` counts from 1 and, like `id`, is missing in a new one."""
+    """A parsed cell; `number` counts from 1 and, like `id`, is missing in a new one."""
 
     type: str
     source: str
@@ -31,7 +31,7 @@ class Cell(Struct, frozen=True):
 
 
 class NotebookError(ToolError):
-    """A file is no notebook whose cells can be edited, or a text no cells."""
+    """A file is not an editable notebook, or a text has no cells."""
 
 
 def is_notebook(path: str) -> bool:

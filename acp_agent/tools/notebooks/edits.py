@@ -1,4 +1,4 @@
-"""Edits of a notebook: made in the text of its cells, or in its JSON where that alone has them."""
+"""Edits of a notebook: in the text of its cells, or in its JSON if only that matches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from acp_agent.workspace.file_io import TextFile, with_lf
 
 
 def edit_notebook(file: TextFile, edits: Sequence[Edit], shown: str) -> Edited:
-    """Make all edits; what the user and the model are shown is the text of the cells.
+    """Make all edits; the user and the model see the text of the cells.
 
     Raises:
         ToolError: neither the cells nor, to the letter, the JSON have what is to be replaced, or
@@ -50,7 +50,7 @@ def edit_notebook(file: TextFile, edits: Sequence[Edit], shown: str) -> Edited:
 
 
 def write_notebook(before: str, text: str) -> Edited | None:
-    """The notebook whose cells a text has; None where it is JSON already.
+    """The notebook whose cells a text has; None if it is JSON already.
 
     Raises:
         NotebookError: it is neither.

@@ -1,4 +1,4 @@
-"""Put changed cells into a notebook's JSON, whose other bytes stay as they are."""
+"""Write changed cells into a notebook's JSON; its other bytes stay as they are."""
 
 from __future__ import annotations
 

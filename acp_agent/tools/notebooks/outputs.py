@@ -1,4 +1,4 @@
-"""A notebook as a model reads it: numbered lines of its cells, with what they put out."""
+"""Show a notebook to a model: numbered lines of its cells, with their outputs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Shown(Struct, frozen=True):
 
 
 def show(text: str) -> Shown:
-    """Return what is to be shown of a notebook's JSON.
+    """Return the shown text of a notebook.
 
     Raises:
         NotebookError: it is no notebook whose cells can be shown.

@@ -1,1 +1,1 @@
-"""Tools for skills besides `acp_agent.tools.skill`: skills as tools of others, and writing one."""
+"""More tools for skills: a skill as a tool of another one, and writing a skill."""

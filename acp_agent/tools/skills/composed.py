@@ -42,7 +42,7 @@ Use = Callable[[str, Given, Progress], Awaitable[Outcome]]
 
 
 class ComposedSkillTool(SchemaTool):
-    """Has an agent of its own follow a skill. One class a skill: a tool's name is its class's."""
+    """Runs a skill in a separate agent. One class per skill: a tool's name is its class's."""
 
     kind: ClassVar[ToolKind] = "other"
     effect: ClassVar[Literal["reads", "writes"]] = "writes"
@@ -62,10 +62,10 @@ class ComposedSkillTool(SchemaTool):
         """The skill's inputs, and a request in words."""
         named = {one.name: _schema(one) for one in self.skill.inputs}
         required = [one.name for one in self.skill.inputs if one.required]
-        said = {"type": "string", "description": "What it is to be used for, in full."}
+        request = {"type": "string", "description": "What it is to be used for, in full."}
         return {
             "type": "object",
-            "properties": {**named, REQUEST: said},
+            "properties": {**named, REQUEST: request},
             "required": required if named else [REQUEST],
             "additionalProperties": False,
         }
