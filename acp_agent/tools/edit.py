@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
-from acp_agent.content import JsonObject
 from acp_agent.errors import MissingFileError
-from acp_agent.events import ToolKind
-from acp_agent.tools.base import Outcome, Prepared, Progress, ToolParams, path_argument
+from acp_agent.tools.base import Outcome, Prepared, Progress, ToolParams
 from acp_agent.tools.editing.replace import Edit, Edited, apply_edits
 from acp_agent.tools.file_changes import (
     Change,
@@ -70,15 +68,9 @@ class EditTool(FileTool[EditParams]):
     """Edits a file of the session's folders."""
 
     name: ClassVar[str] = "edit"
-    kind: ClassVar[ToolKind] = "edit"
-    effect: ClassVar[Literal["reads", "writes"]] = "writes"
     params: ClassVar[type[EditParams]] = EditParams
 
-    def title(self, arguments: JsonObject) -> str:
-        """For instance "Edit src/a.py"."""
-        return f"Edit {path_argument(self, arguments) or 'a file'}"
-
-    def meant(self, params: EditParams) -> str:
+    def cleaned_path(self, params: EditParams) -> str:
         """The path; that of an existing file if there is text to find in it."""
         existing = bool(params.old) or params.after_line is not None
         return self.workspace.files.cleaned(params.path, existing=existing)
@@ -86,7 +78,7 @@ class EditTool(FileTool[EditParams]):
     async def prepare(self, params: EditParams) -> Prepared:
         """Find the text and make the diff."""
         files = self.workspace.files
-        asked = self.meant(params)
+        asked = self.cleaned_path(params)
         path, shown = self.target(asked)
         try:
             before = await files.read_text(path)

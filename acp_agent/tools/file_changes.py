@@ -6,15 +6,16 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from acp_agent.content import DiffPart, Location
+from acp_agent.content import DiffPart, JsonObject, Location
 from acp_agent.errors import MissingFileError, ToolError, WorkspaceError
+from acp_agent.events import ToolKind
 from acp_agent.permissions.access import WriteAccess
-from acp_agent.tools.base import Outcome, Prepared, Run, Tool, ToolParams, Touches
+from acp_agent.tools.base import Outcome, Prepared, Run, Tool, ToolParams, Touches, path_argument
 from acp_agent.tools.editing.changed_lines import changed_lines
 from acp_agent.tools.editing.replace import Edited, hidden_value_error
 from acp_agent.workspace.checkpoints.base import blob_id
@@ -35,13 +36,20 @@ _Params = TypeVar("_Params", bound=FileParams)
 class FileTool(Tool[_Params]):
     """A tool that changes one file."""
 
-    def meant(self, params: _Params) -> str:
+    kind: ClassVar[ToolKind] = "edit"
+    effect: ClassVar[Literal["reads", "writes"]] = "writes"
+
+    def title(self, arguments: JsonObject) -> str:
+        """For instance "Edit src/a.py"."""
+        return f"{self.name.capitalize()} {path_argument(self, arguments) or 'a file'}"
+
+    def cleaned_path(self, params: _Params) -> str:
         """The cleaned path; that of a new file unless a subclass overrides it."""
         return self.workspace.files.cleaned(params.path, existing=False)
 
     def touches(self, params: _Params) -> Touches:
         """The file."""
-        return Touches(writes=(str(self.workspace.files.resolve(self.meant(params))),))
+        return Touches(writes=(str(self.workspace.files.resolve(self.cleaned_path(params))),))
 
     def target(self, asked: str) -> tuple[Path, str]:
         """The file that a path leads to, and how it is shown.

@@ -12,6 +12,7 @@ from acp_agent.errors import ToolError
 from acp_agent.events import ToolKind
 from acp_agent.permissions.access import ReadAccess
 from acp_agent.tools.base import (
+    AnyTool,
     Outcome,
     Prepared,
     Progress,
@@ -25,6 +26,12 @@ from acp_agent.workspace.file_io import display_name, display_path, file_kind
 from acp_agent.workspace.search import find_files
 
 FILES_SHOWN = 200
+
+
+def place_in_title(tool: AnyTool, arguments: JsonObject) -> str:
+    """Return where a search looks, for its title; "" for the working folder."""
+    path = path_argument(tool, arguments)
+    return f" in {path}" if path not in ("", ".") else ""
 
 
 class GlobParams(ToolParams):
@@ -45,8 +52,7 @@ class GlobTool(Tool[GlobParams]):
     def title(self, arguments: JsonObject) -> str:
         """For instance "Find `*.py` in src"."""
         pattern = text_argument(arguments, "pattern")
-        path = path_argument(self, arguments)
-        place = f" in {path}" if path not in ("", ".") else ""
+        place = place_in_title(self, arguments)
         return f"Find {code_span(pattern)}{place}" if pattern else f"Find files{place}"
 
     async def prepare(self, params: GlobParams) -> Prepared:

@@ -21,10 +21,9 @@ from acp_agent.tools.base import (
     Progress,
     Tool,
     ToolParams,
-    path_argument,
     text_argument,
 )
-from acp_agent.tools.glob import relative_pattern
+from acp_agent.tools.glob import place_in_title, relative_pattern
 from acp_agent.tools.quoting import code_block, code_span, first_line, shorten
 from acp_agent.workspace.file_io import display_path, file_kind
 from acp_agent.workspace.folder_listing import suggest_existing
@@ -65,9 +64,8 @@ class GrepTool(Tool[GrepParams]):
     def title(self, arguments: JsonObject) -> str:
         """For instance "Search for `foo` in src"."""
         pattern = text_argument(arguments, "pattern")
-        path = path_argument(self, arguments)
         glob = text_argument(arguments, "glob")
-        place = f" in {path}" if path not in ("", ".") else ""
+        place = place_in_title(self, arguments)
         files = f" ({glob})" if glob else ""
         return (
             f"Search for {code_span(pattern)}{place}{files}" if pattern else f"Search{place}{files}"

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from acp_agent.content import JsonObject
 from acp_agent.errors import MissingFileError
-from acp_agent.events import ToolKind
-from acp_agent.tools.base import Outcome, Prepared, Progress, path_argument
+from acp_agent.tools.base import Outcome, Prepared, Progress
 from acp_agent.tools.editing.placeholders import refuse_placeholder
 from acp_agent.tools.editing.replace import Edited
 from acp_agent.tools.file_changes import (
@@ -35,18 +33,12 @@ class WriteTool(FileTool[WriteParams]):
     """Writes a file of the session's folders."""
 
     name: ClassVar[str] = "write"
-    kind: ClassVar[ToolKind] = "edit"
-    effect: ClassVar[Literal["reads", "writes"]] = "writes"
     params: ClassVar[type[WriteParams]] = WriteParams
-
-    def title(self, arguments: JsonObject) -> str:
-        """For instance "Write src/a.py"."""
-        return f"Write {path_argument(self, arguments) or 'a file'}"
 
     async def prepare(self, params: WriteParams) -> Prepared:
         """Compare with the file as it is; replacing one demands that the model has seen it."""
         files = self.workspace.files
-        asked = self.meant(params)
+        asked = self.cleaned_path(params)
         path, shown = self.target(asked)
         try:
             before = await files.check_unchanged(path)
