@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
-from acp_agent.errors import MissingFileError
+from acp_agent.errors import MissingFileError, ToolError
 from acp_agent.tools.base import Outcome, Prepared, Progress, ToolParams
 from acp_agent.tools.editing.replace import Edit, Edited, apply_edits
 from acp_agent.tools.file_changes import (
@@ -37,7 +37,8 @@ class EditParams(FileParams):
     """What to replace by what.
 
     `more` are further replacements, each made in the result of the one before. A call may give all
-    of them as a list in `edits` instead, which is what other agents' tools take.
+    of them as a list in `edits` instead, which is what other agents' tools take. With `cell_mode`,
+    as in their tools for notebooks, a cell is changed instead.
     """
 
     old: Annotated[str, Field(description="Text to replace; empty to create a file.")]
@@ -46,6 +47,9 @@ class EditParams(FileParams):
     times: SkipJsonSchema[int | None] = None
     more: SkipJsonSchema[tuple[EditItem, ...]] = ()
     after_line: SkipJsonSchema[int | None] = None
+    cell_mode: SkipJsonSchema[Literal["replace", "insert", "delete"] | None] = None
+    cell: SkipJsonSchema[str | None] = None
+    cell_type: SkipJsonSchema[Literal["code", "markdown", "raw"] | None] = None
 
     @model_validator(mode="before")
     @classmethod
@@ -56,6 +60,11 @@ class EditParams(FileParams):
         if "old" in rest or not edits or not isinstance(edits[0], dict):
             return {**rest, "more": edits}
         return {**rest, **edits[0], "more": edits[1:]}
+
+    @property
+    def needs_file(self) -> bool:
+        """Whether the edit changes an existing file."""
+        return bool(self.old) or self.after_line is not None or self.cell_mode is not None
 
     @property
     def edits(self) -> tuple[Edit, ...]:
@@ -72,7 +81,7 @@ class EditTool(FileTool[EditParams]):
 
     def cleaned_path(self, params: EditParams) -> str:
         """The path; that of an existing file if there is text to find in it."""
-        existing = bool(params.old) or params.after_line is not None
+        existing = params.needs_file
         return self.workspace.files.cleaned(params.path, existing=existing)
 
     async def prepare(self, params: EditParams) -> Prepared:
@@ -83,15 +92,25 @@ class EditTool(FileTool[EditParams]):
         try:
             before = await files.read_text(path)
         except MissingFileError as error:
-            if params.old or params.after_line is not None:
+            if params.needs_file:
                 raise await files.with_suggestions(error, path) from error
             before = None
 
         def redo(file: TextFile) -> Edited:
             if is_notebook(path.name):
-                from acp_agent.tools.notebooks.edits import edit_notebook  # noqa: PLC0415 - rare
+                from acp_agent.tools.notebooks import edits  # noqa: PLC0415 - rare
 
-                return edit_notebook(file, params.edits, shown)
+                if params.cell_mode is None:
+                    return edits.edit_notebook(file, params.edits, shown)
+                cell = edits.CellEdit(
+                    mode=params.cell_mode,
+                    cell=params.cell,
+                    source=params.new,
+                    type=params.cell_type,
+                )
+                return edits.edit_cell(file, cell)
+            if params.cell_mode is not None:
+                raise ToolError(f"{shown} is not a notebook", advice="give `old` and `new`")
             return apply_edits(file, params.edits, shown)
 
         change = Change(

@@ -8,7 +8,7 @@ import pytest
 
 from acp_agent.content import DiffPart, ImageBlock
 from acp_agent.errors import ToolError
-from tests.support.tool_calls import ToolUser
+from tests.support.tool_calls import RecordedProgress, ToolUser
 
 PIXEL = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"
@@ -159,3 +159,35 @@ async def test_numbers_that_only_python_writes_do_not_stop_an_edit(user: ToolUse
     assert path.read_text() == notebook([{**cell, "source": "y = 2", "outputs": []}]).replace(
         '"execution_count": 4', '"execution_count": null'
     )
+
+
+async def test_the_notebook_tools_of_other_agents_change_one_cell(user: ToolUser) -> None:
+    path = user.folder / "a.ipynb"
+    path.write_text(notebook(CELLS, indent=1))
+
+    async def call(name: str, **arguments: Any) -> str:
+        found = user.tools.resolve(name, json.dumps(arguments))
+        prepared = await found.tool.prepare(found.params)
+        return (await prepared.run(RecordedProgress())).text
+
+    text = await call(
+        "NotebookEdit", notebook_path="a.ipynb", cell_id="cc33", new_source="y = 2", edit_mode=None
+    )
+    assert "y = 2" in text
+    new = {"new_source": "# New", "cell_type": "markdown", "edit_mode": "insert"}
+    await call("NotebookEdit", notebook_path="a.ipynb", **new)
+    await call("NotebookEdit", notebook_path="a.ipynb", cell_number=1, edit_mode="delete")
+    await call(
+        "edit_notebook_file", filePath="a.ipynb", editType="edit", cellId="bb22", newCode="z"
+    )
+    after = json.loads(path.read_text())["cells"]
+    assert [(cell["cell_type"], "".join(cell["source"])) for cell in after] == [
+        ("markdown", "# New"),
+        ("code", "z"),
+        ("code", "y = 2"),
+    ]
+    with pytest.raises(ToolError, match="there is no cell 'nope'"):
+        await call("NotebookEdit", notebook_path="a.ipynb", cell_id="nope", new_source="x")
+    (user.folder / "a.py").write_text("x = 1\n")
+    with pytest.raises(ToolError, match="not a notebook"):
+        await call("NotebookEdit", notebook_path="a.py", cell_id="a", new_source="x")

@@ -121,8 +121,9 @@ def translate(name: str, tool: str, values: JsonObject, schema: JsonObject) -> F
     except NotConvertibleError as error:
         raise _unclear(tool, own, str(error)) from error
     set_by_name = next((one for key, one in table.set.items() if _key(key) == bare), {})
+    given = {key: one for key, one in found.items() if one is not None or key not in set_by_name}
     return ForeignCall(
-        tool=tool, values=coerced({**set_by_name, **found}, schema), ignored=tuple(ignored)
+        tool=tool, values=coerced({**set_by_name, **given}, schema), ignored=tuple(ignored)
     )
 
 

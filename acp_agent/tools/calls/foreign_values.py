@@ -245,6 +245,16 @@ def _operation(ours: str, value: object, given: Mapping[str, object]) -> JsonObj
     return {ours: next((one for one in names if one.rstrip("s") in word), value)}
 
 
+def _as_text(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
+    del given
+    return {} if value is None else {ours: str(value)}
+
+
+def _cell_mode(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
+    del given
+    return {ours: "replace" if value == "edit" else value}
+
+
 def _first(ours: str, value: object, given: Mapping[str, object]) -> JsonObject:
     """Questions: our tool takes the first one, and the others in another field."""
     del given
@@ -284,7 +294,7 @@ CONVERSIONS: Final[Mapping[str, Conversion]] = {
     "seconds_of": _seconds_of, "search_replace": _search_replace, "state": _state, "done": _done,
     "first": _first, "insert": _insert, "literal": _literal, "not_literal": _not_literal,
     "checklist": _checklist, "unless": _unless, "in_text": _in_text, "file_type": _file_type,
-    "operation": _operation,
+    "operation": _operation, "cell_mode": _cell_mode, "text": _as_text,
 }  # fmt: skip
 
 FILTERS: Final = {
