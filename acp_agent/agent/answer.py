@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from acp_agent.agent.context_shortening import shorten_after_overflow, shorten_if_needed
 from acp_agent.agent.context_size import side_request_usage
+from acp_agent.agent.continued_text import ContinuedText, FollowUp
 from acp_agent.agent.remote_pictures import ShownAnswer
 from acp_agent.agent.resources import TurnResources
 from acp_agent.agent.scrub_events import scrub_json
@@ -59,9 +60,9 @@ if TYPE_CHECKING:  # rarely needed
 class Answer(Struct, frozen=True, kw_only=True):
     """An answer that came to its end: why it stopped, and the calls in it.
 
-    `message` is the one in which the user sees it, `visible` whether there is any text of it, `cut`
-    the call that the limit of tokens cut off. `why` is the reason the provider gave for a refusal;
-    see `Finished`.
+    `message` is the one in which the user sees it, `visible` whether there is any text of it,
+    `text` the end of that message's text, `cut` the call that the limit of tokens cut off. `why` is
+    the reason the provider gave for a refusal; see `Finished`.
     """
 
     stop: str
@@ -69,22 +70,24 @@ class Answer(Struct, frozen=True, kw_only=True):
     calls: Sequence[ProposedCall]
     message: MessageId
     visible: bool
+    text: str
     cut: CallCut | None
 
 
 class _AnswerEvents:
     """Turns the events of a stream into events of the journal."""
 
-    def __init__(self, turn: TurnResources, model: ModelInfo, continues: MessageId | None) -> None:
+    def __init__(self, turn: TurnResources, model: ModelInfo, after: FollowUp) -> None:
         self._turn = turn
         self.model = model  # a fallback replaces it
         self.message = new_message_id()
-        self.continues = continues
+        self._after = after
+        self.text = ContinuedText(after.text)
         self.visible = False
         self.cut: CallCut | None = None
         self._calls_done: list[CallDone] = []
         self._searches: AnswerSearches | None = None
-        self._shown = ShownAnswer(self.message, is_continued=continues is not None)
+        self._shown = ShownAnswer(self.message, is_continued=after.continues is not None)
         self.finished: Finished | None = None
         self.failed: Failed | None = None
         self._usage = Usage()  # of the current attempt, as far as the provider has reported it
@@ -92,7 +95,7 @@ class _AnswerEvents:
 
     def start(self, note: str = "") -> ModelAsked:
         return ModelAsked(
-            message=self.message, model=self.model.ref, note=note, continues=self.continues
+            message=self.message, model=self.model.ref, note=note, continues=self._after.continues
         )
 
     def convert(self, batch: Sequence[StreamEvent]) -> list[AnyEvent]:
@@ -101,11 +104,12 @@ class _AnswerEvents:
             match item:
                 case TextDelta():
                     self.visible = self.visible or not item.text.isspace()
-                    events += self._shown.say(item.text)
+                    if text := self.text.feed(item.text):
+                        events += self._shown.say(text)
                 case ThoughtDelta():
                     events += self._shown.think(item.text)
                 case ThoughtDone():
-                    events += self._shown.rest()
+                    events += self._rest()
                     events.append(
                         ThoughtEnded(
                             message=self.message,
@@ -120,7 +124,7 @@ class _AnswerEvents:
                 case CallCut():
                     self.cut = item
                 case SearchStarted() | SearchEnded() | Cited():
-                    events += self._shown.rest()
+                    events += self._rest()
                     events += self._search(item)
                 case Retrying():
                     events.extend(self._retry(item))
@@ -139,6 +143,11 @@ class _AnswerEvents:
                 case _:
                     pass
         return events
+
+    def _rest(self) -> list[AnyEvent]:
+        """Return the text and thoughts that were held back, as something else follows."""
+        held = self.text.end()
+        return [*(self._shown.say(held) if held else ()), *self._shown.rest()]
 
     def _search(self, item: SearchStarted | SearchEnded | Cited) -> list[AnyEvent]:
         if self._searches is None:
@@ -159,7 +168,7 @@ class _AnswerEvents:
             discarded=discarded,
             stop=failed,
         )
-        ends: list[AnyEvent] = [*self._shown.rest(), cut]
+        ends: list[AnyEvent] = [*self._rest(), cut]
         if self._searches is not None:
             ends = [*ends[:-1], *self._searches.cut_off(), cut]
             self._searches = None
@@ -197,14 +206,14 @@ class _AnswerEvents:
 
     def _start_over(self) -> list[AnyEvent]:
         self._calls_done.clear()
-        self.visible, self.cut = False, None
+        self.visible, self.cut, self.text = False, None, ContinuedText(self._after.text)
         self.message = new_message_id()
-        self._shown = ShownAnswer(self.message, is_continued=self.continues is not None)
+        self._shown = ShownAnswer(self.message, is_continued=self._after.continues is not None)
         return [self.start()]
 
     def _complete(self, finished: Finished) -> list[AnyEvent]:
         turn = self._turn
-        events = self._shown.rest()
+        events = self._rest()
         # A refusal ends the turn, and its calls do not run.
         for done in self._calls_done if finished.stop != "refusal" else ():
             arguments = done.arguments or "{}"
@@ -269,27 +278,23 @@ async def prepare_context(turn: TurnResources) -> None:
     await shorten_if_needed(turn, turn.models.current)
 
 
-async def ask_model(
-    turn: TurnResources, note: str = "", continues: MessageId | None = None
-) -> Answer:
+async def ask_model(turn: TurnResources, after: FollowUp) -> Answer:
     """Send the context to the session's model and stream its answer.
 
-    The request ends with `note`, if there is one; the user sees the answer as the continuation of
-    the message `continues`. Temporary failures are retried visibly. A request that was too long is
-    shortened and sent again.
+    Temporary failures are retried visibly. A request that was too long is shortened and sent again.
 
     Raises:
         BudgetSpentError: a retry would exceed a budget.
         ModelError: the provider failed, also after retries; what was streamed is kept.
     """
-    model, writer = await _ask(turn, note, continues)
+    model, writer = await _ask(turn, after, after.note)
     failed = writer.failed
     if (
         failed is not None
         and failed.kind == "overflow"
         and await shorten_after_overflow(turn, model)
     ):
-        model, writer = await _ask(turn, "", continues)  # the note is in the context
+        model, writer = await _ask(turn, after, "")  # the note is in the context
         failed = writer.failed
     if failed is not None:
         message = scrub(failed.message, turn.journal.secrets)
@@ -304,8 +309,9 @@ async def ask_model(
         stop=writer.finished.stop,
         why=writer.finished.why,
         calls=writer.calls,
-        message=continues or writer.message,
+        message=after.continues or writer.message,
         visible=writer.visible,
+        text=writer.text.whole,
         cut=writer.cut,
     )
 
@@ -346,14 +352,12 @@ async def _check_budget(turn: TurnResources) -> None:
         raise BudgetSpentError(refused)
 
 
-async def _ask(
-    turn: TurnResources, note: str, continues: MessageId | None
-) -> tuple[ModelInfo, _AnswerEvents]:
+async def _ask(turn: TurnResources, after: FollowUp, note: str) -> tuple[ModelInfo, _AnswerEvents]:
     """Make one request with retries; return the model that answered, or failed last."""
     # Read together: the user may choose another model while the driver is loaded.
     model, thought_level = turn.models.current, turn.models.thought_level
     driver = await turn.models.driver(model)
-    writer = _AnswerEvents(turn, model, continues)
+    writer = _AnswerEvents(turn, model, after)
     # Nothing may be awaited from here to the event that starts the request: messages that the user
     # sends before that event count as sent, so they must be in the request.
     await turn.journal.settled()

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from msgspec import Struct
-
 from acp_agent.agent.answer import Answer
+from acp_agent.agent.continued_text import FollowUp
 from acp_agent.agent.resources import TurnResources
 from acp_agent.events import agent_notice
-from acp_agent.ids import MessageId
 
 MAX_CONTINUATIONS = 4  # in a row; models that reach their limit so often have lost their way
 
@@ -25,13 +23,6 @@ _EMPTY = (
     "[Your answer had neither text nor a tool call, so the user saw nothing. If there is work "
     "left, continue with it; otherwise tell the user the result in a sentence or two.]"
 )
-
-
-class FollowUp(Struct, frozen=True, kw_only=True):
-    """The next request: the note at its end, and the answer that the next one continues."""
-
-    note: str
-    continues: MessageId | None = None
 
 
 class IncompleteAnswers:
@@ -56,7 +47,7 @@ class IncompleteAnswers:
             self._continued += 1
             if self._continued > MAX_CONTINUATIONS:
                 return "max_tokens"
-            return FollowUp(note="", continues=answer.message)
+            return FollowUp(continues=answer.message)
         self._continued = 0
         if answer.calls or answer.visible:
             self._was_empty = False
@@ -88,5 +79,5 @@ class IncompleteAnswers:
                 "part by part.]"
             )
         if answer.visible and not answer.calls:
-            return FollowUp(note=_CONTINUE, continues=answer.message)
+            return FollowUp(note=_CONTINUE, continues=answer.message, text=answer.text)
         return FollowUp(note=_CONTINUE if answer.calls else _NOTHING_SEEN)

@@ -10,8 +10,9 @@ import asyncio
 
 from acp_agent.agent.answer import Answer, ask_model, prepare_context
 from acp_agent.agent.call_runner import CallRunner
+from acp_agent.agent.continued_text import FollowUp
 from acp_agent.agent.edit_reports import report_late_problems
-from acp_agent.agent.incomplete_answers import FollowUp, IncompleteAnswers
+from acp_agent.agent.incomplete_answers import IncompleteAnswers
 from acp_agent.agent.loop_check import check_loops
 from acp_agent.agent.resources import TurnResources
 from acp_agent.agent.tool_calls import ProposedCall, cancelled_ends
@@ -74,7 +75,7 @@ async def run_turn(turn: TurnResources) -> StopReason:
         ModelError: the model's provider failed, also after retries.
         StoreError: the journal could not be written.
     """
-    incomplete, after = IncompleteAnswers(turn), FollowUp(note="")
+    incomplete, after = IncompleteAnswers(turn), FollowUp()
     for _ in range(turn.limits.model_requests):
         await report_late_problems(turn)
         answer = await _answer(turn, after)
@@ -91,14 +92,14 @@ async def run_turn(turn: TurnResources) -> StopReason:
         await turn.journal.settled()
         if waits_for_user and not turn.journal.context.has_unanswered_message:
             return "end_turn"
-        after = FollowUp(note="")
+        after = FollowUp()
         if not turn.journal.context.has_unsent_message:
             next_step = await incomplete.follow_up(answer)
             if isinstance(next_step, str):
                 return next_step
             if next_step is not None:
                 after = next_step
-            elif not turn.journal.context.awaits_answer:
+            elif not answer.calls or not turn.journal.context.awaits_answer:
                 return "end_turn"
         if answer.calls:
             ending = await check_loops(turn)
@@ -120,7 +121,7 @@ async def _answer(turn: TurnResources, after: FollowUp) -> Answer | None:
         try:
             async with turn.budget.reserve() as why:
                 if why is None:
-                    return await ask_model(turn, after.note, after.continues)
+                    return await ask_model(turn, after)
                 refused = why
         except BudgetSpentError as error:
             refused = str(error)

@@ -95,3 +95,27 @@ async def test_a_call_written_as_text_is_run(desk: Desk, model_server: ModelServ
     assert said(desk) == "I'll look.\nSeen."
     (ended,) = desk.editor.of(ToolEnded)
     assert not ended.failed
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "whole"),
+    [
+        ("It reads the header and retur", "It reads the header and returns it.", "returns it."),
+        (
+            "It reads it and returns the",
+            "and returns the value.",
+            "It reads it and returns the value.",
+        ),
+        ("one two ", "one two three", "one two one two three"),  # too short to be certain
+        ("0, 0, 0, 0,\n0, 0, 0, 0,\n", "0, 0, 0, 0,\n1", "0,\n0, 0, 0, 0,\n0, 0, 0, 0,\n1"),
+        ("It reads the header an", "d returns it.", "It reads the header and returns it."),
+        ("It reads the header ", "It reads the header ", "It reads the header "),
+    ],
+)
+async def test_a_continued_answer_does_not_repeat_its_last_words(
+    desk: Desk, model_server: ModelServer, first: str, second: str, whole: str
+) -> None:
+    model_server.add(answer(first, stop="length"), answer(*second))
+    assert await desk.say("Go") == "end_turn"
+    assert said(desk).endswith(whole)
+    assert said(desk).count("reads") <= 1
