@@ -3,18 +3,36 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from acp_agent.sandbox.git_data import (
     common_data,
     gitlinks,
     is_repository,
     named_data,
+    read_small,
     subfolders,
     submodules,
 )
 from acp_agent.sandbox.git_folders import GitFolders
 from acp_agent.sandbox.git_settings import StartHelper, settings_are_data
+
+
+class _Settings(Struct, frozen=True):
+    """A file of settings, and what tells whether it is the same one."""
+
+    text: bytes
+    state: object
+
+    @classmethod
+    def read(cls, path: str) -> _Settings:
+        """Return those in a file."""
+        return cls(read_small(path), _state(path))
 
 
 class NewRepositories:
@@ -33,6 +51,7 @@ class NewRepositories:
         self._start = start
         self._suspects: set[str] = set()
         self._seen: dict[str, tuple[object, bool]] = {}  # of files of settings
+        self._settings = {path: _Settings.read(path) for path in map(_config, before.data)}
 
     def find(self, *, ended: bool) -> Iterator[str]:
         """Yield the paths that are to be moved away. Call it in a thread.
@@ -44,6 +63,9 @@ class NewRepositories:
         before = self._before
         for known in before.data:
             yield from self._find_in(known, ended=ended)
+        for path, settings in list(self._settings.items()):
+            if self._name_new_programs(path, settings):
+                yield path
         self._suspects.update(before.new_folders_with_git())
         pending = [*before.with_git, *self._suspects]
         while pending:
@@ -58,6 +80,32 @@ class NewRepositories:
             is_new = folder not in before.data and is_repository(folder)
             if is_new and self._names_program(folder):
                 yield f"{folder}/HEAD"
+
+    def restore(self, path: str) -> None:
+        """Write the settings of a repository as they were; the new ones were moved away."""
+        settings = self._settings.get(path)
+        if settings is not None:
+            with suppress(OSError), open(path, "xb") as file:  # noqa: PTH123 - one of many
+                file.write(settings.text)
+            self._settings[path] = replace(settings, state=_state(path))
+
+    def _name_new_programs(self, path: str, before: _Settings) -> bool:
+        """Return whether settings name a program, which they did not before.
+
+        A mount protects a file until another program puts a new one in its place, as git outside
+        does with each change of settings. From then on a command that still runs can write to it.
+        """
+        if _state(path) == before.state:
+            return False
+        now = _Settings.read(path)
+        if self._are_data(path):
+            if _state(path) == now.state:
+                self._settings[path] = now
+            return False
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(before.text)
+            file.flush()
+            return self._are_data(file.name)
 
     def _find_in(self, data: str, *, ended: bool) -> Iterator[str]:
         """Yield what came into the data of a repository that there was."""
@@ -95,13 +143,24 @@ class NewRepositories:
         return os.path.islink(hooks) or any(not name.endswith(".sample") for name in names)  # noqa: PTH114 - so
 
     def _are_data(self, path: str) -> bool:
-        try:
-            found = os.lstat(path)
-        except OSError:
+        state = _state(path)
+        if state is None:
             return True
-        state = found.st_ino, found.st_size, found.st_ctime_ns
         known = self._seen.get(path)
         if known is None or known[0] != state:
             data = settings_are_data(path, self._before.writable, self._start)
             known = self._seen[path] = state, data
         return known[1]
+
+
+def _config(data: str) -> str:
+    return f"{data}/config"
+
+
+def _state(path: str) -> object:
+    """Return what changes whenever a file is written to or replaced; None where there is none."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_ctime_ns

@@ -71,6 +71,7 @@ class Surroundings(Struct, frozen=True):
         for repositories in self.repositories:
             for path in repositories.find(ended=ended):
                 moved += self._move(path)
+                repositories.restore(path)
         return moved
 
     def _move(self, path: str) -> list[Moved]:

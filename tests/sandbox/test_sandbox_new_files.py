@@ -105,5 +105,44 @@ async def test_a_file_that_a_tool_writes_meanwhile_stays(backend: Backend, tmp_p
     assert [one.path for one in result.moved] == [str(project / ".envrc")]
 
 
+async def test_settings_that_git_writes_anew_outside_are_still_protected(
+    backend: Backend, tmp_path: Path
+) -> None:
+    project = Path(os.path.realpath(tmp_path), "project")
+    project.mkdir()
+    subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+    processes, _ = processes_in(project, backend, [])
+    line = "echo > ready; until [ -e go ]; do sleep 0.1; done; git config core.pager evil"
+    running = asyncio.create_task(processes.run(line, project, timeout=20, on_output=_ignore))
+    while not (project / "ready").exists():
+        await asyncio.sleep(0.01)
+    subprocess.run(["git", "config", "user.name", "me"], cwd=project, check=True)
+    (project / "go").touch()
+    result = await running
+    await processes.aclose()
+    config = project / ".git/config"
+    assert "pager" not in config.read_text()
+    assert "bare = false" in config.read_text()
+    assert [one.path for one in result.moved] == [str(config)]
+
+
+async def test_harmless_settings_that_git_writes_outside_stay(
+    backend: Backend, tmp_path: Path
+) -> None:
+    project = Path(os.path.realpath(tmp_path), "project")
+    project.mkdir()
+    subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+    processes, _ = processes_in(project, backend, [])
+    line = "echo > ready; until [ -e go ]; do sleep 0.01; done"
+    running = asyncio.create_task(processes.run(line, project, timeout=20, on_output=_ignore))
+    while not (project / "ready").exists():
+        await asyncio.sleep(0.01)
+    subprocess.run(["git", "config", "user.name", "me"], cwd=project, check=True)
+    (project / "go").touch()
+    assert (await running).moved == ()
+    await processes.aclose()
+    assert "name = me" in (project / ".git/config").read_text()
+
+
 async def _ignore(_text: str) -> None:
     pass
