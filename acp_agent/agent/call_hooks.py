@@ -13,6 +13,7 @@ from acp_agent.errors import PermissionRefusedError
 from acp_agent.events import NoticeShown, PermissionDecided, ToolEnded
 from acp_agent.hooks.session_hooks import SessionHooks
 from acp_agent.hooks.types import HookAnswer
+from acp_agent.ids import new_message_id
 from acp_agent.permissions.access import Access
 from acp_agent.tools.calls.argument_json import read_arguments
 from acp_agent.workspace.scrub import scrub
@@ -31,6 +32,7 @@ class CallHooks:
         self._hooks = hooks
         self._accesses: dict[str, Access] = {}
         self._arguments: dict[str, JsonObject] = {}
+        self._ended: dict[str, JsonObject] = {}  # where hooks are told of all calls together
         self._changed: dict[str, str] = {}  # what the model is told of a call that was changed
 
     async def before(self, call: ProposedCall, access: Access) -> HookAnswer:
@@ -101,6 +103,9 @@ class CallHooks:
         )
         secrets = self._turn.journal.secrets
         result = ended.result if answer.output is None else scrub(answer.output, secrets)
+        if self._hooks.has("PostToolBatch"):
+            told = self._hooks.batched_call(call, self._arguments_of(call), result)
+            self._ended[call.call] = told
         notes = [self._changed.get(call.call, ""), answer.reason if answer.blocked else ""]
         notes.append(answer.context)
         said = scrub("\n".join(filter(None, notes)), secrets)
@@ -113,6 +118,29 @@ class CallHooks:
             reason = text_part(f"{_name(answer)}: {scrub(answer.reason, secrets)}")
             content = (*(content or ()), reason)
         return replace(ended, result=result, content=content), answer.stop
+
+    async def after_all(self) -> bool:
+        """Tell the hooks that all calls of an answer have ended; return whether the turn ends.
+
+        Raises:
+            StoreError: the journal could not be written.
+        """
+        if not self._ended:
+            return False
+        answer = await self._hooks.after_batch(list(self._ended.values()), self._turn.agent)
+        self._ended.clear()
+        said = [answer.reason if answer.blocked else "", answer.context]
+        if text := scrub("\n".join(filter(None, said)), self._turn.journal.secrets):
+            await self._turn.journal.emit(
+                NoticeShown(
+                    severity="info",
+                    title="A hook told the model something.",
+                    description=text,
+                    message=new_message_id(),
+                    for_model=f"[From a hook: {text}]",
+                )
+            )
+        return answer.stop
 
     def _arguments_of(self, call: ProposedCall) -> JsonObject:
         if call.call in self._arguments:

@@ -93,6 +93,8 @@ class CallRunner:
         except asyncio.CancelledError:
             await self._close_open(calls)
             raise
+        if self._hooks is not None and await self._hooks.after_all():
+            self._end_turn = True
         return self._end_turn or self._permissions.end_turn
 
     async def _run_one(self, scheduled: _ScheduledCall) -> None:

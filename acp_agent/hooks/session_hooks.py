@@ -34,6 +34,7 @@ _MATCHED: frozenset[HookEvent] = frozenset(
         "PermissionRequest",
         "PermissionDenied",
         "Notification",
+        "UserPromptExpansion",
         "SessionStart",
         "SessionEnd",
         "SubagentStart",
@@ -153,6 +154,24 @@ class SessionHooks:
         told = {"error" if failed else "tool_response": result[:_LONGEST_RESULT]}
         return await self._of_call(event, call, arguments, agent, access=access, **told)
 
+    async def after_batch(self, calls: Sequence[JsonObject], agent: str) -> HookAnswer:
+        """Tell that all calls of an answer have ended, each with what `batched_call` returns."""
+        told: JsonObject = {"tool_calls": list(calls)}
+        if agent:
+            told |= {"agent_id": agent, "agent_type": agent}
+        return await self.fire("PostToolBatch", told)
+
+    def batched_call(self, call: HookedCall, arguments: JsonObject, result: str) -> JsonObject:
+        """Return a call that has ended as `after_batch` has it."""
+        return {**self._told(call, arguments), "tool_response": result[:_LONGEST_RESULT]}
+
+    def _told(self, call: HookedCall, arguments: JsonObject) -> JsonObject:
+        return {
+            "tool_name": hook_name(call.name),
+            "tool_input": hook_arguments(call.name, arguments, self._cwd),
+            "tool_use_id": call.call,
+        }
+
     async def agent_begins(self, agent: str) -> str:
         """Tell that an agent begins its work; returns what it is told besides."""
         told = {"agent_id": agent, "agent_type": agent}
@@ -191,12 +210,7 @@ class SessionHooks:
     ) -> HookAnswer:
         if not self.has(event):
             return NO_ANSWER
-        told = {
-            "tool_name": hook_name(call.name),
-            "tool_input": hook_arguments(call.name, arguments, self._cwd),
-            "tool_use_id": call.call,
-            **fields,
-        }
+        told = {**self._told(call, arguments), **fields}
         if agent:
             told |= {"agent_id": agent, "agent_type": agent}
         return await self.fire(event, told, matched=call.name, access=access)

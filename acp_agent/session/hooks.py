@@ -155,11 +155,22 @@ class HookSource:
     async def refuses(self, hooks: SessionHooks, content: tuple[ContentBlock, ...]) -> str:
         """Ask the hooks about a prompt; return why it is refused, "" where it is not."""
         said = "\n".join(block.text for block in content if isinstance(block, TextBlock))
-        answer = await hooks.fire("UserPromptSubmit", {"prompt": said, "source": "user"})
-        if answer.blocked or answer.stop:
-            reason = scrub(answer.reason, self._core.secrets) or "it gives no reason"
-            return self._core.translate("A hook refused this prompt: {why}", why=reason)
-        await self._add_context(answer)
+        answers = [await hooks.fire("UserPromptSubmit", {"prompt": said, "source": "user"})]
+        name, _, rest = said.removeprefix("/").partition(" ")
+        if said.startswith("/") and not answers[0].blocked:
+            told: JsonObject = {
+                "expansion_type": "slash_command",
+                "command_name": name,
+                "command_args": rest,
+                "prompt": said,
+            }
+            answers.append(await hooks.fire("UserPromptExpansion", told, matched=name))
+        for answer in answers:
+            if answer.blocked or answer.stop:
+                reason = scrub(answer.reason, self._core.secrets) or "it gives no reason"
+                return self._core.translate("A hook refused this prompt: {why}", why=reason)
+        for answer in answers:
+            await self._add_context(answer)
         return ""
 
     async def go_on(

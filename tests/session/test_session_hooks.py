@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import pytest
 
 from acp_agent.events import NoticeShown, PermissionDecided, ToolEnded
-from tests.session.agent_and_skill import write_agent
+from tests.session.agent_and_skill import write_agent, write_skill
 from tests.support.model_server import Call, ModelServer, answer
 from tests.support.open_session import Desk, home_paths, open_desk, presses
 
@@ -347,3 +347,42 @@ async def test_a_hook_that_must_not_fail_refuses_the_call_when_it_does(
         (ended,) = desk.editor.of(ToolEnded)
         assert ended.failed
         assert "no-such-program" in ended.result
+
+
+async def test_a_hook_is_told_of_all_calls_of_an_answer_together(
+    hooked: Hooked, model_server: ModelServer, tmp_path: Path
+) -> None:
+    context = says(hookEventName="PostToolBatch", additionalContext="look again")
+    line = f"cat > {tmp_path}/told; {context}"
+    async with hooked({"PostToolBatch": line}) as desk:
+        model_server.add(answer(LIST, TOUCH), answer("Done."))
+        assert await desk.say("Go") == "end_turn"
+        calls = told(tmp_path / "told")["tool_calls"]
+        assert [one["tool_input"]["command"] for one in calls] == ["echo listed", "touch made"]
+        assert {one["tool_name"] for one in calls} == {"Bash"}
+        assert any("listed" in one["tool_response"] for one in calls)
+        assert "look again" in str(desk.sent())
+
+
+async def test_a_hook_after_all_calls_can_end_the_turn(
+    hooked: Hooked, model_server: ModelServer
+) -> None:
+    stop = prints(**{"continue": False, "stopReason": "enough"})
+    async with hooked({"PostToolBatch": stop}) as desk:
+        model_server.add(answer(LIST))
+        await desk.say("Go")
+        assert len(model_server.requests) == 1
+
+
+async def test_a_hook_can_refuse_a_command_that_the_user_chose(
+    hooked: Hooked, model_server: ModelServer, tmp_path: Path
+) -> None:
+    line = f"cat > {tmp_path}/told; echo 'not today' >&2; exit 2"
+    async with hooked({"UserPromptExpansion skill:review": line}) as desk:
+        write_skill(desk.folder)
+        assert await desk.say("/skill:review the parser") == "refusal"
+        event = told(tmp_path / "told")
+        assert (event["command_name"], event["command_args"]) == ("skill:review", "the parser")
+        assert not model_server.requests
+        model_server.add(answer("Hello."))
+        assert await desk.say("Hello") == "end_turn"

@@ -32,6 +32,12 @@ from acp_agent.trust.store import TrustStore
 _EVENTS: tuple[HookEvent, ...] = get_args(HookEvent)
 _SAMPLES: dict[HookEvent, JsonObject] = {
     "UserPromptSubmit": {"prompt": "Say hello."},
+    "UserPromptExpansion": {
+        "expansion_type": "slash_command",
+        "command_name": "skill:review",
+        "command_args": "",
+        "prompt": "/skill:review",
+    },
     "SessionStart": {"source": "startup"},
     "SessionEnd": {"reason": "other"},
     "Stop": {"stop_hook_active": False},
@@ -118,10 +124,12 @@ def _test(found: FoundHooks, setup: UserConfig, options: argparse.Namespace) -> 
     told = common_fields(event, "test", options.cwd, setup.config.mode) | _SAMPLES.get(event, {})
     if matched:
         call: JsonObject = {"tool_name": hook_name(tool), "tool_use_id": "test"}
-        told |= {**call, "tool_input": given or {"command": "ls"}, "tool_response": ""}
+        call |= {"tool_input": given or {"command": "ls"}, "tool_response": ""}
+        told |= {"tool_calls": [call]} if event == "PostToolBatch" else call
     else:
         told |= given
-        matched = str(told.get("source") or told.get("reason") or told.get("trigger") or "")
+        kinds = ("source", "reason", "trigger", "command_name")
+        matched = next((str(told[name]) for name in kinds if told.get(name)), "")
     chosen = [hook for hook in found.hooks if is_for(hook, event, matched)]
     answers = asyncio.run(_ask(chosen, told, setup, options.cwd))
     if options.json:
