@@ -24,6 +24,7 @@ class CommandContext(Struct, frozen=True, kw_only=True):
 
     `own` are our own files and folders, for a session in `project`.
     `repositories` are read when they are needed, and once for all that is judged at this place.
+    `installed` says of programs whether the project has no part in them, as far as it was asked.
     """
 
     cwd: str
@@ -32,6 +33,7 @@ class CommandContext(Struct, frozen=True, kw_only=True):
     own: tuple[str, ...] = ()
     project: str = ""
     repositories: GitRepositories = field(default_factory=GitRepositories)
+    installed: dict[str, bool] = field(default_factory=dict)
 
     def holds(self, path: str) -> bool:
         """Whether `path` lies in one of the session's folders, symbolic links followed."""

@@ -113,14 +113,25 @@ def is_installed(program: Word, context: CommandContext, folders: Sequence[str])
         return False
     if folder:
         return folder in rules.program_folders
-    entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    for where in folders if any(entry[:1] != "/" for entry in entries) else folders[:1]:
+    entries = list(dict.fromkeys(os.environ.get("PATH", os.defpath).split(os.pathsep)))
+    if any(entry[:1] != "/" for entry in entries):
+        return _is_found_outside(name, entries, context, folders)
+    if name not in context.installed:
+        context.installed[name] = _is_found_outside(name, entries, context, folders[:1])
+    return context.installed[name]
+
+
+def _is_found_outside(
+    name: str, entries: Sequence[str], context: CommandContext, folders: Sequence[str]
+) -> bool:
+    """Whether the first program of this name on the search path has nothing of the project."""
+    for where in folders:
         for entry in entries:
             found = os.path.join(where, entry, name)  # noqa: PTH118 - text that need not be a path
             if os.access(found, os.X_OK) and not os.path.isdir(found):  # noqa: PTH112 - likewise
                 real = os.path.realpath(found)
                 kept = is_below(os.path.normpath(found), context.roots) or context.holds(real)
-                if kept or rules.shim_folder in {*found.split("/"), *real.split("/")}:
+                if kept or read_only_rules().shim_folder in {*found.split("/"), *real.split("/")}:
                     return False
                 break
     return True
