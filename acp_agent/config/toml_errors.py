@@ -98,7 +98,16 @@ def find_lines(text: str, paths: Sequence[Sequence[Key]]) -> list[int | None]:
     written = document.as_string()
     for mark, breaks in zip(marks, hidden, strict=True):
         written = written.replace(mark, mark + "\n" * breaks)
-    return [written.count("\n", 0, at) + 1 if (at := written.find(m)) >= 0 else None for m in marks]
+    lines = [
+        written.count("\n", 0, at) + 1 if (at := written.find(mark)) >= 0 else None
+        for mark in marks
+    ]
+    if None in lines and len(paths) > 1:  # another mark may stand in the place of a whole table
+        return [
+            find_lines(text, [path])[0] if line is None else line
+            for path, line in zip(paths, lines, strict=True)
+        ]
+    return lines
 
 
 def syntax_error_line(text: str) -> int | None:

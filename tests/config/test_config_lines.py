@@ -80,6 +80,11 @@ def test_many_values_are_found_at_once_on_the_same_lines() -> None:
     assert find_lines(TEXT, paths) == [line for _, line in PLACES]
 
 
+def test_a_value_is_found_together_with_the_element_that_it_is_in() -> None:
+    text = "x = [\n  { a = 1 },\n  { b = 2 },\n]\n"
+    assert find_lines(text, [("x", 1, "b"), ("x", 1), ("x", 0, "missing")]) == [3, 3, 2]
+
+
 def test_line_ends_of_other_systems_count_the_same() -> None:
     assert line_of(TEXT.replace("\n", "\r\n"), ("far", "below", "y")) == 26
 
