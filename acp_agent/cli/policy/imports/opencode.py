@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from acp_agent.cli.localization import translate
 from acp_agent.cli.policy.imports.translation import Translation, read_settings, shown
-from acp_agent.config.policy_types import RuleConfig
+from acp_agent.config.policy_types import ModeName, RuleConfig
 from acp_agent.permissions.policy.rules import MAIN_AGENT, Effect
 
 _EFFECTS: tuple[Effect, ...] = get_args(Effect)
@@ -33,17 +33,20 @@ _OWN = frozenset(
 _HOST = re.compile(r"(?:(?:https?|\*)://)?(?P<host>[A-Za-z0-9.*-]+)(?:/?\*{0,2})?")
 
 
-class _Rule(Struct, frozen=True):
+class OrderedRule(Struct, frozen=True):
+    """A rule of a list of which the last one that matches decides."""
+
     tool: str
     pattern: str
     effect: Effect
+    justification: str = ""
 
     @property
     def text(self) -> str:
         """The rule as a message shows it."""
         return f"{self.tool}: {shown(self.pattern)}: {self.effect}"
 
-    def covers(self, other: _Rule) -> bool:
+    def covers(self, other: OrderedRule) -> bool:
         """Whether it matches everything that another one does."""
         return _matches(self.tool, other.tool) and _matches(self.pattern, other.pattern)
 
@@ -77,12 +80,35 @@ def _add(
         *_flat(settings.get("permission"), found),
         *_listed(settings.get("permissions"), found),
     ]
+    add_ordered(found, rules, servers, agents=agents)
+
+
+def add_ordered(
+    found: Translation,
+    rules: Sequence[OrderedRule],
+    servers: Sequence[str],
+    *,
+    agents: Sequence[str] = (),
+    modes: Sequence[ModeName] = (),
+) -> None:
+    """Add rules of which the last one that matches decides, as rules of which the strictest does.
+
+    Args:
+        found: takes the rules, and what has no counterpart.
+        rules: the rules in their order.
+        servers: names of MCP servers, which begin the names of their tools.
+        agents: the agents that the rules hold for; all where it is empty.
+        modes: the modes that the rules hold in; all where it is empty.
+    """
+    standing: list[OrderedRule] = []
     for at, rule in enumerate(rules):
         covering = [later for later in rules[at + 1 :] if later.covers(rule)]
-        if covering:
-            if covering[-1].effect != rule.effect:
-                found.skip(rule.text, translate("a later rule always overrides it"))
-            continue
+        if not covering:
+            standing.append(rule)
+        elif covering[-1].effect != rule.effect:
+            found.skip(rule.text, translate("a later rule always overrides it"))
+    rules = standing
+    for at, rule in enumerate(rules):
         later = [each for each in rules[at + 1 :] if rule.covers(each)]
         if rule.pattern == "*" and rule.effect == "ask":
             found.skip(rule.text, translate("the mode `ask` already asks about this"))
@@ -107,10 +133,13 @@ def _add(
             )
             continue
         for text in _texts(rule, servers, found):
-            found.add(rule.effect, RuleConfig(rule=text, agents=list(agents)), what=rule.text)
+            config = RuleConfig(
+                rule=text, agents=list(agents), modes=list(modes), justification=rule.justification
+            )
+            found.add(rule.effect, config, what=rule.text)
 
 
-def _is_swallowed(rule: _Rule, earlier: Sequence[_Rule]) -> bool:
+def _is_swallowed(rule: OrderedRule, earlier: Sequence[OrderedRule]) -> bool:
     return any(
         each.covers(rule)
         and each.pattern != "*"
@@ -119,27 +148,29 @@ def _is_swallowed(rule: _Rule, earlier: Sequence[_Rule]) -> bool:
     )
 
 
-def _flat(value: object, found: Translation) -> Iterator[_Rule]:
+def _flat(value: object, found: Translation) -> Iterator[OrderedRule]:
     if isinstance(value, str):
         value = {"*": value}
     for tool, actions in value.items() if isinstance(value, dict) else ():
         patterns = actions if isinstance(actions, dict) else {"*": actions}
         for pattern, action in patterns.items():
             if action in _EFFECTS:
-                yield _Rule(str(tool), str(pattern), action)
+                yield OrderedRule(str(tool), str(pattern), action)
             else:
                 found.skip(
                     f"{tool}: {shown(actions)}", translate("its action is not allow, ask or deny")
                 )
 
 
-def _listed(value: object, found: Translation) -> Iterator[_Rule]:
+def _listed(value: object, found: Translation) -> Iterator[OrderedRule]:
     """The rules of the newer form, a list of objects."""
     for each in value if isinstance(value, list) else []:
         known = each if isinstance(each, dict) else {}
         effect = known.get("effect")
         if effect in _EFFECTS:
-            yield _Rule(str(known.get("action", "*")), str(known.get("resource", "*")), effect)
+            yield OrderedRule(
+                str(known.get("action", "*")), str(known.get("resource", "*")), effect
+            )
         else:
             found.skip(shown(each), translate("its action is not allow, ask or deny"))
 
@@ -152,7 +183,7 @@ def _matches(pattern: str, text: str) -> bool:
     return re.fullmatch("".join(parts), text, re.DOTALL) is not None
 
 
-def _texts(rule: _Rule, servers: Sequence[str], found: Translation) -> Iterator[str]:
+def _texts(rule: OrderedRule, servers: Sequence[str], found: Translation) -> Iterator[str]:
     """The rules of ours that one of opencode's comes to."""
     if rule.tool == "*":
         if rule.pattern != "*":
@@ -183,14 +214,14 @@ def _texts(rule: _Rule, servers: Sequence[str], found: Translation) -> Iterator[
             yield f"WebFetch(domain:{host['host']})"
 
 
-def _command(rule: _Rule, found: Translation) -> Iterator[str]:
+def _command(rule: OrderedRule, found: Translation) -> Iterator[str]:
     if "?" in rule.pattern:
         found.skip(rule.text, translate("`?` is not supported in command rules"))
     else:
         yield f"Bash({rule.pattern})"
 
 
-def _path(rule: _Rule) -> str:
+def _path(rule: OrderedRule) -> str:
     """A path in which `*` goes over slashes, as a pattern of a gitignore file."""
     pattern = rule.pattern
     for home in ("$HOME/", "~/"):

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from acp_agent.cli.policy.imports.claude import read_claude
 from acp_agent.cli.policy.imports.codex import read_codex
+from acp_agent.cli.policy.imports.gemini import read_gemini
 from acp_agent.cli.policy.imports.opencode import read_opencode
 from acp_agent.cli.policy.imports.translation import Translation, read_settings
 from acp_agent.errors import InvalidInputError
@@ -32,7 +33,12 @@ def find_files(folder: Path, home: Path, environ: Mapping[str, str]) -> list[Fou
     claude = Path(environ.get("CLAUDE_CONFIG_DIR") or home / ".claude")
     codex = Path(environ.get("CODEX_HOME") or home / ".codex")
     config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
-    user = [claude / "settings.json", *_below(codex), *_named(config / "opencode")]
+    user = [
+        claude / "settings.json",
+        *_below(codex),
+        *_named(config / "opencode"),
+        *_policies(home / ".gemini"),
+    ]
     own = list(dict.fromkeys(map(_real, user)))
     project = [each for each in map(_real, _to_import(folder)) if each not in own]
     return [
@@ -71,6 +77,8 @@ def read_found(file: Path) -> Translation:
 def _reader(file: Path) -> Callable[[Path], Translation]:
     if any(file.match(pattern) for pattern in _RULES):
         return read_codex
+    if file.suffix == ".toml":
+        return read_gemini
     if file.name in _OPENCODE:
         return read_opencode
     if file.name.startswith("settings") or isinstance(read_settings(file).get("permissions"), dict):
@@ -88,12 +96,17 @@ def _to_import(folder: Path) -> Iterator[Path]:
     yield from _below(folder / ".codex")
     yield from _named(folder)
     yield from _named(folder / ".opencode")
+    yield from _policies(folder / ".gemini")
 
 
 def _below(codex: Path) -> Iterator[Path]:
     for name in ("rules", "policy"):
         for pattern in _RULES:
             yield from sorted((codex / name).glob(pattern))
+
+
+def _policies(gemini: Path) -> Iterator[Path]:
+    yield from sorted((gemini / "policies").glob("*.toml"))
 
 
 def _named(folder: Path) -> Iterator[Path]:
