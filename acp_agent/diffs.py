@@ -47,8 +47,8 @@ def changed_blocks(old: Sequence[str], new: Sequence[str]) -> list[Block]:
     trail = _search(old_middle, new_middle)
     if trail is None:
         return [whole]
-    kept = [(start + x, start + y) for x, y in _kept_lines(trail, len(old_middle), len(new_middle))]
-    return list(_between(kept, whole))
+    same = [(start + x, start + y) for x, y in _same_lines(trail, len(old_middle), len(new_middle))]
+    return list(_between(same, whole))
 
 
 def _search(old: Sequence[str], new: Sequence[str]) -> list[dict[int, int]] | None:
@@ -75,9 +75,9 @@ def _search(old: Sequence[str], new: Sequence[str]) -> list[dict[int, int]] | No
     return None
 
 
-def _kept_lines(trail: Sequence[dict[int, int]], x: int, y: int) -> list[tuple[int, int]]:
+def _same_lines(trail: Sequence[dict[int, int]], x: int, y: int) -> list[tuple[int, int]]:
     """The pairs of lines that stayed the same, by tracing the search back."""
-    kept: list[tuple[int, int]] = []
+    same: list[tuple[int, int]] = []
     for edits in range(len(trail) - 1, -1, -1):
         furthest, k = trail[edits], x - y
         down = k == -edits or (k != edits and furthest[k - 1] < furthest[k + 1])
@@ -86,15 +86,15 @@ def _kept_lines(trail: Sequence[dict[int, int]], x: int, y: int) -> list[tuple[i
         from_y = from_x - before if edits else 0
         while x > from_x and y > from_y:
             x, y = x - 1, y - 1
-            kept.append((x, y))
+            same.append((x, y))
         x, y = from_x, from_y
-    kept.reverse()
-    return kept
+    same.reverse()
+    return same
 
 
-def _between(kept: Sequence[tuple[int, int]], whole: Block) -> Iterator[Block]:
+def _between(same: Sequence[tuple[int, int]], whole: Block) -> Iterator[Block]:
     old, new = whole.old_start, whole.new_start
-    for x, y in [*kept, (whole.old_end, whole.new_end)]:
+    for x, y in [*same, (whole.old_end, whole.new_end)]:
         if x > old or y > new:
             yield Block(old, x, new, y)
         old, new = x + 1, y + 1

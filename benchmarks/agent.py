@@ -20,16 +20,16 @@ COMMAND = str(Path(sys.executable).with_name("acp-agent"))
 
 def clean_environment(home: str, extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment without any key, with a home of its own."""
-    kept = {
+    environ = {
         name: value
         for name, value in os.environ.items()
         if not name.endswith(("_API_KEY", "_BASE_URL")) and not name.startswith("ACP_AGENT")
     }
     # A benchmark that wants language servers names the folder that they are in.
-    folders = kept.get("PATH", os.defpath).split(os.pathsep)
+    folders = environ.get("PATH", os.defpath).split(os.pathsep)
     own = sysconfig.get_path("scripts")
-    kept["PATH"] = os.pathsep.join(folder for folder in folders if folder != own)
-    return kept | {"ACP_AGENT_HOME": home} | dict(extra or {})
+    environ["PATH"] = os.pathsep.join(folder for folder in folders if folder != own)
+    return environ | {"ACP_AGENT_HOME": home} | dict(extra or {})
 
 
 class Agent:

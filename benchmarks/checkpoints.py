@@ -45,7 +45,7 @@ class _Folder:
         return self.path / f"package_{number % 25}" / f"module_{number}.py"
 
     def change(self) -> None:
-        """Write some of the files anew."""
+        """Write some of the files again."""
         self._round += 1
         for number in range(CHANGED):
             self._file(number * 31).write_text(f"# round {self._round}\n" * 40)

@@ -17,7 +17,7 @@ _OFF = "bundled_skills = false\nbundled_agents = false\nmemory = false\n"
 
 
 def rows() -> list[Row]:
-    """`session/new` of a configured home beside an empty one, and bytes of the first request."""
+    """`session/new` with a configured and an empty home, and bytes of the first request."""
     with tempfile.TemporaryDirectory() as full, tempfile.TemporaryDirectory() as empty:
         _configure(Path(full))
 

@@ -1,6 +1,6 @@
 """The cost of language server checks: problems after an edit in a project of 200 files.
 
-Measured with the servers that are installed beside this Python or in PATH.
+Measured with the servers that are installed next to this Python or in PATH.
 """
 
 from __future__ import annotations

@@ -82,8 +82,8 @@ def _turns(server: ModelServer, home: str, cwd: str, session: str | None, count:
 def _messages(body: bytes) -> bytes:
     """The bytes that a provider caches by: tools, then messages, without the closing bracket."""
     request = json.loads(body)
-    kept = json.dumps([request["tools"], request["messages"]], separators=(",", ":"))
-    return kept[:-2].encode()
+    sent = json.dumps([request["tools"], request["messages"]], separators=(",", ":"))
+    return sent[:-2].encode()
 
 
 def _common(one: bytes, other: bytes) -> int:

@@ -32,7 +32,7 @@ _ALPHABETS = {
 _PLACE = re.compile(r"<(\w+) (\d+)>")
 _ORDINARY = (".py", ".toml", ".json", ".md", ".txt", ".js", ".ts", ".yaml", ".yml", ".sh", ".html")
 _MEGABYTES = 20  # of ordinary text
-_KNOWN = 20  # secrets that are looked for by value
+_KNOWN = 20  # secrets that are searched by value
 
 
 class Case(NamedTuple):

@@ -72,8 +72,10 @@ def _after_many() -> list[Row]:
                 while had < count:
                     turn()
                     had += 1
-                said = [{"role": role, "content": "hi"} for role in ("user", "assistant")] * count
-                body = json.dumps({"model": "any", "stream": True, "messages": said}).encode()
+                messages = [
+                    {"role": role, "content": "hi"} for role in ("user", "assistant")
+                ] * count
+                body = json.dumps({"model": "any", "stream": True, "messages": messages}).encode()
 
                 def raw(body: bytes = body) -> float:
                     return provider.raw(body).end

@@ -268,7 +268,7 @@ class Diagnostics:
         """Replace the stored problems of a file."""
         self._count -= len(store.get(path, ()))
         if self._documents.get(path) is not None:
-            self._sent = {one: kept for one, kept in self._sent.items() if self._documents.get(one)}
+            self._sent = {one: sent for one, sent in self._sent.items() if self._documents.get(one)}
             self._sent[path] = [one for one in found if _is_small(one)][:_MOST_SENT]
         problems = self._problems(path, found)[: max(0, _MOST_PROBLEMS - self._count)]
         self._count += len(problems)

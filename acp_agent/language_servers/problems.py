@@ -51,6 +51,6 @@ def describe_problems(problems: Sequence[Problem], root: Path) -> str:
 def _row(problem: Problem, root: Path) -> str:
     place = f"{display_path(problem.path, root)}:{problem.line}:{problem.column}"
     by = " ".join(filter(None, (problem.source, problem.code)))
-    # What follows the first paragraph is background, such as all places that were looked at.
+    # What follows the first paragraph is background, such as all searched places.
     message = printable_line(problem.message.partition("\n\n")[0], _LONGEST)
     return f"{place}: {problem.severity}: {message}" + (f" [{by}]" if by else "")

@@ -34,7 +34,7 @@ class ListResourcesParams(ToolParams):
 
 
 class ListMcpResourcesTool(Tool[ListResourcesParams]):
-    """Lists what the servers have said they have; asks no server."""
+    """Lists the resources that the servers declared; sends no request."""
 
     name: ClassVar[str] = "list_mcp_resources"
     kind: ClassVar[ToolKind] = "search"

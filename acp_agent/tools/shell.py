@@ -116,7 +116,7 @@ class ShellTool(Tool[ShellParams]):
         Args:
             workspace: where commands run.
             default_timeout: seconds for a command whose call names no time.
-            notice: returns what the user is told with the next command, beside its result.
+            notice: returns a notice for the user with the next command.
             refused: why no command may run; "" if they may.
         """
         super().__init__(workspace)
@@ -184,7 +184,7 @@ class ShellTool(Tool[ShellParams]):
         return Reach(confined=False)
 
     def explain(self, outcome: Outcome, result: CommandResult) -> Outcome:
-        """Return an outcome with what is to be said about how the command ran."""
+        """Return an outcome with notes on how the command ran."""
         del result
         return outcome
 

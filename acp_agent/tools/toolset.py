@@ -289,7 +289,7 @@ def _spec(tool: AnyTool) -> ToolSpec:
     return ToolSpec(name=tool.name, description=tool.description(), parameters=parameters)
 
 
-@lru_cache(maxsize=256)  # some tools are made anew for each turn
+@lru_cache(maxsize=256)  # some tools are created for each turn
 def parameters_schema(params: type[BaseModel]) -> JsonObject:
     """Return a tool's parameters as the JSON Schema of an object, which nobody may change.
 
@@ -324,20 +324,20 @@ def _lean_object(schema: JsonObject, definitions: JsonObject) -> JsonObject:
 
 
 def _lean(schema: JsonObject, definitions: JsonObject) -> JsonObject:
-    kept = {key: value for key, value in schema.items() if key not in _IMPLIED}
-    reference = kept.pop("$ref", None)
+    lean = {key: value for key, value in schema.items() if key not in _IMPLIED}
+    reference = lean.pop("$ref", None)
     if isinstance(reference, str):
         named = dict(definitions[reference.rpartition("/")[2]])
         named.pop("description", None)  # a docstring again
-        return {**_lean_object(named, definitions), **kept}
-    kinds = [kind for kind in kept.get("anyOf", ()) if kind != {"type": "null"}]
+        return {**_lean_object(named, definitions), **lean}
+    kinds = [kind for kind in lean.get("anyOf", ()) if kind != {"type": "null"}]
     if len(kinds) == 1:
-        del kept["anyOf"]
-        kept = {**kinds[0], **kept}
-        return _lean(kept, definitions)
-    if "items" in kept:
-        kept["items"] = _lean(kept["items"], definitions)
-    return kept
+        del lean["anyOf"]
+        lean = {**kinds[0], **lean}
+        return _lean(lean, definitions)
+    if "items" in lean:
+        lean["items"] = _lean(lean["items"], definitions)
+    return lean
 
 
 def _names(tool: AnyTool) -> Iterable[str]:

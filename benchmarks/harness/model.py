@@ -133,6 +133,6 @@ def _flat(value: Any) -> str:
     if isinstance(value, list):
         return "\n".join(_flat(item) for item in value)
     if isinstance(value, dict):
-        kept = (item for key, item in value.items() if key not in ("type", "id", "tool_use_id"))
-        return "\n".join(_flat(item) for item in kept)
+        items = (item for key, item in value.items() if key not in ("type", "id", "tool_use_id"))
+        return "\n".join(_flat(item) for item in items)
     return ""

@@ -179,7 +179,7 @@ async def test_an_edit_is_made_of_unsaved_text_and_given_to_the_editor(tmp_path:
     assert editor.writes == [(path, "typed\nbetter\n")]
 
 
-async def test_a_text_that_nearly_matches_is_told_where_it_is(user: ToolUser) -> None:
+async def test_the_nearest_text_is_named_with_its_lines(user: ToolUser) -> None:
     message = await refusal(
         user, path="shapes.py", old="def volume(width, height, length):", new="x"
     )
@@ -194,7 +194,7 @@ async def test_a_text_that_nearly_matches_is_told_where_it_is(user: ToolUser) ->
     assert "nearest text begins in line 7" in message
 
 
-async def test_one_wrong_character_in_a_long_line_is_told_where_it_is(user: ToolUser) -> None:
+async def test_one_wrong_character_in_a_long_line_is_located(user: ToolUser) -> None:
     line = " + ".join(f"a{n} * b{n}" for n in range(25))
     (user.folder / "long.py").write_text(f"first\n{line}\nlast\n")
     await user.call("read", path="long.py")
@@ -216,7 +216,7 @@ async def test_an_edit_that_makes_no_sense_is_refused_in_words(
     assert message in await refusal(user, path="shapes.py", old=old, new=new)
 
 
-async def test_a_missing_text_in_an_enormous_file_is_told_in_bounded_time_and_space(
+async def test_a_missing_text_in_an_enormous_file_is_reported_in_bounded_time_and_space(
     user: ToolUser,
 ) -> None:
     lines = [f"value_{n} = compute({n}, {n * 7 % 1000})" for n in range(200_000)]
@@ -230,7 +230,7 @@ async def test_a_missing_text_in_an_enormous_file_is_told_in_bounded_time_and_sp
     assert len(message) < 5_000
 
 
-async def test_crlf_and_byte_order_mark_are_kept_to_the_byte(user: ToolUser) -> None:
+async def test_crlf_and_byte_order_mark_stay_byte_for_byte(user: ToolUser) -> None:
     path = user.folder / "dos.txt"
     path.write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\nthree\r\n")
     await user.call("read", path="dos.txt")

@@ -187,7 +187,7 @@ async def test_reading_follows_redirects_on_the_same_host_and_port_only(
         assert "here" not in outcome.text
 
 
-async def test_of_a_body_that_is_no_text_only_type_and_size_are_told(
+async def test_a_binary_body_is_reported_by_type_and_size(
     tool: HttpRequestTool, site: Server, tmp_path: Path
 ) -> None:
     site.pages["/"] = response(b"\x89PNG" + bytes(2_000), "image/png")

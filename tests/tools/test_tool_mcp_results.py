@@ -56,7 +56,7 @@ def test_what_a_model_cannot_take_is_named_in_its_place(
     assert outcome.images == ()
 
 
-def test_what_a_picture_is_is_told_by_its_bytes() -> None:
+def test_the_type_of_a_picture_is_read_from_its_bytes() -> None:
     (block,) = tool_outcome(types.CallToolResult(content=[image(PNG, "text/html")])).images
     assert block.mime_type == "image/png"
 
@@ -67,7 +67,7 @@ def test_more_pictures_than_a_request_should_have_are_left_out() -> None:
     assert "3 more pictures are left out" in outcome.text
 
 
-def test_more_text_than_can_be_looked_through_is_left_out() -> None:
+def test_text_beyond_the_search_limit_is_left_out() -> None:
     outcome = tool_outcome(types.CallToolResult(content=[text("x" * (TEXT_LIMIT + 1_000))]))
     assert outcome.text.endswith("[1,000 characters are left out: too much text]")
 

@@ -102,7 +102,7 @@ async def test_cells_are_added_deleted_and_retyped_by_their_lines(user: ToolUser
     assert text == notebook([raw, CELLS[1], added], indent=1)
 
 
-async def test_cells_without_ids_are_told_apart_by_their_numbers(user: ToolUser) -> None:
+async def test_cells_without_ids_are_distinguished_by_their_numbers(user: ToolUser) -> None:
     path = user.folder / "a.ipynb"
     cells = [{key: value for key, value in cell.items() if key != "id"} for cell in CELLS]
     old = notebook(cells, indent=2).replace('"nbformat_minor": 5', '"nbformat_minor": 2')

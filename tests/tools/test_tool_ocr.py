@@ -34,7 +34,7 @@ async def test_each_picture_gets_its_own_text_in_a_thread_of_another_name(
     assert len(recogniser.made) == 1
 
 
-async def test_a_broken_picture_is_told_and_the_others_are_read(recogniser: StandIn) -> None:
+async def test_a_broken_picture_is_reported_and_the_others_are_read(recogniser: StandIn) -> None:
     first, second = await recognise([BROKEN, picture("Two")], same)
     assert first.failure == "it is no picture that can be read (UnidentifiedImageError)"
     assert second.text == "Two"
@@ -46,7 +46,7 @@ async def test_a_picture_with_too_many_pixels_is_not_unpacked(recogniser: StandI
     assert recogniser.threads == []
 
 
-async def test_what_is_not_read_in_time_is_told_and_what_was_is_kept(
+async def test_pictures_not_read_in_time_are_reported_and_the_others_returned(
     recogniser: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ocr, "_SECONDS", 1.0)

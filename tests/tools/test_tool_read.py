@@ -48,7 +48,7 @@ async def test_a_part_says_how_many_lines_follow_and_where_to_go_on(user: ToolUs
     assert outcome.text == "3\tline 3\n4\tline 4\n[6 more lines; read on with line 5]\n"
 
 
-async def test_reading_on_as_told_gives_every_line_of_a_long_file_once(user: ToolUser) -> None:
+async def test_reading_on_as_advised_gives_every_line_of_a_long_file_once(user: ToolUser) -> None:
     lines = [f"{n} {'x' * (n % 90)}" for n in range(1, 5_001)]
     (user.folder / "long").write_text("\n".join(lines) + "\n")
     got: list[str] = []
@@ -76,7 +76,7 @@ async def test_a_line_that_just_fits_is_not_called_cut(user: ToolUser) -> None:
     assert (await user.call("read", path="min.js")).text == f"1\t{'y' * 2_000}\n"
 
 
-async def test_a_line_beyond_the_end_is_told_with_the_last_one(user: ToolUser) -> None:
+async def test_a_line_beyond_the_end_is_reported_with_the_last_one(user: ToolUser) -> None:
     (user.folder / "a").write_text("one\n")
     with pytest.raises(ToolError, match="a ends with line 1; there is no line 5"):
         await user.call("read", path="a", line=5)

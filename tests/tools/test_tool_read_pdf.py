@@ -50,7 +50,7 @@ async def test_a_scanned_page_comes_as_a_picture(user: ToolUser) -> None:
     assert data[16:24] == (1400).to_bytes(4, "big") + (700).to_bytes(4, "big")
 
 
-async def test_where_nothing_can_draw_a_scanned_page_that_is_said(
+async def test_a_scanned_page_that_cannot_be_drawn_is_reported(
     user: ToolUser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pdf, "can_draw", lambda: False)
@@ -65,7 +65,7 @@ async def test_where_nothing_can_draw_a_scanned_page_that_is_said(
     [b"", b"no PDF at all", document("Words")[:200], b"%PDF-1.4\n" + bytes(range(256)) * 20],
     ids=["empty", "another file", "cut off", "noise"],
 )
-async def test_what_is_no_pdf_is_told_as_such(user: ToolUser, data: bytes) -> None:
+async def test_a_file_that_is_no_pdf_is_reported(user: ToolUser, data: bytes) -> None:
     (user.folder / "a.pdf").write_bytes(data)
     with pytest.raises(ToolError, match=r"^a\.pdf "):
         await user.call("read", path="a.pdf")

@@ -77,7 +77,7 @@ async def find(tmp_path: Path, events: Sequence[AnyEvent] = SESSION, **params: o
     return (await found(tmp_path, events, **params)).text
 
 
-async def test_a_passage_comes_with_its_turn_its_time_and_who_said_it(tmp_path: Path) -> None:
+async def test_a_passage_has_its_turn_time_and_speaker(tmp_path: Path) -> None:
     text = await find(tmp_path, words="4711")
     assert text == "[turn 1, 2026-11-22 12:00, user]\nOur port is 4711."
 
@@ -136,7 +136,7 @@ async def test_its_own_earlier_calls_are_not_found(tmp_path: Path) -> None:
     assert "Nothing" in await find(tmp_path, events, words="zebra")
 
 
-async def test_what_the_agent_said_by_itself_is_no_part_of_it(tmp_path: Path) -> None:
+async def test_messages_of_the_agent_itself_are_not_searched(tmp_path: Path) -> None:
     message = MessageId("s")
     spoken: list[AnyEvent] = [
         AgentText(message=message, text="The commands are zebra."),
@@ -154,7 +154,7 @@ async def test_what_the_agent_said_by_itself_is_no_part_of_it(tmp_path: Path) ->
         ({"turn": 9}, "the last one is 3"),
     ],
 )
-async def test_what_cannot_be_found_is_said(
+async def test_a_search_without_results_says_so(
     tmp_path: Path, params: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(ToolError, match=said):
@@ -174,7 +174,7 @@ def test_what_the_tool_takes_of_every_request_stays_small(tmp_path: Path) -> Non
     assert len(tool.description()) < 900
 
 
-async def test_what_a_subagent_did_is_found_and_said_to_be_its_doing(tmp_path: Path) -> None:
+async def test_the_work_of_a_subagent_is_found_and_attributed_to_it(tmp_path: Path) -> None:
     events = [
         *child_work.begun(),
         *child_work.announced(),

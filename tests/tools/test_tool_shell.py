@@ -116,7 +116,7 @@ async def test_preparing_runs_nothing(workspace: Workspace) -> None:
     assert not (workspace.cwd / "ran").exists()
 
 
-async def test_what_a_command_is_said_to_be_for_never_replaces_the_command(
+async def test_the_description_of_a_command_never_replaces_the_command(
     workspace: Workspace,
 ) -> None:
     params = ShellParams(command="rm -rf build", description="Run the\ntests")
@@ -162,7 +162,7 @@ async def test_a_signal_is_named(workspace: Workspace) -> None:
     assert "exit code 139 (SIGSEGV)" in inner.text
 
 
-async def test_a_timeout_is_said_with_what_came_before_it(workspace: Workspace) -> None:
+async def test_a_timeout_is_reported_with_the_output_before_it(workspace: Workspace) -> None:
     outcome = await call(workspace, "echo begun; sleep 100", timeout=1.5)
     assert outcome.failed
     assert outcome.text.startswith("begun\n[timed out after 1.5 s and was ended; give a larger")

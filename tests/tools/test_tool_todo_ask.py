@@ -67,7 +67,7 @@ async def test_an_answer_of_the_user_goes_to_the_model(user: ToolUser) -> None:
     assert outcome == Outcome(text="The user answered: SQLite")
 
 
-async def test_a_user_who_declines_is_no_failure_and_the_model_is_told(user: ToolUser) -> None:
+async def test_a_user_who_declines_is_no_failure_and_the_model_reads_it(user: ToolUser) -> None:
     outcome = await run(user, RecordedProgress(Answer(declined=True)), "ask_user", question="Why?")
     assert "does not want to answer" in outcome.text
     assert not outcome.failed

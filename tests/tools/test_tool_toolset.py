@@ -46,7 +46,7 @@ def test_a_name_is_given_only_once(user: ToolUser) -> None:
         Toolset([ReadTool(user.workspace), ReadTool(user.workspace)])
 
 
-def test_a_set_of_tools_is_measured_once_and_another_set_anew(user: ToolUser) -> None:
+def test_each_set_of_tools_is_measured_once(user: ToolUser) -> None:
     asked: list[int] = []
 
     def measure(specs: Sequence[ToolSpec]) -> int:

@@ -113,7 +113,7 @@ async def test_an_error_status_is_a_failed_call_with_the_page(
     assert "gone away" in outcome.text
 
 
-async def test_a_redirect_to_another_host_is_told_and_needs_a_call_of_its_own(
+async def test_a_redirect_to_another_host_is_reported_and_needs_another_call(
     tool: WebFetchTool, site: Server
 ) -> None:
     site.pages["/"] = response(b"", status="302 Found", more="Location: https://other.test/x\r\n")

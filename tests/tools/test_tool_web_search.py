@@ -89,7 +89,7 @@ async def test_each_service_gives_pages_with_title_address_and_text(
         ("200 OK", {"results": "x" * 2_100_000}, "too long"),
     ],
 )
-async def test_an_answer_that_cannot_be_used_is_told_and_not_raised_raw(
+async def test_an_unusable_answer_is_reported_as_a_tool_error(
     workspace: Workspace, site: Server, status: str, body: object, message: str
 ) -> None:
     one = service(site, "searxng")

@@ -106,7 +106,7 @@ async def test_a_symlink_swapped_in_while_the_user_was_asked_is_not_followed(
         (user.folder / "sub").unlink()
 
 
-async def test_the_model_is_told_when_saving_changed_the_text(tmp_path: Path) -> None:
+async def test_the_model_reads_that_saving_changed_the_text(tmp_path: Path) -> None:
     editor = FakeEditor(formats=str.upper)
     user = ToolUser(tmp_path.resolve(), buffers=editor)
     outcome = await user.call("write", path="a", content="text\n")

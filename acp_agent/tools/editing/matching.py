@@ -258,14 +258,14 @@ def _cut(
         left = 0
     else:
         end = column + length if len(old) == 1 else last_length
-        kept = _boundary(file[-1], end)
-        left = len(file[-1].units) - kept
-        if kept < 0 or (left and not _between_words(file[-1], kept)):
+        count = _boundary(file[-1], end)
+        left = len(file[-1].units) - count
+        if count < 0 or (left and not _between_words(file[-1], count)):
             return None
-        if left and old[-1].trailing and file[-1].units[kept].form != " ":
+        if left and old[-1].trailing and file[-1].units[count].form != " ":
             return None
         if left:
-            file[-1] = Line(file[-1].indent, file[-1].units[:kept], "")
+            file[-1] = Line(file[-1].indent, file[-1].units[:count], "")
     if column and old[0].units:
         file[0] = Line("", file[0].units[skipped:], file[0].trailing)
     elif column:

@@ -116,7 +116,7 @@ def _patterns() -> _Patterns:
         "stays": rf" ?(?:is |are |remains? |stays? |kept )?(?:{'|'.join(data['stays'])})",
     }
     phrases = "|".join(phrase.format(**values) for phrase in data["phrases"])
-    said = "|".join(phrase.format(**values) for phrase in data["phrases"][:3])
+    whole = "|".join(phrase.format(**values) for phrase in data["phrases"][:3])
     openings, closings = "|".join(data["openings"]), "|".join(data["closings"])
     return _Patterns(
         comment=re.compile(
@@ -131,5 +131,5 @@ def _patterns() -> _Patterns:
             rf"(?:{openings})? ?{_DOTS} ?(?:{closings})?"
             rf"|(?:{openings}) ?(?:{phrases}) ?(?:{closings})?"
         ),
-        plain=re.compile(rf"(?!(?:the )?original)(?=\S+ .*(?:{kept})\W*$)(?:{said})\.?"),
+        plain=re.compile(rf"(?!(?:the )?original)(?=\S+ .*(?:{kept})\W*$)(?:{whole})\.?"),
     )

@@ -308,9 +308,9 @@ def _splice(file: TextFile, text: str, spans: Sequence[Span]) -> str:
     pieces = []
     done = 0
     for span in spans:
-        kept, end, new = _without_common_ends(text, span)
-        start = kept + bisect.bisect_left(crlf, kept)
-        line_end = text.find("\n", kept)
+        first, end, new = _without_common_ends(text, span)
+        start = first + bisect.bisect_left(crlf, first)
+        line_end = text.find("\n", first)
         is_crlf = _has(crlf, line_end) if line_end >= 0 else file.newline == "\r\n"
         pieces.append(file.text[done:start])
         pieces.append(new.replace("\n", "\r\n") if is_crlf else new)

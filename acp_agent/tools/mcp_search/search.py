@@ -35,7 +35,7 @@ from acp_agent.workspace.workspace import Workspace
 
 SEARCH = "search_mcp_tools"
 CALL = "call_mcp_tool"
-_LINE = 90  # characters of what is said of a tool in the list
+_LINE = 90  # characters of a tool's description in the list
 _LISTED = 16_000  # characters of the whole list
 _MOST = 20  # tools of one answer
 _NAME_WEIGHT = 3  # a word in a name counts so many times as one in a description

@@ -1,7 +1,7 @@
 """Finds passages by their meaning, with the embeddings of a model; within a few seconds, or not.
 
 What has no embedding yet gets one when something is looked for, as many passages as the time
-allows: the notes and what was said last come first.
+allows: the notes and the latest passages come first.
 """
 
 from __future__ import annotations

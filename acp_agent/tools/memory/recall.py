@@ -1,7 +1,7 @@
 """Finds words in notes and in earlier sessions of the project, with SQLite's full-text search.
 
 Where a model of embeddings is configured, what `vectors` finds is ranked with it. The index is a
-file that is brought up to date when something is looked for, and made anew where it is damaged:
+file that is updated before each search, and rebuilt if it is damaged:
 what counts is the notes and the journal. https://www.sqlite.org/fts5.html
 """
 
@@ -30,7 +30,7 @@ CREATE VIRTUAL TABLE passages USING fts5(
   text, session UNINDEXED, turn UNINDEXED, at UNINDEXED, who UNINDEXED, shown UNINDEXED,
   tokenize = "unicode61 remove_diacritics 2"
 );
--- What notes and people and models said, with its embedding where there is one already.
+-- Passages of notes, people and models, with their embeddings if there are any.
 CREATE TABLE vectors(
   passage INTEGER PRIMARY KEY, session TEXT NOT NULL, hash BLOB NOT NULL,
   signature BLOB, vector BLOB
@@ -61,7 +61,7 @@ class PastSession(Struct, frozen=True, kw_only=True):
 class Recalled(Struct, frozen=True, kw_only=True):
     """What was found: a note (`session` is "") or a passage of a session.
 
-    `who` is the note's name, or who said the passage. `at` is in milliseconds since 1970 (UTC).
+    `who` is the note's name, or the speaker. `at` is in milliseconds since 1970 (UTC).
     """
 
     session: str

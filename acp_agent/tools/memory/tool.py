@@ -152,7 +152,7 @@ class MemoryTool(Tool[MemoryParams]):
         if self._clean(text) != text:
             raise ToolError(
                 "the text has something in it that looks like a secret; no note may have one",
-                advice="say where it is kept instead",
+                advice="write where it is stored instead",
             )
 
         async def save(_: Progress) -> Outcome:

@@ -1,6 +1,6 @@
 """The embeddings of what the index of notes and earlier sessions has, and which are nearest.
 
-A vector is kept as 32-bit floats of length 1. Its signature has a bit for each of them, set where
+A vector is stored as 32-bit floats of length 1. Its signature has a bit for each of them, set where
 it is positive: the vectors whose signatures differ least are compared exactly, the others are not
 read. So 10,000 of them are searched in a few hundredths of a second without a further package.
 """
