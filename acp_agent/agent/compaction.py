@@ -135,7 +135,7 @@ class _Compaction:
         view = self._turn.journal.context.view
         replaced = sum(entry.tokens for entry in view.entries[view.first : self._before])
         if text_tokens(summary) > (replaced + text_tokens(view.summary)) * _MAX_SHARE:
-            raise ModelError("the summary is as long as what it replaces", provider="")
+            raise ModelError("the summary is not shorter than what it replaces", provider="")
 
     async def summarize(self, models: Sequence[ModelInfo]) -> str:
         """Return the summary of the first model that gives one.

@@ -19,7 +19,7 @@ from acp_agent.agent.token_count import tool_tokens
 from acp_agent.events import ContextTrimmed, NoticeShown, UsageReported
 from acp_agent.models.base import ModelInfo, UserSide
 
-LEFT_OUT_TITLE = "The oldest turns are no longer sent to the model, for lack of room."
+LEFT_OUT_TITLE = "The oldest turns are no longer sent to the model, to fit its context window."
 TOO_LONG_TITLE = "The conversation was too long for the model; trying again with less of it."
 _KEPT_AFTER_OVERFLOW = 0.5  # of the context that was too long
 _RETRY_AFTER_OVERFLOW = 2 / 3  # of the context that was too long, the most that is tried again
@@ -80,7 +80,7 @@ async def compact_now(turn: TurnResources, model: ModelInfo, focus: str) -> str 
         index = start_to_keep(view, 0)
     tokens = sum(entry.tokens for entry in view.entries[view.first : index])
     if tokens < _MIN_COMPACTED:
-        return "there is hardly anything to sum up"
+        return "there is too little to summarise"
     why = await compact(
         turn,
         before=index,

@@ -37,14 +37,14 @@ async def check_loops(turn: TurnResources) -> StopReason | None:
 
 
 async def _end(turn: TurnResources, loop: Loop, noticed: LoopNoticed) -> StopReason:
-    why = f"{_described(loop)} The turn was ended for that. Say how to go on."
+    why = f"{_described(loop)} The turn was ended. Send a message to continue."
     await turn.journal.emit(noticed, *agent_message(turn.user.translate.rendered(why)))
     return "max_turn_requests"
 
 
 async def _ask(turn: TurnResources, loop: Loop, noticed: LoopNoticed) -> StopReason | None:
     translate = turn.user.translate
-    text = translate.rendered(f"{_described(loop)} Is it to go on?")
+    text = translate.rendered(f"{_described(loop)} Continue?")
     go_on, stop = translate(GO_ON), translate(STOP)
     question = Question(
         text=text,

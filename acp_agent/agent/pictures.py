@@ -28,7 +28,7 @@ from acp_agent.models.base import (
 from acp_agent.workspace.scrub import scrub
 
 _ANSWER = 4_000  # tokens of the description of the pictures of one message
-_UNSEEN = "A picture was not looked at."
+_UNSEEN = "A picture was not described."
 
 
 async def describe_pictures(turn: TurnResources) -> None:
@@ -84,7 +84,7 @@ async def _describe(
 ) -> None:
     model = turn.models.current
     count = "A picture" if len(pictures) == 1 else f"{len(pictures)} pictures"
-    title = f"{model.ref} cannot see pictures; {describer.ref} looks at them."
+    title = f"{model.ref} cannot see pictures; {describer.ref} describes them."
     await turn.journal.emit(NoticeShown(severity="info", title=title))
     request = ModelRequest(
         model=msgspec.structs.replace(

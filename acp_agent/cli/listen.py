@@ -105,13 +105,15 @@ def _listening(options: argparse.Namespace, given: str | None) -> tuple[Listenin
 
 def _path(path: str) -> str:
     if not path.startswith("/") or not path.isascii() or any(sign in path for sign in "?#% \t;"):
-        raise InvalidInputError(f"--path: {path!r} is no path; one begins with / such as {PATH}")
+        raise InvalidInputError(
+            f"--path: {path!r} is not a path; it must begin with /, such as {PATH}"
+        )
     return path
 
 
 def _tls(options: argparse.Namespace) -> tuple[str, str] | None:
     if (options.tls_cert is None) != (options.tls_key is None):
-        raise InvalidInputError("--tls-cert and --tls-key go together; give both")
+        raise InvalidInputError("--tls-cert and --tls-key must be used together")
     return None if options.tls_cert is None else (options.tls_cert, options.tls_key)
 
 
@@ -122,8 +124,9 @@ def _token(
     if options.no_token:
         if not address.loopback or options.behind_proxy:
             raise InvalidInputError(
-                "--no-token: without a token whoever reaches the address could use the agent; it "
-                "is for an address such as 127.0.0.1 without a proxy in front"
+                "--no-token: without a token everyone who reaches the address could use the "
+                "agent; use it only with a loopback address such as 127.0.0.1 and without a "
+                "proxy"
             )
         return None, None
     if options.token_file is not None:

@@ -76,8 +76,8 @@ def _find(name: str, providers: Mapping[str, Provider]) -> Provider:
     near = get_close_matches(name.lower(), providers, n=1, cutoff=_ALIKE)
     meant = f"did you mean {near[0]}?" if near else f"known are {', '.join(providers)}."
     raise InvalidInputError(
-        f"there is no provider {name!r}; {meant} One of your own goes into the configuration file "
-        "first, below [providers.NAME]",
+        f"unknown provider {name!r}; {meant} To add your own, use [providers.NAME] in the "
+        "configuration file",
         field="provider",
     )
 
@@ -91,7 +91,7 @@ def _ask_provider(providers: Mapping[str, Provider]) -> Provider:
         try:
             said = input(translate("Provider (number or name): ")).strip()
         except EOFError:
-            raise AuthRequiredError("no provider was chosen; nothing is changed") from None
+            raise AuthRequiredError("no provider chosen; nothing changed") from None
         if said.isdecimal() and 1 <= int(said) <= len(offered):
             return offered[int(said) - 1]
         try:
@@ -106,7 +106,7 @@ def _ask_key(provider: Provider) -> str:
     try:
         return getpass(translate("API key for {name} (not shown): ", name=provider.name))
     except EOFError:
-        raise AuthRequiredError("no key was given; nothing is changed") from None
+        raise AuthRequiredError("no key given; nothing changed") from None
 
 
 def _try(provider: Provider, key: str) -> bool:

@@ -95,7 +95,7 @@ async def _last_here(store: Store) -> SessionRecord:
     page = await store.list(cwd=str(Path.cwd()), limit=1)
     if not page.sessions:
         raise InvalidInputError(
-            "this folder has no session yet; pass an ID that `acp-agent sessions list` shows, or "
+            "this folder has no sessions yet; give an ID from `acp-agent sessions list`, or "
             "'latest'",
             field="id",
         )

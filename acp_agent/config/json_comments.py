@@ -29,7 +29,7 @@ def without_comments(text: bytes) -> bytes:
         InvalidInputError: it is too long, or not UTF-8.
     """
     if len(text) > _LARGEST:
-        raise InvalidInputError(f"it has {len(text)} bytes, more than settings have")
+        raise InvalidInputError(f"it is too large for a settings file ({len(text)} bytes)")
     try:
         text.decode()
     except UnicodeDecodeError as error:
@@ -57,7 +57,7 @@ def decoded(plain: bytes) -> object:
         reason = "a number has more digits than can be read"
         raise InvalidInputError(f"it cannot be read as JSON with comments ({reason})") from None
     except RecursionError:
-        raise InvalidInputError("its objects stand too deep in one another") from None
+        raise InvalidInputError("it is nested too deeply") from None
 
 
 def _no_constant(name: str) -> object:

@@ -68,7 +68,8 @@ def read_stored_keys(path: Path) -> StoredKeys:
         return StoredKeys()
     except OSError as error:
         raise ConfigError(
-            f"cannot use the keys in {path} ({describe_os_error(error)}); make the file yours alone"
+            f"cannot use the keys in {path} ({describe_os_error(error)}); make the file "
+            "readable only by you"
         ) from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         # The parser's own words could quote a key.
@@ -95,6 +96,6 @@ def edit_stored_keys(path: Path) -> Iterator[StoredKeys]:
         raise ConfigError(f"another process holds {path}; try again") from None
     except OSError as error:
         raise ConfigError(
-            f"cannot write {path} ({describe_os_error(error)}); make room, or set "
-            "ACP_AGENT_HOME to a folder of yours"
+            f"cannot write {path} ({describe_os_error(error)}); free some space, or set "
+            "ACP_AGENT_HOME to another folder"
         ) from None

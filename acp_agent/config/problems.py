@@ -34,7 +34,7 @@ def config_problems(
         where = str(path) if line is None else f"{path}:{line}"
         lines.append(f"{where}: {problem.key}: {problem.text}")
     if len(found) > MOST:
-        lines.append(f"{path}: {len(found) - MOST} more mistakes")
+        lines.append(f"{path}: {len(found) - MOST} more errors")
     return lines + variable_problems(environ)
 
 
@@ -58,7 +58,7 @@ _SECRET_KEYS = frozenset({"key", "api_key", "apikey", "api-key", "token", "secre
 
 _VARIABLE_OF_A_KEY = "api_key_env"
 _NO_VARIABLE = (
-    "the name of a variable belongs here, such as COMPANY_MODELS_KEY; if it is a key, take it out "
+    "expected the name of a variable, such as COMPANY_MODELS_KEY; if it is a key, remove it "
     "and run 'acp-agent login'"
 )
 
@@ -196,7 +196,7 @@ def _bounds(meta: Meta) -> str:
 
 def _unknown(key: str, known: list[str]) -> str:
     if key in _SECRET_KEYS:
-        return "keys do not belong in this file; take it out and run 'acp-agent login'"
+        return "keys do not belong in this file; remove it and run 'acp-agent login'"
     near = " or ".join(f'"{name}"' for name in get_close_matches(key, known, n=2))
     if near:
         return f"unknown key; did you mean {near}?"

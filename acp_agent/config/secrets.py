@@ -253,7 +253,7 @@ def check_key(key: str) -> str:
         raise InvalidInputError("the key is empty; paste the provider's key", field="key")
     if len(key) > 8_192 or not key.isascii() or not key.isprintable() or " " in key:
         raise InvalidInputError(
-            "this is no key: it has spaces, line breaks or unusual characters; copy it again",
+            "this is not a key: it has spaces, line breaks or unusual characters; copy it again",
             field="key",
         )
     return key

@@ -274,7 +274,7 @@ def _need(packages: Sequence[str], provider: Provider, extra: str) -> None:
         key = provider.key_env and provider.key is None and missing[0] != packages[0]
         variable = f" or set {provider.key_env[0]}" if key else ""
         raise ConfigError(
-            f"{provider.name} needs a further package: install acp-agent-server[{extra}]{variable}."
+            f"{provider.name} needs another package: install acp-agent-server[{extra}]{variable}."
         )
 
 

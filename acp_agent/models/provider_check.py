@@ -53,9 +53,9 @@ def check_provider(provider: Provider, key: str | None, *, timeout: float) -> An
     Redirects are not followed: they could carry the key to another host.
     """
     if provider.lacks is not None:
-        return Answer(verdict="unclear", detail=f"needs more: {provider.lacks}")
+        return Answer(verdict="unclear", detail=f"is incomplete: {provider.lacks}")
     if provider.platform in {"bedrock", "vertex"}:
-        return Answer(verdict="unclear", detail="tells of its key only when a model is used")
+        return Answer(verdict="unclear", detail="checks its key only when a model is used")
 
     import httpx2  # noqa: PLC0415 - heavy
 
@@ -116,16 +116,19 @@ def _headers(provider: Provider, key: str | None) -> dict[str, str]:
 
 def _judge(status: int, body: bytes) -> Answer:
     if status in {401, 403}:
-        return Answer(verdict="refused", detail=f"does not take the key (HTTP {status})")
+        return Answer(verdict="refused", detail=f"rejected the key (HTTP {status})")
     if status != 200:
-        return Answer(verdict="unclear", detail=f"answers HTTP {status} when asked for its models")
+        return Answer(
+            verdict="unclear",
+            detail=(f"responded with HTTP {status} to the request for its models"),
+        )
     if body.lstrip().startswith(b"<"):
-        return Answer(verdict="unclear", detail="answers with a page, as no API does")
+        return Answer(verdict="unclear", detail="responded with a web page instead of an API")
     try:
         models = _names(body)
     except (DecodeError, UnicodeDecodeError):
         return Answer(verdict="ok", detail="answers")
-    return Answer(verdict="ok", detail=f"answers and offers {len(models)} models", models=models)
+    return Answer(verdict="ok", detail=f"responded: {len(models)} models available", models=models)
 
 
 def _names(body: bytes) -> tuple[str, ...]:

@@ -186,7 +186,7 @@ def load_providers(
         if known != name:
             raise ConfigError(
                 f"providers.{name}: it is the same provider as providers.{known}; "
-                "make one table of the two",
+                "merge the two tables",
                 key=("providers", name),
             )
         changes[canonical(name)] = given

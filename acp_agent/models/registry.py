@@ -144,8 +144,8 @@ class Models:
         provider = self._providers.get(info.provider)
         if provider is None:
             raise InvalidInputError(
-                f"the model provider {info.provider!r} is not configured any more; "
-                "choose another model",
+                f"the model provider {info.provider!r} is no longer configured; choose another "
+                "model",
                 field="model",
             )
         if provider.lacks is not None and not provider.disabled:
@@ -217,7 +217,7 @@ class Models:
             if model:
                 return self._catalog.get(provider.id, model)
             raise InvalidInputError(
-                f"{ref!r} names a provider only; add a model of it, as in {prefix}/model",
+                f"{ref!r} is only a provider; add a model, as in {prefix}/model",
                 field="model",
             )
         found = [

@@ -119,7 +119,7 @@ def _head(path: Path, line: bytes) -> Head:
         )
     if seen.get("version") != VERSION:
         raise InvalidInputError(
-            f"{path} has version {seen.get('version')!r} of the format; this program reads "
+            f"{path} has version {seen.get('version')!r} of the format; this program supports "
             f"version {VERSION}",
             field="file",
         )

@@ -185,7 +185,7 @@ def replay_config(head: Head, start: Mapping[str, str], folder: Path) -> Config:
     """
     unknown = head.settings.keys() - set(SETTINGS)
     if unknown:
-        raise InvalidInputError(f"the record has settings that it may not have: {sorted(unknown)}")
+        raise InvalidInputError(f"the record has settings that are not allowed: {sorted(unknown)}")
     try:
         own = msgspec.convert({**head.settings, **start}, Config)
     except msgspec.ValidationError as error:

@@ -185,17 +185,16 @@ def _refused(address: Address, number: int | None) -> InvalidInputError:
     match number:
         case errno.EADDRINUSE:
             return InvalidInputError(
-                f"--listen: something else listens on {address} already; end it, or choose another "
-                "port (0 is a free one)"
+                f"--listen: {address} is already in use; choose another port (0 picks a free one)"
             )
         case errno.EACCES:
             return InvalidInputError(
-                f"--listen: {address} needs rights that you do not have; choose a port above 1023"
+                f"--listen: no permission to listen on {address}; choose a port above 1023"
             )
         case errno.EADDRNOTAVAIL | None:
             return InvalidInputError(
-                f"--listen: {address.host} is no address of this computer; choose one that is, "
-                "such as 127.0.0.1"
+                f"--listen: {address.host} is not an address of this computer; choose another "
+                "one, such as 127.0.0.1"
             )
         case _:
             return InvalidInputError(

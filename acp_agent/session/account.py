@@ -13,7 +13,7 @@ from acp_agent.models.providers import Provider
 from acp_agent.models.registry import Models
 
 DEMO_MODEL = "demo/demo"
-LOGGED_OUT = "you are logged out; authenticate to start again"
+LOGGED_OUT = "you are logged out; log in to continue"
 
 
 class KeptKeys(Protocol):

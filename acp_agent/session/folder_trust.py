@@ -38,7 +38,7 @@ from acp_agent.workspace.environment import with_settings
 if TYPE_CHECKING:
     from acp_agent.permissions.git_programs import GitPrograms
 
-TITLE = "Use what this folder brings along?"
+TITLE = "Use the files of this folder?"
 ALWAYS = "Trust it as it is now"
 FOR_NOW = "Trust it until the agent exits"
 NEVER = "Leave it unused"

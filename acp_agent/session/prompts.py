@@ -284,7 +284,7 @@ def check_prompt(content: Sequence[ContentBlock]) -> None:
         InvalidInputError: it is.
     """
     if all(isinstance(block, TextBlock) and not block.text.strip() for block in content):
-        raise InvalidInputError("prompt: it is empty; say something", field="prompt")
+        raise InvalidInputError("prompt: it is empty; enter some text", field="prompt")
 
 
 def _never() -> bool:

@@ -118,7 +118,7 @@ class CodeTool(Tool[CodeParams]):
             path = files.resolve(files.cleaned(params.path, existing=True), to_read=True)
             if not path.is_file():
                 shown = display_path(path, files.roots[0])
-                raise ToolError(f"there is no file {shown}", advice="give a file in `path`")
+                raise ToolError(f"file not found: {shown}", advice="give a file in `path`")
             if refused := await files.refused_reads((path,)):
                 raise ToolError(refused[path])
         _require_arguments(params, path)

@@ -238,7 +238,7 @@ class BackgroundCommands:
         """
         if not self.limit:
             raise ToolError(
-                "the settings let no command run in the background",
+                "background commands are disabled in the settings",
                 advice="run it without `background`",
             )
         if len(self.running) >= self.limit:

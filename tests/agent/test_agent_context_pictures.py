@@ -48,7 +48,7 @@ async def test_a_picture_of_the_users_reaches_the_model_in_the_words_of_another(
     assert UserImage(PICTURE) in request.messages[0].parts
     assert "The button says `Cancle`." in last_words(model.requests[-1])
     notices = [notice.title for notice in blind.editor.of(NoticeShown)]
-    assert notices == ["openai/blind cannot see pictures; openai/gpt-5 looks at them."]
+    assert notices == ["openai/blind cannot see pictures; openai/gpt-5 describes them."]
     assert "openai/gpt-5" in [event.model for event in blind.editor.of(ModelAnswered)]
     ended = blind.editor.of(TurnEnded)[0]
     assert ended.usage is not None

@@ -84,7 +84,7 @@ async def test_without_forms_the_question_is_text_and_the_next_prompt_is_its_ans
     circles(desk, model_server)
     desk.editor.answer = None
     assert await desk.say("Look") == "end_turn"
-    assert "Is it to go on?" in spoken(desk)
+    assert "Continue?" in spoken(desk)
     assert len(model_server.requests) == 5
     model_server.add(answer("As you wish."))
     assert await desk.say("No, look at b") == "end_turn"

@@ -87,7 +87,7 @@ async def test_a_broken_picture_is_told_to_the_user_and_to_the_model(
     assert "[Picture 1 was not looked at: it is no picture that can be read" in told
     assert "[Text recognised in picture 2" in told
     (warning,) = [n for n in blind.editor.of(NoticeShown) if n.severity == "warning"]
-    assert warning.title == "A picture was not looked at."
+    assert warning.title == "A picture was not described."
     assert "no picture that can be read" in warning.description
 
 
@@ -96,7 +96,7 @@ async def test_a_recogniser_that_fails_ends_no_turn(
 ) -> None:
     monkeypatch.delattr(recogniser, "RapidOCR")
     assert await blind.say("What is wrong here?", SHOT) == "end_turn"
-    assert "[A picture was not looked at.]" in last_words(model.requests[-1])
+    assert "[A picture was not described.]" in last_words(model.requests[-1])
     (warning,) = [n for n in blind.editor.of(NoticeShown) if n.severity == "warning"]
     assert "the extra `ocr` cannot be used here" in warning.description
 

@@ -61,7 +61,7 @@ def test_a_provider_that_answers_and_the_model_that_is_used(tmp_path: Path) -> N
     assert status == 0
     (openai,) = [f for f in parts["Providers"] if f["what"].startswith("openai:")]
     assert openai["state"] == "ok"
-    assert "key from OPENAI_API_KEY; answers and offers 2 models" in openai["what"]
+    assert "key from OPENAI_API_KEY; responded: 2 models available" in openai["what"]
     assert parts["Model"][0]["state"] == "ok"
     assert "openai/" in parts["Model"][0]["what"]
     assert "first provider with a key (OPENAI_API_KEY)" in parts["Model"][0]["what"]
@@ -99,7 +99,7 @@ def test_a_page_in_the_place_of_an_api_is_not_taken_for_one(tmp_path: Path) -> N
         _, parts = doctor(tmp_path, environ=environ)
     (openai,) = [f for f in parts["Providers"] if f["what"].startswith("openai:")]
     assert openai["state"] == "missing"
-    assert "answers with a page, as no API does" in openai["what"]
+    assert "responded with a web page instead of an API" in openai["what"]
     assert "often ends in /v1" in openai["remedy"]
 
 

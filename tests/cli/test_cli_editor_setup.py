@@ -400,7 +400,7 @@ def test_the_environment_of_the_desktop_has_no_keys_and_few_folders() -> None:
 def test_what_is_no_agent_is_told_by_its_last_words(tmp_path: Path) -> None:
     script = tmp_path / "agent"
     for body, why in [
-        ("echo broken >&2; exit 3", "status 3 and without an answer; it said: broken"),
+        ("echo broken >&2; exit 3", "status 3 without an answer; it said: broken"),
         ("echo hello", "without an answer; it said: hello"),
         ("sleep 60", "did not answer within"),
     ]:

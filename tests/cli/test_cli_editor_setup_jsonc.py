@@ -156,7 +156,7 @@ def test_an_entry_that_launches_in_another_way_is_replaced() -> None:
         (b'{"a": NaN}', "NaN is no value"),
         (b'{"a": [-Infinity]}', "-Infinity is no value"),
         (b'{"a": ' + b"1" * 5000 + b"}", "a number has more digits"),
-        (b'{"a": "' + b"x" * 5_000_000 + b'"}', "more than settings have"),
+        (b'{"a": "' + b"x" * 5_000_000 + b'"}', "too large for a settings file"),
     ],
 )
 def test_a_file_that_cannot_be_changed_safely_is_refused(data: bytes, why: str) -> None:

@@ -60,7 +60,7 @@ def test_a_key_that_the_provider_refuses_is_not_kept(tmp_path: Path) -> None:
             stdin=KEY, environ={"OPENAI_BASE_URL": served.url},
         )  # fmt: skip
     assert ran.returncode == 1
-    assert "does not take the key (HTTP 401)" in ran.stderr
+    assert "rejected the key (HTTP 401)" in ran.stderr
     assert "--no-check" in ran.stderr
     assert KEY not in ran.stderr
     assert kept(tmp_path) == {}

@@ -298,7 +298,7 @@ async def test_a_damaged_event_is_named_shown_in_its_place_and_exported_without_
     (finding,) = [one for one in json.loads(ran.stdout)["findings"] if one["part"] == "Sessions"]
     assert finding["state"] == "missing"
     ran = await acp_agent("sessions", "show", names[0])
-    assert "cannot be read any more: what you said." in ran.stdout
+    assert "is no longer readable: what you said." in ran.stdout
     assert "Answer 0." in ran.stdout
     monkeypatch.setenv("LANG", "zh_CN.UTF-8")
     ran = await acp_agent("sessions", "show", names[0])
@@ -312,5 +312,5 @@ async def test_a_damaged_event_is_named_shown_in_its_place_and_exported_without_
     assert KEY not in ran.stdout
     for form in ("md", "html"):
         ran = await acp_agent("sessions", "export", names[0], "--format", form)
-        assert "cannot be read any more: what you said" in ran.stdout
+        assert "is no longer readable: what you said" in ran.stdout
     assert (await acp_agent("sessions", "show", names[0], "--json")).returncode == 0

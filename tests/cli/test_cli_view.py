@@ -98,7 +98,7 @@ async def test_a_session_that_is_not_there_is_a_clear_error(tmp_path: Path) -> N
         (
             [],
             (
-                "this folder has no sessions yet; pass an ID that `acp-agent sessions list` shows, "
+                "this folder has no sessions yet; give an ID from `acp-agent sessions list`, "
                 "or 'latest'"
             ),
         ),
@@ -121,7 +121,7 @@ async def test_a_damaged_session_is_shown_with_a_note_and_a_newer_journal_not_at
     damaged = journal.read_bytes()
     ran = await run(tmp_path, *command, name)
     assert ran.returncode == 0, ran.stderr
-    assert "The journal is damaged here, and this cannot be read any more" in page.read_text()
+    assert "The journal is damaged here; this is no longer readable" in page.read_text()
     page.unlink()
     assert (await run(tmp_path, *command, other)).returncode == 0  # what is sound can be looked at
     page.unlink()

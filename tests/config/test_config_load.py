@@ -245,7 +245,7 @@ def test_a_file_of_nothing_but_mistakes_is_told_soon(tmp_path: Path) -> None:
     problems = list_problems(path, {})
     assert time.process_time() - started < 20
     assert len(problems) == 21
-    assert problems[-1] == f"{path}: 4980 more mistakes"
+    assert problems[-1] == f"{path}: 4980 more errors"
 
 
 def test_variables_go_before_the_file(tmp_path: Path) -> None:

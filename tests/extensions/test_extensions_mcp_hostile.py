@@ -105,7 +105,7 @@ async def test_a_server_that_dies_in_a_call_fails_the_call_and_is_started_again(
     running, session = await with_servers(program("dies-in-a-call"))
     assert (await running.prompt(session, "go"))["stopReason"] == "end_turn"
     assert "it ended with exit code 7" in results(model_server)[0]
-    assert "is started again. it ended with exit code 7." in await told(running, session, "memo")
+    assert "is being restarted. it ended with exit code 7." in await told(running, session, "memo")
     model_server.add(answer(echo("back")), answer("Done."))
     await running.prompt(session, "go on")  # waits a moment until it is back
     assert results(model_server)[-1] == "echo: back"
@@ -119,8 +119,8 @@ async def test_a_server_that_dies_again_and_again_is_given_up(
         program("always-dies", env={"MCP_RECORD": str(record)}),
         config="[limits]\nmcp_restart_delay = 0.01\n",
     )
-    await told(running, session, "is given up")
-    assert sum("is started again" in notice for notice in notices(running, session)) == 3
+    await told(running, session, "ended repeatedly")
+    assert sum("is being restarted" in notice for notice in notices(running, session)) == 3
     assert record.read_text().count("started") == 4
     model_server.add(answer("Hello."))
     await running.prompt(session, "hi")

@@ -30,7 +30,7 @@ async def test_version_1_asks_by_a_form_and_the_turn_ends_with_a_limits_stop_rea
 ) -> None:
     model_server.otherwise = answer(READ)
     editor = Editor(offers=FORMS)
-    editor.answer = choosing("Go on")
+    editor.answer = choosing("Continue")
     running, session = await opened(editor=editor)
     assert (await running.prompt(session, "look"))["stopReason"] == "max_turn_requests"
     (asked,) = editor.questions
@@ -46,7 +46,7 @@ async def test_version_1_without_forms_is_asked_in_text(
     running, session = await opened(editor=Editor())
     assert (await running.prompt(session, "look"))["stopReason"] == "end_turn"
     assert len(model_server.requests) == 5
-    assert "Is it to go on?" in running.text(session)
+    assert "Continue?" in running.text(session)
 
 
 @pytest.mark.covers("P12")

@@ -22,7 +22,7 @@ def look(action: str, **more: object) -> Call:
 
 @pytest.mark.parametrize(
     ("most", "told"),
-    [(1, "1 background commands run already"), (0, "let no command run in the background")],
+    [(1, "1 background commands run already"), (0, "background commands are disabled")],
 )
 async def test_no_more_run_than_the_settings_allow(
     tmp_path: Path, model_server: ModelServer, most: int, told: str

@@ -115,7 +115,7 @@ def check_ours(data: bytes | None) -> None:
         InvalidInputError: somebody else wrote it.
     """
     if data is not None and _MARK not in data.partition(b"\n")[0]:
-        raise InvalidInputError("it is there already, and not written by this command")
+        raise InvalidInputError("it exists and was not written by this command")
 
 
 def _table(words: Sequence[str]) -> str:

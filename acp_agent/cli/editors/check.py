@@ -125,7 +125,7 @@ def greet(command: Sequence[str], environ: Mapping[str, str], *, seconds: float 
         lines = (err or out).decode("utf-8", "replace").strip().splitlines()
         said = f"; it said: {lines[-1][:200]}" if lines else ""
         raise InvalidInputError(
-            f"{command[0]} ended with status {process.returncode} and without an answer{said}"
+            f"{command[0]} exited with status {process.returncode} without an answer{said}"
         )
     return agent
 

@@ -132,7 +132,7 @@ def _task(options: Namespace) -> _Task:
     if name not in known:
         near = get_close_matches(name, known, n=1)
         meant = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
-        raise InvalidInputError(f"there is no editor {name!r}; {meant}", field="editor")
+        raise InvalidInputError(f"unknown editor {name!r}; {meant}", field="editor")
     editor = known[name]
     if options.file is not None:
         paths, there = [Path(options.file).expanduser().absolute()], True
@@ -210,7 +210,7 @@ def _make(plan: Plan) -> None:
             return
         config_file.write(file, plan.after, keep=plan.keep)
     except InvalidInputError as error:
-        raise InvalidInputError(f"{file.path} is left as it is: {error}") from None
+        raise InvalidInputError(f"{file.path} was not changed: {error}") from None
     if plan.restores:
         config_file.drop_backup(file)
         say(translate("Restored {file}.", file=str(file.path)))

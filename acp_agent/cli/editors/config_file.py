@@ -64,7 +64,7 @@ def read(path: Path) -> ConfigFile:
                 f"it is a link to {real}, which Nix or Guix writes: add the lines there"
             )
         if path.is_symlink() and real.is_symlink():
-            raise InvalidInputError("it is a link that leads round in a circle")
+            raise InvalidInputError("it is a circular link")
         try:
             state = real.stat()
         except FileNotFoundError:
@@ -77,9 +77,9 @@ def read(path: Path) -> ConfigFile:
         if not state.st_mode & stat.S_IWUSR:
             raise InvalidInputError("it is read-only")
         if state.st_nlink > 1:
-            raise InvalidInputError("it has several names (hard links), which writing would part")
+            raise InvalidInputError("it has several hard links, which writing would separate")
         if state.st_size > _LARGEST:
-            raise InvalidInputError(f"it has {state.st_size} bytes, more than settings have")
+            raise InvalidInputError(f"it is too large for a settings file ({state.st_size} bytes)")
         _check_folder(real)
         return ConfigFile(path, real, real.read_bytes())
     except OSError as error:
@@ -163,7 +163,7 @@ def drop_equal_backup(file: ConfigFile) -> None:
 def _check_unchanged(file: ConfigFile) -> None:
     now = file.real.read_bytes() if file.real.exists() else None
     if now != file.data:
-        raise InvalidInputError("it was changed meanwhile; run the command again")
+        raise InvalidInputError("it changed meanwhile; run the command again")
 
 
 def _check_folder(real: Path) -> None:

@@ -183,7 +183,7 @@ def _object(value: Value, what: str) -> Value:
 def _only(container: Value, key: str) -> Member | None:
     found = [member for member in container.members() if member.key == key]
     if len(found) > 1:
-        raise InvalidInputError(f'"{key}" is there twice, and editors do not agree on which counts')
+        raise InvalidInputError(f'"{key}" occurs twice, and editors differ in which one counts')
     return found[0] if found else None
 
 
@@ -191,7 +191,7 @@ def _content(document: Document) -> dict[str, object]:
     try:
         content = copy.deepcopy(document.content)
     except RecursionError:
-        raise InvalidInputError("its objects stand too deep in one another") from None
+        raise InvalidInputError("it is nested too deeply") from None
     assert isinstance(content, dict)
     return content
 

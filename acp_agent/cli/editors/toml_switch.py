@@ -62,7 +62,7 @@ def _content(data: bytes) -> dict[str, object]:
     except UnicodeDecodeError as error:
         raise InvalidInputError(f"it is not UTF-8 (byte {error.start + 1})") from None
     except RecursionError:
-        raise InvalidInputError("its objects stand too deep in one another") from None
+        raise InvalidInputError("it is nested too deeply") from None
     except (ValueError, TOMLKitError) as error:  # an integer of too many digits, too
         raise InvalidInputError(f"it cannot be read as TOML ({error})") from None
     return content

@@ -49,7 +49,7 @@ def locate(named: str, cwd: Path) -> WorkflowFile:
     found = next((one for one in listed(cwd) if one.name == named), None)
     if found is None:
         raise InvalidInputError(
-            f"there is no workflow {named}; see acp-agent flow list, or name a file"
+            f"workflow not found: {named}; see acp-agent flow list, or give a file"
         )
     return found
 

@@ -160,7 +160,7 @@ def _find_run(runs: Sequence[RunRecord], named: str | None, resume: str, cwd: Pa
     if resume:
         found = meant(resume, [(one.started.run, one.started.file) for one in runs])
         if found is None:
-            raise InvalidInputError(f"there is no run {resume}; see acp-agent flow list")
+            raise InvalidInputError(f"run not found: {resume}; see acp-agent flow list")
         return next(one for one in runs if one.started.run == found)
     path = None if named is None else str(locate(named, cwd).path)
     for one in runs:

@@ -107,7 +107,7 @@ def test(options: argparse.Namespace) -> int:
     for name in options.name:
         if name not in known:
             listed = ", ".join(known) or "none"
-            raise InvalidInputError(f"there is no MCP server {name!r}; known: {listed}")
+            raise InvalidInputError(f"unknown MCP server {name!r}; known: {listed}")
     chosen = [known[name] for name in options.name] or [
         server for server in known.values() if server.options.enabled
     ]

@@ -133,8 +133,8 @@ async def record(
         count = len(replayed.differences)
         complain(
             translate(
-                "the record differs from its first replay in {count} places; see them with "
-                "`acp-agent replay`",
+                "the record differs from its first replay in {count} places; `acp-agent replay` "
+                "shows them",
                 count=count,
             )
         )

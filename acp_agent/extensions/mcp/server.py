@@ -160,11 +160,12 @@ class McpServer:
                 restarts = 0
             if restarts == RESTARTS:
                 await self._owner.tell(
-                    f"The MCP server {self.config.name!r} ended again and is given up.", f"{why}."
+                    (f"The MCP server {self.config.name!r} ended repeatedly and is not restarted."),
+                    f"{why}.",
                 )
                 return
             await self._owner.tell(
-                f"The MCP server {self.config.name!r} ended and is started again.", f"{why}."
+                f"The MCP server {self.config.name!r} ended and is being restarted.", f"{why}."
             )
             await asyncio.sleep(self._setting.rest * _LONGER_EACH_TIME**restarts)
             restarts += 1

@@ -42,7 +42,7 @@ CANCELLED_SECONDS = 2.0  # that the end of a cancelled turn waits for its files 
 # Until a turn waits again for a folder that took too long, or that another session had too long.
 AGAIN_SECONDS = 300.0
 
-_UNSAVED = "The files cannot be put back to how they were before this turn"
+_UNSAVED = "The files cannot be restored to their state before this turn"
 _NOT_SAVED = CheckpointMade(checkpoint="", why="turn", trees=())
 
 _log = logging.getLogger(__name__)

@@ -33,7 +33,7 @@ from acp_agent.events import (
 )
 from acp_agent.ids import CallId, MessageId, TurnId
 
-LOST_CALL = "A call that is damaged in the journal"
+LOST_CALL = "A damaged call"
 LOST_RESULT = "The result of this call is lost: the journal is damaged there."
 LOST_SUMMARY = "How this ended is lost: the journal is damaged there."
 

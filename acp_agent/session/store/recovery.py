@@ -20,9 +20,9 @@ from acp_agent.platform.first_use import first_use
 from acp_agent.session.store.consistency import make_consistent
 from acp_agent.session.store.records import DamagedEvent, StoredEvent, UnknownEvent
 
-_NEWER = "A newer version of acp-agent wrote a part of this conversation that is not shown."
+_NEWER = "Part of this conversation was written by a newer version of acp-agent and is not shown."
 _UPDATE = "Update acp-agent to see it."
-_CHECK = "What can be read goes on below; `acp-agent sessions check` tells more."
+_CHECK = "The readable part follows; `acp-agent sessions check` has details."
 
 # What is missing, by the kind of event: for the user, and for the model where it was sent that.
 _USER = ("what you said", "what the user said")
@@ -179,9 +179,9 @@ def _note(run: Sequence[tuple[StoredEvent, bool]]) -> NoticeShown:
     for_model = f"[The record of this conversation is damaged: {of_model} is {how}.]"
     return NoticeShown(
         severity="warning",
-        title=f"The journal is damaged here, and this can be read in part only: {what}."
+        title=f"The journal is damaged here; this is only partly readable: {what}."
         if partly
-        else f"The journal is damaged here, and this cannot be read any more: {what}.",
+        else f"The journal is damaged here; this is no longer readable: {what}.",
         description=_CHECK,
         message=MessageId(f"lost_{items[0].seq}"),
         for_model=for_model if of_model else "",

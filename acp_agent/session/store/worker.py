@@ -276,7 +276,7 @@ class Worker:
         if isinstance(error, StoreDamagedError) and str(self.path) not in str(error):
             return damage_error(self.path, str(error))
         if isinstance(error, UnicodeDecodeError | OverflowError):
-            return damage_error(self.path, "a value in it has the wrong type")
+            return damage_error(self.path, "a value has the wrong type")
         if isinstance(error, sqlite3.Error):
             described = store_error(error, self.path)
             described.__cause__ = error

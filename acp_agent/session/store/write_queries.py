@@ -270,7 +270,7 @@ def find_session(connection: sqlite3.Connection, session_id: SessionId) -> tuple
         "SELECT key, last_seq, CAST(id AS BLOB) FROM sessions NOT INDEXED"
     ):
         if type(key) is not int:  # the table of the names is damaged
-            raise StoreDamagedError("a value in it has the wrong type")
+            raise StoreDamagedError("a value has the wrong type")
         if (raw or b"").decode("utf-8", "replace") == session_id:
             return key, last
     raise SessionNotFoundError(session_id)

@@ -28,10 +28,7 @@ NONE = "none"
 # What an answer counts as at first, where a model may give as many: see docs/budgets.md.
 ANSWER_TOKENS = 8_000
 
-NO_PRICE = (
-    "There is no known price for some of these requests: budgets of money do not see them, budgets "
-    "of tokens do."
-)
+NO_PRICE = "Some of these requests have no known price: they count only in token budgets."
 _SAYS = {"turn": "of this turn", "session": "of this session", "day": "of today"}
 
 
@@ -153,12 +150,12 @@ class SessionBudget:
                 why = f"The budget {of} is used up: {share}."
             elif spent + asked > limit.most:
                 why = (
-                    f"The next request would exceed the budget {of}: it takes about "
-                    f"{limit.shown(asked)}, and {share} are spent."
+                    f"The next request would exceed the budget {of}: it needs about "
+                    f"{limit.shown(asked)}; {share} used."
                 )
             else:
                 continue
-            return f"{why} No further request is made to a model. `/budget` shows and changes this."
+            return f"{why} No further model requests are sent. `/budget` shows and changes this."
         return None
 
     async def warnings(self) -> list[str]:

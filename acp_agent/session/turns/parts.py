@@ -58,8 +58,8 @@ from acp_agent.workspace.workspace import Workspace
 if TYPE_CHECKING:  # first needed when a call may write
     from acp_agent.session.history.checkpoints import Checkpoints
 
-CALLS_WAIT = "Calls wait: as many as may run at once are running already, in all sessions together."
-TURN_WAITS = "This turn waits: as many as may run at once are running already in other sessions."
+CALLS_WAIT = "Calls are waiting: the limit of concurrent calls in all sessions is reached."
+TURN_WAITS = "This turn is waiting: the limit of concurrent turns in all sessions is reached."
 
 
 class SessionModels:

@@ -89,7 +89,7 @@ async def improve_title(
         async with asyncio.timeout(_SECONDS):
             answer = await ask_side_request(turn, request)
     except TimeoutError:
-        raise ModelError("a title took too long", provider=small.provider) from None
+        raise ModelError("the title took too long", provider=small.provider) from None
     await core.settled()  # with a title that somebody gave a moment ago
     better = _title_in(core.clean(answer))
     if better and core.state.title == title:

@@ -30,10 +30,7 @@ from acp_agent.workspace.checkpoints.base import (
 from acp_agent.workspace.checkpoints.restore import Restorer, SkippedFile
 from acp_agent.workspace.checkpoints.store import CheckpointStore
 
-NO_GIT = (
-    "git is not installed; install it, or the extra `dulwich` of this program, to keep files for "
-    "going back"
-)
+NO_GIT = "git is not installed; install it, or the extra `dulwich`, to save files for /rewind"
 AGAIN_SECONDS = 3_600.0  # until a folder that took too long is tried again
 
 BY_OTHERS = "someone else changed it since"

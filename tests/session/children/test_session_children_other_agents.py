@@ -287,7 +287,7 @@ async def test_the_mode_decides_about_another_agent_as_about_a_tool_that_nobody_
 
 TRUSTS = """
 def turn(say):
-    call = {"toolCallId": "1", "title": "Use what this folder brings along?", "kind": "other"}
+    call = {"toolCallId": "1", "title": "Use the files of this folder?", "kind": "other"}
     say.update({"sessionUpdate": "tool_call", **call})
     chosen = say.ask("session/request_permission", {"toolCall": call, "options": [
         {"optionId": "trust_for_now", "name": "For now", "kind": "allow_once"},

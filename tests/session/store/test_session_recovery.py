@@ -123,7 +123,7 @@ def test_what_is_missing_is_said_to_the_user_in_their_language_and_to_the_model(
     found = known_events(damaged(turn(1), _2=b'{"event":"user_message","mes'))
     note = found[1]
     assert isinstance(note, NoticeShown)
-    assert "cannot be read any more: what you said." in note.title
+    assert "is no longer readable: what you said." in note.title
     assert "acp-agent sessions check" in note.description
     in_chinese = localize(note, translator_for("zh"))
     assert isinstance(in_chinese, NoticeShown)
@@ -154,7 +154,7 @@ def test_a_text_that_is_damaged_is_read_as_far_as_it_goes(body: bytes) -> None:
     texts = [one.text for one in found if isinstance(one, AgentText)]
     assert texts == [TEXTS[body], "done 1"]
     note = next(one for one in found if isinstance(one, NoticeShown))
-    assert "can be read in part only: a part of an answer" in note.title
+    assert "is only partly readable: a part of an answer" in note.title
 
 
 def test_a_call_whose_arguments_are_cut_off_stays_a_call_with_its_result() -> None:

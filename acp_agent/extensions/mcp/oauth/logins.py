@@ -149,7 +149,7 @@ class LoginStore:
         except OSError as error:
             raise ConfigError(
                 f"cannot use the logins in {self._path} ({describe_os_error(error)}); make the "
-                "file yours alone"
+                "file readable only by you"
             ) from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise ConfigError(
