@@ -1,8 +1,8 @@
-"""One request and its streamed answer over HTTP: what every driver does the same.
+"""Sends a request over HTTP and decodes its streamed answer, for every driver.
 
-Every read of the socket becomes one batch of events, an empty one where a service only shows that
-it is still there. Nothing is raised: a failure is the last event. Closing the iterator closes the
-connection at once; an answer that came to its end leaves the connection open for the next request.
+Each read of the socket becomes one batch of events; a keep-alive becomes an empty batch. Nothing is
+raised: a failure is the last event. Closing the iterator closes the connection at once; after a
+complete answer the connection stays open for the next request.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from acp_agent.models.provider_errors import read_problem
 from acp_agent.models.providers import Provider
 from acp_agent.models.stream_events import EVENT_LIMIT, SseDecoder
 
-_LAST_EVENTS = 5.0  # seconds without a word after which an answer needs no end mark
-_STILL_THERE = 600.0  # seconds for which that alone is taken for being at work, as in the SDKs
+_LAST_EVENTS = 5.0  # seconds of silence after which a complete answer needs no end mark
+_STILL_THERE = 600.0  # seconds for which keep-alives alone count as work, as in the SDKs
 _LAST_BYTES = 1.0  # seconds that the end of a complete answer's HTTP body may take
 
 
 class Decoder(Protocol):
-    """Turns the data of an API's events into ours. One answer long."""
+    """Turns the events of an API into ours, for one answer."""
 
     ended: bool  # the API's own last event was seen
 
     @property
     def answered(self) -> bool:
-        """Whether the API has said how the answer ended: nothing but counts may follow."""
+        """Whether the API has reported how the answer ended; only counts may follow."""
         ...
 
     @property
@@ -43,7 +43,7 @@ class Decoder(Protocol):
         ...
 
     def feed(self, data: bytes, events: list[StreamEvent]) -> None:
-        """Append what one event says.
+        """Append the events that one event of the API means.
 
         Raises:
             msgspec.DecodeError: the event cannot be read.
@@ -51,19 +51,19 @@ class Decoder(Protocol):
         ...
 
     def end(self) -> list[StreamEvent]:
-        """The last events, `Finished` or `Failed` among them; asked once, at the end."""
+        """Return the last events, the very last being `Finished` or `Failed`; called once."""
         ...
 
 
 class Framing(Protocol):
-    """Cuts the bytes of an answer into the data of its events; `SseDecoder` says how."""
+    """Splits the bytes of an answer into the data of its events, like `SseDecoder`."""
 
     def feed(self, received: bytes) -> list[bytes]:
-        """Take what was read; gives the data of every event that is complete now."""
+        """Take in bytes and return the data of every event that is complete now."""
         ...
 
     def end(self) -> list[bytes]:
-        """The stream is over; gives what may be an event still."""
+        """Return the data of an event that lacks its end; called at the end of the stream."""
         ...
 
 
@@ -136,7 +136,7 @@ class Exchanges:
                 await body.close()
 
     async def aclose(self) -> None:
-        """Give up what is still being read to its end."""
+        """Stop reading the ends of answers, and close their connections."""
         ending = dict(self._ending)
         for task in ending:
             task.cancel()
@@ -151,14 +151,14 @@ class Exchanges:
 
 
 class _Counts:
-    """What the API counts of an answer, for whoever stops it or sees it fail."""
+    """Reports changes of the usage while an answer streams, in case it is stopped or fails."""
 
     def __init__(self, decoder: Decoder) -> None:
         self._decoder = decoder
         self._told = Usage()
 
     def news(self) -> list[Usage]:
-        """The count, where it is another one than last time."""
+        """Return the usage if it has changed since the last call."""
         if self._decoder.usage == self._told:
             return []
         self._told = self._decoder.usage
@@ -166,10 +166,10 @@ class _Counts:
 
 
 async def _next(body: Body, decoder: Decoder) -> bytes | None:
-    """What comes next; None at the end. Of a complete answer, what breaks or keeps silent is over.
+    """Read on; return None at the end. A complete answer also ends by an error or by silence.
 
-    Some services leave their API's end mark out, or the connection open behind it; to ask again
-    would throw away, and pay twice, what the user has read already.
+    Some services omit their API's end mark or leave the connection open behind it. To send the
+    request again would discard, and pay twice, what the user has read already.
     """
     if not decoder.answered:
         return await body.read()
@@ -180,9 +180,9 @@ async def _next(body: Body, decoder: Decoder) -> bytes | None:
 
 
 def _as_answer(events: Sequence[StreamEvent]) -> Sequence[StreamEvent]:
-    """The last events of an answer; a request that was refused for what it says has been answered.
+    """Return the last events, with the refusal of a request as the end of an answer.
 
-    Were it a failure, the conversation would keep what every further request is refused for.
+    As a failure, it would leave in the conversation what every further request is refused for.
     """
     last = events[-1]
     if isinstance(last, Failed) and last.kind == "refused":
@@ -211,14 +211,14 @@ def _feed(decoder: Decoder, data: bytes, events: list[StreamEvent]) -> None:
 
 
 def _is_page(body: Body, received: bytes) -> bool:
-    """Whether no stream follows a "200 OK" but JSON or HTML, whatever the service calls it."""
+    """Return whether the body is JSON or HTML instead of a stream, whatever its type says."""
     kind = body.headers.get("content-type", "").partition(";")[0].strip().lower()
     begin = received.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
     return kind == "text/html" or begin in {b"{", b"[", b"<"}
 
 
 async def _whole(body: Body, received: bytes) -> bytes:
-    """The rest of a page; of one that is too long, its beginning."""
+    """Read the rest of a page, up to the longest event."""
     page = received
     while len(page) < EVENT_LIMIT and (more := await body.read()) is not None:
         page += more

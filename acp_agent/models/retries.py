@@ -32,9 +32,9 @@ from acp_agent.models.base import (
 
 
 class RetryPolicy(Struct, frozen=True, kw_only=True):
-    """How often to try again and how patiently. Times in seconds.
+    """How often to retry, and the timeouts, in seconds.
 
-    A provider that asks to wait longer than `longest` is not waited for.
+    A request fails at once if the provider asks to wait longer than `longest`.
     """
 
     retries: int = 4
@@ -54,7 +54,7 @@ async def stream_with_retries(
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     chance: Callable[[], float] = random.random,
 ) -> AsyncGenerator[Sequence[StreamEvent]]:
-    """The answer to a request. Closing this closes the HTTP response at once.
+    """Stream the answer to a request. Closing the iterator closes the HTTP response at once.
 
     Args:
         driver: whom to ask.
@@ -104,9 +104,9 @@ async def stream_with_retries(
 async def _in_time(
     stream: AsyncIterator[Sequence[StreamEvent]], policy: RetryPolicy, request: ModelRequest
 ) -> AsyncGenerator[Sequence[StreamEvent]]:
-    """The stream, ended with a failure where it begins too late or pauses too long.
+    """Stream, and end with a failure if the answer begins too late or pauses too long.
 
-    An empty batch says that the provider is at work, though it has told nothing new.
+    An empty batch means that the provider is still at work.
     """
     begun = False
     try:
@@ -130,19 +130,19 @@ async def _in_time(
 
 
 def _tells(batch: Sequence[StreamEvent]) -> bool:
-    """Whether there is something of the answer in it, and not a count alone."""
+    """Return whether a batch has more than counts."""
     return any(not isinstance(event, Usage) for event in batch)
 
 
 def _delay(policy: RetryPolicy, attempt: int, asked: float | None, chance: float) -> float:
-    """Seconds before the next attempt; never less than the provider asked for."""
+    """Return the seconds before the next attempt, at least what the provider asked for."""
     doubled = min(policy.first_delay * 2.0 ** (attempt - 1), policy.highest_delay)
     own = doubled * (0.5 + chance / 2)
     return own if asked is None else asked + own / 10
 
 
 def _reason(failed: Failed) -> str:
-    """The message without its advice to try again, which is about to happen."""
+    """Return the message without its advice to try again."""
     short = failed.message
     for advice in (" Try again later.", " Try again."):
         short = short.removesuffix(advice)
@@ -168,7 +168,7 @@ async def stream_with_fallback(
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     chance: Callable[[], float] = random.random,
 ) -> AsyncGenerator[Sequence[StreamEvent]]:
-    """The answer to a request. Closing this closes the HTTP response at once.
+    """Stream the answer to a request. Closing the iterator closes the HTTP response at once.
 
     Args:
         driver: whom to ask first.
@@ -215,7 +215,7 @@ async def stream_with_fallback(
 async def _next(
     left: list[ModelInfo], load: Callable[[ModelInfo], Awaitable[Driver]]
 ) -> tuple[ModelInfo, Driver] | None:
-    """Take the next model that can be asked at all out of those that are left."""
+    """Remove models from `left` up to the first whose driver can be made; return both."""
     while left:
         model = left.pop(0)
         try:

@@ -1,7 +1,7 @@
-"""Events of a streamed answer: server-sent events, their JSON, and the usage that they report.
+"""Decodes streamed answers: server-sent events, their JSON, calls and usage.
 
 https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation. Only
-the data of an event is kept: the APIs served here repeat the event's name in the data.
+the data of an event is used: these APIs repeat the event's name in the data.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ EVENT_LIMIT = 64 * 1024 * 1024  # bytes of one event; far beyond what any model 
 
 
 class BadStreamError(ValueError):
-    """The bytes are not the stream that they were to be."""
+    """The bytes are not the expected kind of stream."""
 
 
 class EventTooLargeError(ValueError):
-    """An event has no end in sight."""
+    """An event is longer than the limit."""
 
 
 class SseDecoder:
-    """Turns the bytes of an event stream into the data of its events, however they are cut.
+    """Splits the bytes of an event stream into the data of its events.
 
-    Works on bytes: a character split between two reads is whole again before anybody decodes it.
+    It works on bytes, so a character that is split between two reads is whole before it is decoded.
     """
 
     def __init__(self, limit: int = EVENT_LIMIT) -> None:
@@ -46,7 +46,7 @@ class SseDecoder:
         self._begun = False
 
     def feed(self, received: bytes) -> list[bytes]:
-        """Take what was read; gives the data of every event that is complete now.
+        """Take in bytes and return the data of every event that is complete now.
 
         Raises:
             EventTooLargeError: an event is larger than the limit.
@@ -78,7 +78,7 @@ class SseDecoder:
         return complete
 
     def end(self) -> list[bytes]:
-        """The stream is over. Gives the event that lacks its empty line, which some servers omit.
+        """Return the event that lacks its empty line, which some servers omit.
 
         The standard drops such an event, so the caller must check that it is whole.
         """
@@ -107,7 +107,7 @@ T = TypeVar("T")
 
 
 def event_decoder(expected: type[T]) -> Callable[[bytes], T]:
-    """A function that decodes one event to `expected`.
+    """Return a function that decodes one event to `expected`.
 
     A character that a provider cuts in half (one half of a surrogate pair in each of two events) is
     no valid text to msgspec; such an event keeps its half, and the journal joins the two. Bytes
@@ -133,7 +133,7 @@ _UNFIT: Final = object()
 def read_odd_event(
     data: bytes, expected: type[T], error: msgspec.DecodeError | UnicodeDecodeError
 ) -> T:
-    """The event with what can be read of it; `error` is why it could not be read as it is.
+    """Return what can be read of an event; `error` is why strict decoding failed.
 
     Half a surrogate pair is kept, a number that is written as text is taken for the number, and a
     field of another type than its own is left out. Of a list the first object counts, one object
@@ -157,7 +157,7 @@ def read_odd_event(
 
 
 def _fitting(value: object, expected: Any) -> Any:
-    """What is of the expected type in a value; `_UNFIT` where nothing is."""
+    """Return the part of a value that has the expected type; `_UNFIT` if none has."""
     if expected is msgspec.Raw:
         return msgspec.Raw(json.dumps(value).encode())
     options = get_args(expected) if get_origin(expected) in {Union, UnionType} else (expected,)
@@ -255,9 +255,9 @@ def counted(
     total: Count = None,
     searches: Count = None,
 ) -> Usage:
-    """The usage that a provider's counts say; None is one that it did not tell.
+    """Return the usage by a provider's counts; None is a count that it does not report.
 
-    A number that cannot be one of tokens counts as not told. Where more is cached than sent, the
+    An impossible number counts as not reported. Where more is cached than sent, the
     service counts that beside the rest, and where the total has room for it beside the answer, the
     reasoning: xAI does so, and Gemini over its compatible endpoint (docs.x.ai, "Consumption and
     rate limits": reasoning counts to total_tokens, not to completion_tokens).

@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 import gzip
 import socket
+import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
 
-from acp_agent.models.http.client import BrokenError, StatusError
+from acp_agent.models.http.client import BrokenError, ConnectError, StatusError
 from acp_agent.models.http.direct import DirectClient
 from acp_agent.models.http.factory import make_client
+from tests.support.web_site import Authority
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"
 REFUSED = b"HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\nno"
@@ -26,7 +30,11 @@ def compressed(size: int) -> bytes:
 
 
 @asynccontextmanager
-async def serve(answers: Sequence[Sequence[bytes]], host: str = "127.0.0.1") -> AsyncIterator[str]:
+async def serve(
+    answers: Sequence[Sequence[bytes]],
+    host: str = "127.0.0.1",
+    tls: ssl.SSLContext | None = None,
+) -> AsyncIterator[str]:
     """Serve a list of answers to each connection in turn; a list that is over closes it."""
     left = iter(answers)
 
@@ -36,10 +44,10 @@ async def serve(answers: Sequence[Sequence[bytes]], host: str = "127.0.0.1") -> 
             writer.write(given)
         writer.close()
 
-    server = await asyncio.start_server(answer, host)
+    server = await asyncio.start_server(answer, host, ssl=tls)
     async with server:
         name = f"[{host}]" if ":" in host else host
-        yield f"http://{name}:{server.sockets[0].getsockname()[1]}"
+        yield f"http{'s' if tls else ''}://{name}:{server.sockets[0].getsockname()[1]}"
 
 
 async def ask(client: DirectClient) -> list[bytes]:
@@ -77,6 +85,21 @@ async def test_an_ipv6_address_is_reached() -> None:
     async with serve([[CHUNKED]], "::1") as url, asyncio.timeout(5):
         client = make_client(url, {})
         assert isinstance(client, DirectClient)
+        assert await ask(client) == [b"ok"]
+        await client.aclose()
+
+
+async def test_only_a_server_with_a_trusted_certificate_gets_a_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority, trusted = Authority(tmp_path), tmp_path / "trusted.pem"
+    trusted.write_bytes(authority.certificate.public_bytes(Encoding.PEM))
+    async with serve([[CHUNKED]], tls=authority.server("localhost")) as url, asyncio.timeout(10):
+        named = url.replace("127.0.0.1", "localhost")
+        with pytest.raises(ConnectError, match="certificate"):
+            await ask(DirectClient(named, {}))
+        monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
+        client = DirectClient(named, {})
         assert await ask(client) == [b"ok"]
         await client.aclose()
 

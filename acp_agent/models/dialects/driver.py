@@ -42,7 +42,7 @@ FORMS: Mapping[str, Form] = {
 
 
 def forms_of(dialect: str) -> tuple[Form, ...]:
-    """The forms to look for in an answer: the dialect's own, or all where it is `auto`."""
+    """Return the forms to look for in an answer: the dialect's own, or all for `auto`."""
     return tuple(FORMS.values()) if dialect == "auto" else (FORMS[dialect],)
 
 
@@ -53,21 +53,21 @@ def forms_of(dialect: str) -> tuple[Form, ...]:
 
 
 class AnswerReader(Protocol):
-    """Takes the calls out of one answer's text."""
+    """Extracts the calls from the text of one answer."""
 
     calls: int
 
     def feed(self, text: str) -> list[StreamEvent]:
-        """Take a piece of the text; gives what can be told now."""
+        """Take in a piece of the text and return the events that are certain now."""
         ...
 
     def end(self, *, cut: bool = False) -> list[StreamEvent]:
-        """The text is over. `cut` where the answer was too long."""
+        """Return the last events; `cut` says that the answer reached its limit of tokens."""
         ...
 
 
 class DialectDriver:
-    """A `Driver` for the models that have a dialect; any other model's answers pass as they are."""
+    """A `Driver` for models that have a dialect; answers of other models are not changed."""
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
@@ -78,7 +78,7 @@ class DialectDriver:
         stream = self._driver.stream(asked)
         try:
             async for batch in stream:
-                # An empty batch says that the model is at work: a long call is told at its end.
+                # An empty batch means that the model is at work; a long call comes at its end.
                 yield _read(batch, reader) if reader is not None else batch
         finally:
             if isinstance(stream, AsyncGenerator):
@@ -115,7 +115,7 @@ def _prepared(request: ModelRequest) -> tuple[ModelRequest, AnswerReader | None]
 
 
 def _read(batch: Sequence[StreamEvent], reader: AnswerReader) -> list[StreamEvent]:
-    """The batch with its text read. All text that came at once is looked at once."""
+    """Return the batch with the calls extracted from its text."""
     read: list[StreamEvent] = []
     said: list[str] = []
     for event in batch:

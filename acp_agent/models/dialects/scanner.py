@@ -33,11 +33,11 @@ from acp_agent.models.dialects.form import (
 
 _TAIL = 40  # characters; no end of a call is longer
 _BLANK = 500  # characters of a block; behind these, white space alone says no more of it
-_GROWTH = 1.5  # how much longer a block must be before it is looked at again in vain
+_GROWTH = 1.5  # by which a block must have grown before it is read again
 
 
 class HeldBlock:
-    """One such text.
+    """A text that may be a call, from its opener on.
 
     Args:
         readers: the forms whose call it may be; the first that says so has it.
@@ -52,20 +52,20 @@ class HeldBlock:
         self._tail = ""
         self._sure = self._due = False
         self._ends = any_of(())  # once it is sure
-        self._again = 0  # the size at which it is looked at again
+        self._again = 0  # the size at which it is read again
 
     @property
     def text(self) -> str:
-        """All of it that has come."""
+        """All of the text so far."""
         if len(self._pieces) > 1:
             self._pieces = ["".join(self._pieces)]
         return "".join(self._pieces)
 
     def grow(self, text: str) -> Verdict:
-        """Take more of it, and say what it is.
+        """Take in more of the text, and return the verdict.
 
-        Once it is a call for certain it is looked at when its end may have come, and each time
-        that it has not, not before the block is a good deal longer.
+        A certain call is read again when its end may have come; if it has not, only after the
+        block has grown a good deal.
         """
         self._pieces.append(text)
         self._size += len(text)
@@ -86,7 +86,7 @@ class HeldBlock:
         return verdict
 
     def end(self, text: str) -> tuple[Verdict, bool]:
-        """Take the rest, and say what it is; and whether its end is missing."""
+        """Take in the rest; return the verdict, and whether the end is missing."""
         self._pieces.append(text)
         verdict = self._judge(final=False)
         endless = isinstance(verdict, More)
@@ -103,7 +103,7 @@ class HeldBlock:
         return None
 
 
-# Takes the calls and the reasoning out of an answer's text while it comes.
+# Extracts calls and reasoning from the text of an answer while it streams.
 #
 # Text goes on as soon as it can be no part of a tag. What begins as a call is held until it has
 # ended; then it becomes a call, or is passed on as text if it is none. However the text is cut
@@ -150,7 +150,7 @@ class Scanner:
         self._endless = 0  # blocks whose end did not come, each of which was sought in all the rest
 
     def feed(self, text: str) -> list[StreamEvent]:
-        """Take a piece of the text; gives what can be told now."""
+        """Take in a piece of the text and return the events that are certain now."""
         plain = not (self._held or self._fresh or self._block or self._thinking)
         if plain and self._firsts.search(text) is None:  # most text, by far
             self._code.take(text)
@@ -160,7 +160,7 @@ class Scanner:
         return self._give()
 
     def end(self, *, cut: bool = False) -> list[StreamEvent]:
-        """The text is over: nothing is held any longer. `cut` where the answer was too long."""
+        """Return the events of what was held back; `cut` says that the answer reached its limit."""
         rest, self._held = self._held, ""
         while rest or self._block:
             if self._block:
@@ -187,7 +187,7 @@ class Scanner:
             self._told.append(ThoughtDelta(text) if self._thinking else TextDelta(text))
 
     def _scan(self, text: str, *, final: bool = False, cut: bool = False) -> str:
-        """Look through text that is in no block; gives that from where a block may begin."""
+        """Read text outside blocks; return the rest from where a block may begin."""
         self._held = ""
         at = 0
         while at < len(text):
@@ -267,7 +267,7 @@ class Scanner:
         return found.start() if found[0] in self._by_opener else found.end()
 
     def _partial(self, text: str, start: int) -> int:
-        """Where the end of a text begins that may be the beginning of a mark."""
+        """Return where the end of a text begins that may be the beginning of a mark."""
         at = max(start, len(text) - self._longest + 1)
         while found := self._firsts.search(text, at):
             at = found.start()
@@ -284,7 +284,7 @@ class Scanner:
         return at + len(blank)
 
     def _say(self, text: str) -> None:
-        """Text of the answer. White space before the first of it waits until there is more."""
+        """Add text of the answer. White space before the first of it waits until there is more."""
         if not text:
             return
         self._code.take(text)
@@ -297,14 +297,14 @@ class Scanner:
         self._said.append(text)
 
     def _grow(self, block: HeldBlock, text: str) -> str:
-        """More of a block; gives what is no part of it any more."""
+        """Add to a block; return the text behind it."""
         verdict = block.grow(text)
         return "" if isinstance(verdict, More) else self._leave(block.text, verdict, cut=False)
 
     def _leave(self, whole: str, verdict: Block | None, *, cut: bool) -> str:
         self._block = None
         if verdict is None:
-            # The opener is text; what follows it is looked at by itself.
+            # The opener is text; what follows it is read by itself.
             mark = self._mark.match(whole)
             end = mark.end() if mark else 1
             self._say(whole[:end])
