@@ -1,4 +1,4 @@
-"""What every way of confining programs can do."""
+"""The interface of all backends that confine programs."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from acp_agent.sandbox.policy import MountKind, SandboxPolicy
 
 
 class Backend(Protocol):
-    """A way of this machine to confine programs.
+    """Confines programs.
 
     Attributes:
-        name: what it is called.
+        name: its name.
         has_network: whether programs can reach hosts through a proxy.
-        notice: what the user is told once of what it does not do; empty: nothing.
-        for_helpers: what confines programs of this machine that are no commands; None: nothing.
+        notice: its limitations, shown to the user once; may be empty.
+        for_helpers: the backend for programs other than commands; None: they are not confined.
     """
 
     @property
@@ -45,5 +45,5 @@ class Backend(Protocol):
         environ: Mapping[str, str],
         network: CommandNetwork | None = None,
     ) -> Launch:
-        """Return how a program is started so that it is confined."""
+        """Return how to start a program confined."""
         ...

@@ -1,4 +1,4 @@
-"""What this machine has to confine programs, found out with a real program."""
+"""Finds the sandbox that works on this machine, by running a real program in it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from acp_agent.sandbox.policy import MountKind, SandboxPolicy
 from acp_agent.sandbox.seccomp import system_call_filter
 
 _PROBE_LIMIT = 10.0  # seconds
-_ERROR_LENGTH = 200  # characters of what a program said that are quoted
+_ERROR_LENGTH = 200  # characters of a program's error that are quoted
 _USER_NAMESPACES = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
 _SYSTEMS: dict[str, tuple[BackendName, ...]] = {  # the better one first
     "Linux": ("bubblewrap", "landlock"),
@@ -28,7 +28,7 @@ _SYSTEMS: dict[str, tuple[BackendName, ...]] = {  # the better one first
 
 
 class Unavailable(Struct, frozen=True):
-    """Why programs cannot be confined here, and what the user can do about it."""
+    """Reason why no program can be confined here, and what the user can do about it."""
 
     reason: str
     remedy: str
@@ -42,11 +42,11 @@ class Unavailable(Struct, frozen=True):
 def find_backend(
     search_path: str | None, choice: BackendName = "auto", image: str | None = None
 ) -> Backend | Unavailable:
-    """Return what confines programs here, tried with a real one. Blocks: call it in a thread.
+    """Return the first backend that works here. Runs programs: call it in a thread.
 
     Args:
         search_path: the PATH variable to look for programs in; None takes the process's own.
-        choice: what the user wants it to be.
+        choice: the backend that the user wants.
         image: the image of containers.
     """
     if choice == "docker":
@@ -78,13 +78,13 @@ def _find_bubblewrap(search_path: str | None) -> Backend | Unavailable:
     program = find_program("bwrap", search_path)
     if program is None:
         return Unavailable("bubblewrap is not installed", "install the package `bubblewrap`")
-    said = ""
+    error = ""
     for sizes, new_user in ((True, False), (True, True), (False, False), (False, True)):
         backend = Bubblewrap(program, new_user=new_user, sizes=sizes)
-        said = _problem(backend)
-        if not said:
+        error = _problem(backend)
+        if not error:
             return backend
-    return Unavailable(f"bubblewrap does not work here ({said})", _remedy())
+    return Unavailable(f"bubblewrap does not work here ({error})", _remedy())
 
 
 def _find_landlock(why: str) -> Backend | Unavailable:
@@ -93,21 +93,21 @@ def _find_landlock(why: str) -> Backend | Unavailable:
 
     try:
         version = landlock_version()
-    except OSError as error:
-        return Unavailable(f"the kernel has no Landlock ({error.strerror})", "")
+    except OSError as missing:
+        return Unavailable(f"the kernel has no Landlock ({missing.strerror})", "")
     if version < OLDEST:
         return Unavailable(f"the kernel's Landlock is too old (version {version})", "")
     backend = Landlock(version, why)
-    said = _problem(backend, write=True)
-    return Unavailable(f"Landlock does not work here ({said})", "") if said else backend
+    error = _problem(backend, write=True)
+    return Unavailable(f"Landlock does not work here ({error})", "") if error else backend
 
 
 def _find_sandbox_exec() -> Backend | Unavailable:
     from acp_agent.sandbox.sandbox_exec import SandboxExec  # noqa: PLC0415 - for few machines
 
     backend = SandboxExec()
-    said = _problem(backend, write=True)
-    return Unavailable(f"sandbox-exec does not work here ({said})", "") if said else backend
+    error = _problem(backend, write=True)
+    return Unavailable(f"sandbox-exec does not work here ({error})", "") if error else backend
 
 
 def _find_docker(search_path: str | None, image: str | None) -> Backend | Unavailable:
@@ -119,7 +119,7 @@ def _find_docker(search_path: str | None, image: str | None) -> Backend | Unavai
     if program is None:
         return Unavailable("neither docker nor podman is installed", "install one of them")
     other = find_backend(search_path)
-    said = ""
+    error = ""
     for user in user_options(program):
         backend = Docker(
             program,
@@ -128,21 +128,21 @@ def _find_docker(search_path: str | None, image: str | None) -> Backend | Unavai
             has_python=True,
             for_helpers=None if isinstance(other, Unavailable) else other,
         )
-        said = _problem(backend, write=True)
-        if not said:
+        error = _problem(backend, write=True)
+        if not error:
             backend.has_network = not _problem(backend, argv=["python3", "-c", ""])
             return backend
     remedy = f"see that the engine runs and has the image (`{Path(program).name} pull {image}`)"
-    return Unavailable(f"{Path(program).name} does not work here ({said})", remedy)
+    return Unavailable(f"{Path(program).name} does not work here ({error})", remedy)
 
 
 def _problem(backend: Backend, *, write: bool = False, argv: Sequence[str] = ("true",)) -> str:
-    """Return what goes wrong where a program is confined; empty where nothing does.
+    """Return the error of a confined program; empty if it works.
 
     Args:
-        backend: what confines it.
-        write: whether it makes a file, too, in a folder with a file that it may not change.
-        argv: the program, where it makes no file.
+        backend: the backend to try.
+        write: also create a file, in a folder with a file that may not change.
+        argv: the program, unless `write` is set.
     """
     with tempfile.TemporaryDirectory(prefix="acp-agent-") as folder:
         policy = SandboxPolicy(
@@ -163,8 +163,8 @@ def _problem(backend: Backend, *, write: bool = False, argv: Sequence[str] = ("t
             argv = ["/bin/sh", "-c", ': > "$0/new"', str(made)]
         try:
             launch = backend.launch(argv, mounts=mounts, policy=policy, cwd="/", environ=os.environ)
-        except OSError as error:
-            return str(error)[:_ERROR_LENGTH]
+        except OSError as problem:
+            return str(problem)[:_ERROR_LENGTH]
         try:
             ran = subprocess.run(
                 launch.argv,
@@ -176,8 +176,8 @@ def _problem(backend: Backend, *, write: bool = False, argv: Sequence[str] = ("t
                 start_new_session=True,
                 check=False,
             )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            return str(error)[:_ERROR_LENGTH]
+        except (OSError, subprocess.TimeoutExpired) as problem:
+            return str(problem)[:_ERROR_LENGTH]
         finally:
             launch.close_descriptors()
             if launch.end is not None:
@@ -186,8 +186,8 @@ def _problem(backend: Backend, *, write: bool = False, argv: Sequence[str] = ("t
             return "what it makes is another user's"
     if ran.returncode == 0:
         return ""
-    said = ran.stderr.decode("utf-8", "replace").strip().splitlines()
-    return (said[-1] if said else f"exit code {ran.returncode}")[:_ERROR_LENGTH]
+    lines = ran.stderr.decode("utf-8", "replace").strip().splitlines()
+    return (lines[-1] if lines else f"exit code {ran.returncode}")[:_ERROR_LENGTH]
 
 
 def _remedy() -> str:

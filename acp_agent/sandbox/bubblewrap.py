@@ -23,14 +23,14 @@ from acp_agent.sandbox.policy import (
 from acp_agent.sandbox.seccomp import system_call_filter
 from acp_agent.sandbox.unix_sockets import UnixSockets
 
-# A process of its own for the kernel's limits: they are to count from inside the namespaces.
+# A shell sets the limits inside the namespaces, so that they count from there.
 _LIMITS = (
     "ulimit -u {processes} 2>/dev/null || ulimit -p {processes} 2>/dev/null; "
     "ulimit -d {memory} 2>/dev/null; ulimit -f {blocks}; ulimit -c 0; "
     'exec "$@"'
 )
 _BLOCK = 512  # bytes (POSIX.1-2017, ulimit)
-# As root among files of others: what its user could do with them outside as well.
+# Rights that root needs in folders of other users, and has outside as well.
 _OTHERS_FILES = ("CAP_DAC_OVERRIDE", "CAP_CHOWN", "CAP_FOWNER")
 
 
@@ -39,8 +39,8 @@ class Bubblewrap:
 
     Args:
         program: the path of bwrap.
-        new_user: whether it takes a user namespace where it would not need one.
-        sizes: whether it can limit the size of what is kept in memory (bwrap 0.7).
+        new_user: whether to use a user namespace even if bwrap would not need one.
+        sizes: whether it can limit the size of file systems in memory (bwrap 0.7).
     """
 
     name = "bubblewrap"
@@ -60,7 +60,7 @@ class Bubblewrap:
         return self
 
     def temporary(self, policy: SandboxPolicy) -> str:
-        """Return where programs have their folder for temporary files; see `Backend`."""
+        """Return the path of the temporary folder; see `Backend`."""
         del policy
         return TEMPORARY
 
@@ -87,7 +87,7 @@ class Bubblewrap:
         environ: Mapping[str, str],
         network: CommandNetwork | None = None,
     ) -> Launch:
-        """Return how a program is started; see `Backend`."""
+        """Return how to start a program; see `Backend`."""
         memory = memory_limit(policy.config.limits)
         options = bubblewrap_options(
             mounts,
@@ -123,13 +123,13 @@ def bubblewrap_options(
     """Return the options of bwrap for a program.
 
     Args:
-        mounts: what the policy says of files, a folder before what is below it.
+        mounts: the mounts of the policy, parents before children.
         temporary: the folder that the program has as /tmp.
         cwd: the folder that it starts in.
-        new_user: whether it gets a user namespace where bwrap would not need one.
-        proxy: the socket of the proxy through which it reaches the network; None: it does not.
+        new_user: whether to use a user namespace even if bwrap would not need one.
+        proxy: the proxy's socket; None: no network.
         sockets: sockets of programs outside that it must not see.
-        shared_bytes: how much memory may be shared as files; None: this bwrap cannot limit it.
+        shared_bytes: the size of /dev/shm; None: this bwrap cannot limit it.
     """
     options = ["--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"]
     options += ["--unshare-net"]
@@ -172,7 +172,7 @@ def limited(argv: Sequence[str], limits: SandboxLimitsConfig) -> list[str]:
 
 
 def memory_limit(limits: SandboxLimitsConfig) -> int:
-    """Return the bytes of memory that a process may take."""
+    """Return the memory limit of a process in bytes."""
     if limits.memory_bytes is not None:
         return limits.memory_bytes
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4

@@ -77,7 +77,7 @@ class Docker:
         return text
 
     def temporary(self, policy: SandboxPolicy) -> str:
-        """Return where programs have their folder for temporary files; see `Backend`."""
+        """Return the path of the temporary folder; see `Backend`."""
         del policy
         return TEMPORARY
 
@@ -91,7 +91,7 @@ class Docker:
         environ: Mapping[str, str],
         network: CommandNetwork | None = None,
     ) -> Launch:
-        """Return how a program is started; see `Backend`."""
+        """Return how to start a program; see `Backend`."""
         seen = list(_seen(mounts, policy))
         passed = policy.environ(environ, offline=network is None)
         if network is not None:

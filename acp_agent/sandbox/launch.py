@@ -1,4 +1,4 @@
-"""How a confined program is started, and its way to the hosts that it may reach."""
+"""How to start a confined program, and the proxy through which it reaches hosts."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _PORT = 39_128  # of 127.0.0.1, in the program's own network
 
 
 class Reach(Struct, frozen=True, kw_only=True):
-    """What a command may reach.
+    """Where a command runs, and which hosts it may reach.
 
     Attributes:
-        confined: it runs in the sandbox.
-        hosts: what it reaches from there beside the hosts that are always allowed.
-        outside: it runs outside of the sandbox that there is.
+        confined: whether it runs in the sandbox.
+        hosts: hosts in addition to those that the configuration allows.
+        outside: whether it runs outside although there is a sandbox.
     """
 
     confined: bool = True
@@ -45,7 +45,7 @@ class CommandNetwork:
     Args:
         path: the proxy's socket.
         rules: which hosts may be reached.
-        resolve: gives a host's addresses.
+        resolve: resolves a host name.
     """
 
     def __init__(self, path: Path, rules: HostRules, resolve: Resolve) -> None:
@@ -65,7 +65,7 @@ class CommandNetwork:
 
     @property
     def command(self) -> list[str]:
-        """The program that runs the command with its way to the proxy."""
+        """The program that connects the command to the proxy and then becomes it."""
         ports = map(str, self._rules.local_ports)
         python = [sys.executable, "-I", "-S", str(Path(__file__).with_name("relay.py"))]
         return [*python, PROXY_SOCKET, str(_PORT), *ports, "--"]
@@ -100,15 +100,15 @@ def without_loader_variables(environ: Mapping[str, str]) -> tuple[dict[str, str]
 
 
 class Launch(Struct, frozen=True):
-    """How a program is started.
+    """How to start a program.
 
     Attributes:
         argv: the program and its arguments.
         environ: its environment.
-        descriptors: what it inherits.
+        descriptors: descriptors that it inherits.
         network: the hosts that it can reach; None: it has no network, or is not confined.
-        watched: what is moved away that it makes; None: it may change nothing, or anything.
-        end: ends what is left when its processes here have ended; blocks.
+        watched: renames files that run automatically; None: it may change nothing, or anything.
+        end: ends processes that are not children of this one, such as a container's; blocks.
     """
 
     argv: tuple[str, ...]
@@ -120,11 +120,11 @@ class Launch(Struct, frozen=True):
 
     @property
     def refused_hosts(self) -> tuple[str, ...]:
-        """The hosts, with their ports, that it wanted to reach and may not."""
+        """Hosts, with ports, that the proxy refused."""
         return () if self.network is None else tuple(self.network.refused)
 
     def close_descriptors(self) -> None:
-        """Close what the program inherited, once it was started."""
+        """Close the inherited descriptors in this process, after the start."""
         for descriptor in self.descriptors:
             os.close(descriptor)
 
@@ -150,28 +150,28 @@ class Launch(Struct, frozen=True):
             self.close_descriptors()
 
     async def finish(self) -> None:
-        """Move away what it made that others would run by themselves, now that it has ended."""
+        """Rename files that run automatically, when all its processes have ended."""
         if self.end is not None:
             await asyncio.to_thread(self.end)
         if self.watched is not None:
             await asyncio.to_thread(self.watched.finish)
 
     async def aclose(self) -> None:
-        """End what served the program."""
+        """Release the proxy, after `finish`."""
         await self.finish()
         if self.network is not None:
             await self.network.aclose()
 
 
-# Returns how a helper is started: its arguments, its environment, and the folder it starts in.
+# Returns how to start a helper, given its arguments, environment and folder.
 Confine = Callable[[Sequence[str], Mapping[str, str], str], Launch]
 
-# Returns that of helpers which may change some folders, resolved.
+# Returns a `Confine` for helpers that may change these folders, resolved.
 ConfineWriting = Callable[[Sequence[str]], Confine]
 
 
 def unconfined(argv: Sequence[str], environ: Mapping[str, str], cwd: str) -> Launch:
-    """Return how a program is started where nothing confines it."""
+    """Return how to start a program unconfined."""
     del cwd
     return Launch(tuple(argv), dict(environ))
 

@@ -1,4 +1,4 @@
-"""Finds files that execute by themselves and that came while commands ran."""
+"""Finds files that run automatically and that appeared while commands ran."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from acp_agent.platform.nofollow import give_owner_all, opened_folder
 
 
 class _State(Struct, frozen=True):
-    """What a name leads to."""
+    """The target of a name."""
 
     link: str | None  # what the link says
     target: str  # with all links resolved
@@ -20,7 +20,7 @@ class _State(Struct, frozen=True):
 
 
 class NewFiles:
-    """Names of files that execute by themselves, as they were while no confined program ran.
+    """Files that run automatically, as they were while no confined program ran.
 
     Args:
         paths: the names, absolute.
@@ -35,7 +35,7 @@ class NewFiles:
         self._locked = {folder for folder in self._folders if not _is_open(folder)}
 
     def find(self) -> Iterator[str]:
-        """Yield the paths that are to be moved away: they came since, or lead elsewhere."""
+        """Yield the paths to rename: new ones, and links with another target."""
         times = tuple(_time(folder) for folder in self._folders)
         if times == self._times and not any(state.link for state in self._before.values()):
             return
@@ -59,14 +59,14 @@ class NewFiles:
                     give_owner_all(opened)
 
     def restore(self, path: str) -> None:
-        """Make a link again that was replaced; what came in its place was moved away."""
+        """Create a replaced link again, after its replacement was renamed."""
         before = self._before.get(path)
         if before is not None and before.link is not None:
             with suppress(OSError):
                 os.symlink(before.link, path)  # noqa: PTH211 - as above
 
     def allow(self, path: str) -> None:
-        """Leave the names in place that have a path or lie below it, or that it lies below."""
+        """Ignore names that are this path, below it or above it."""
         for name in self._paths:
             if f"{path}/".startswith(f"{name}/") or f"{name}/".startswith(f"{path}/"):
                 self._before.pop(name, None)

@@ -1,4 +1,4 @@
-"""Finds repositories that name programs for git to run, and that came while commands ran."""
+"""Finds repositories that name programs for git to run and that appeared while commands ran."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class _Settings(Struct, frozen=True):
 
 
 class NewRepositories:
-    """The repositories of a folder that came since it was looked at.
+    """The new repositories of a folder.
 
-    What a command makes with `git init`, `git clone` or `git worktree add` stays; its settings are
-    data to git. Otherwise the name by which git finds the repository is to be moved away.
+    The results of `git init`, `git clone` and `git worktree add` stay: their settings are data.
+    Otherwise the name by which git finds the repository is to be renamed.
 
     Args:
         before: the repositories as they were.
@@ -54,7 +54,7 @@ class NewRepositories:
         self._settings = {path: _Settings.read(path) for path in map(_config, before.data)}
 
     def find(self, *, ended: bool) -> Iterator[str]:
-        """Yield the paths that are to be moved away. Call it in a thread.
+        """Yield the paths to rename. Call it in a thread.
 
         Args:
             ended: whether no command runs any more; until then git may not be done with what it
@@ -82,7 +82,7 @@ class NewRepositories:
                 yield f"{folder}/HEAD"
 
     def restore(self, path: str) -> None:
-        """Write the settings of a repository as they were; the new ones were moved away."""
+        """Write the old settings of a repository, after the new ones were renamed."""
         settings = self._settings.get(path)
         if settings is not None:
             with suppress(OSError), open(path, "xb") as file:  # noqa: PTH123 - one of many
@@ -108,7 +108,7 @@ class NewRepositories:
             return self._are_data(file.name)
 
     def _find_in(self, data: str, *, ended: bool) -> Iterator[str]:
-        """Yield what came into the data of a repository that there was."""
+        """Yield what is new in the data of a repository that existed."""
         if data not in self._before.common and os.path.lexists(f"{data}/commondir"):
             yield f"{data}/commondir"
         for own in subfolders(f"{data}/worktrees"):

@@ -1,4 +1,4 @@
-"""What a confined program may read, write and reach, as mounts that every backend understands."""
+"""The rights of a confined program, as mounts that every backend understands."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:  # needed by the first command
 TEMPORARY = "/tmp"  # noqa: S108 - as confined programs see it: a folder of the session's own
 UNSEEN = (TEMPORARY, "/var/tmp", "/run", "/dev", "/proc")  # noqa: S108 - no file is made there
 
-_HOMES = 50  # of other users that are looked at
-_MOST_ENTRIES = 300  # of a protected folder that are looked at for links
+_HOMES = 50  # of other users that are searched for secrets
+_MOST_ENTRIES = 300  # of a protected folder that are searched for links
 
 MountKind = Literal["write", "read", "hide"]
 
@@ -49,14 +49,14 @@ class _Protected(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SandboxPolicy(Struct, frozen=True, kw_only=True):
-    """What the programs of one session may do.
+    """The rights of the programs of one session.
 
     Args:
-        roots: the folders that may be changed.
+        roots: writable folders.
         home: the user's home folder.
         own: this program's own files and folders, which are hidden.
-        readable: what is seen although it lies in a hidden folder.
-        temporary: the folder that stands in the place of /tmp.
+        readable: readable paths in hidden folders.
+        temporary: the folder that programs have as /tmp.
         search_path: the PATH variable.
         config: what the user configured.
     """
@@ -76,15 +76,14 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
         secret: Sequence[str] | None = None,
         repositories: Sequence[GitFolders] | None = None,
     ) -> list[tuple[str, MountKind]]:
-        """Return paths, resolved, with what becomes of them; a folder before what is below it.
+        """Return resolved paths with their kinds, parents before children.
 
-        Everything that is not listed can be read and not changed. Looks at many files: call it in
-        a thread.
+        Other paths are readable and not writable. Reads many files: call it in a thread.
 
         Args:
-            only_reads: nothing may be changed but the temporary folder.
-            secret: what `secret_paths` returned a moment ago.
-            repositories: what `repositories` returned just now.
+            only_reads: whether only the temporary folder is writable.
+            secret: the result of `secret_paths`, if it is at hand.
+            repositories: the result of `repositories`, if it is at hand.
         """
         given = self.config.filesystem
         roots = list(_existing(self.roots))
@@ -117,8 +116,8 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
         Without variables that lead to programs outside, and with folders for package managers.
 
         Args:
-            environ: what it would have otherwise.
-            temporary: the path by which it knows its folder for temporary files.
+            environ: its environment outside the sandbox.
+            temporary: the path of its temporary folder, as it sees it.
             offline: whether it has no network.
         """
         passed = dict(_hidden().offline) if offline else {}
@@ -135,7 +134,7 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
         return passed
 
     def repositories(self) -> list[GitFolders]:
-        """Return the repositories in the folders. Looks at many files: call it in a thread."""
+        """Return the repositories in the folders. Reads many files: call it in a thread."""
         from acp_agent.sandbox.git_folders import GitFolders  # noqa: PLC0415 - when first needed
 
         roots = list(_existing(self.roots))
@@ -144,9 +143,9 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
         return [GitFolders(root, writable) for root in roots]
 
     def protected_paths(self) -> list[str]:
-        """Return the paths of files that execute by themselves, whether they exist or not.
+        """Return the paths of files that run automatically, whether they exist or not.
 
-        What the configuration names to be written, itself and not with its root, is left out.
+        Without those that `allow_write` names.
         """
         roots = list(_existing(self.roots))
         allowed = [
@@ -163,8 +162,8 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
         """Return mounts for a backend that can also protect what does not exist.
 
         Args:
-            mounts: what `mounts` returned; they get the temporary folder, and in folders that may
-                be changed the names of files that execute by themselves.
+            mounts: the result of `mounts`. The temporary folder is added, and in writable folders
+                the names of files that run automatically.
         """
         kinds = dict(mounts)
         if self.temporary:
@@ -205,7 +204,7 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
                     yield found
 
     def secret_paths(self) -> list[str]:
-        """Return what there is of credentials and of this program's own files, by all its paths."""
+        """Return the existing credentials and files of this program, under all their paths."""
         found = list(self._secret_paths())
         return [*found, *aliases(found)]
 
@@ -231,7 +230,7 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
 
 
 def kind_of(path: str, mounts: Mapping[str, MountKind]) -> MountKind:
-    """Return what becomes of a path, given these mounts and those that are always made."""
+    """Return the kind of a path, given these mounts and those that are always made."""
     for folder in [path, *_folders_of(path)]:
         if folder in mounts:
             return mounts[folder]
@@ -243,7 +242,7 @@ def kind_of(path: str, mounts: Mapping[str, MountKind]) -> MountKind:
 def _needed(mounts: Mapping[str, MountKind]) -> list[tuple[str, MountKind]]:
     """Return the mounts that change something, a folder before what is below it.
 
-    What may be written is kept in folders that may be, too: then nobody can move it away.
+    Writable paths stay in the list even below writable ones: a mount point cannot be renamed.
     """
     needed: dict[str, MountKind] = {}
     for path, kind in sorted(mounts.items(), key=lambda mount: mount[0].count("/")):
@@ -264,7 +263,7 @@ def has_others_files(mounts: Iterable[tuple[str, MountKind]]) -> bool:
 
 
 def visible_in_run() -> list[str]:
-    """Return the folders of /run that are seen."""
+    """Return the visible folders of /run."""
     return list(_existing(_hidden().run))
 
 

@@ -1,4 +1,4 @@
-"""Ends processes of a confined command that go beyond its limits, where the kernel does not.
+"""Ends processes of a confined command that exceed limits which the kernel does not enforce.
 
 The kernel limits neither the number of root's processes nor the memory that processes share.
 """
@@ -21,12 +21,12 @@ _SHARED = (
 
 
 class ProcessLimits(Struct):
-    """What a command may take.
+    """The limits of a command.
 
     Attributes:
-        processes: how many processes and threads.
+        processes: number of processes and threads.
         memory: bytes of one process.
-        ended: processes that were ended and are not gone yet; they do not count.
+        ended: killed processes that still exist; they do not count.
     """
 
     processes: int
@@ -34,7 +34,7 @@ class ProcessLimits(Struct):
     ended: set[int] = field(default_factory=set)
 
     def enforce(self, leader: int) -> str:
-        """End what goes beyond the limits; return what that was, "" where nothing was.
+        """End processes that exceed the limits; return the exceeded limit, or "".
 
         Of processes that are too many, the one that started most of them is ended with all of
         them. Reads a few small files of each process.

@@ -1,6 +1,6 @@
-"""Starts this program's own helpers confined: git, ripgrep, checks of syntax, language servers.
+"""Starts this program's helpers confined: git, ripgrep, syntax checks, language servers.
 
-docs/sandbox.md says how another part starts a program so.
+docs/sandbox.md describes how to use it.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from acp_agent.sandbox.backend import Backend
     from acp_agent.sandbox.policy import MountKind, SandboxPolicy
 
-# Other devices cannot be opened on such a mount. `--as-pid-1` saves a process.
+# A bind mount without `dev` forbids to open other devices. `--as-pid-1` saves a process.
 _SEES = ("--ro-bind", "/", "/", "--dev-bind", "/dev/null", "/dev/null")
 _APART = ("--unshare-pid", "--as-pid-1", "--unshare-ipc", "--cap-drop", "ALL", "--die-with-parent")
 
-# Where programs that run for long write although they are not asked to, in their temporary folder.
+# Caches of long-running programs, in their temporary folder.
 _CACHES = {"XDG_CACHE_HOME": ".cache", "CARGO_TARGET_DIR": "target"}
 
 
 def is_excluded(program: str, config: SandboxConfig) -> bool:
-    """Return whether the user wants a program to run outside, by its name or path."""
+    """Return whether `excluded_commands` has a program, by its name or path."""
     names = {program, os.path.basename(program)}  # noqa: PTH119 - a string
     return any(
         pattern.split()[0].removesuffix(":*") in names for pattern in config.excluded_commands
@@ -50,14 +50,14 @@ def launch_reader(
     *,
     write: Sequence[str] = (),
 ) -> Launch:
-    """Return how a helper is started that reads, and whose output only this program gets.
+    """Return how to start a helper that reads, and whose output only this program gets.
 
-    It sees all files, since what it finds goes nowhere else, and starts in a third of the time that
-    a command of the model takes. It can change nothing but `write`, makes no socket, and sees no
-    process that it could reach. Blocks for a moment: call it in a thread.
+    It can read all files, since its output goes nowhere else, and starts in a third of the time of
+    a command. It can change only `write`, and can use no sockets and no other processes. Blocks
+    for a moment: call it in a thread.
 
     Args:
-        backend: what confines programs here.
+        backend: confines programs here.
         argv: the program and its arguments.
         environ: its whole environment.
         cwd: the folder that it starts in; the caller starts it there.
@@ -104,16 +104,16 @@ async def launch_server(
     hosts: Sequence[str],
     resolve: Resolve,
 ) -> Launch:
-    """Return how the program of an MCP server is started, as `launch_service` with hosts.
+    """Return how to start the program of an MCP server: `launch_service` with hosts.
 
     Args:
-        backend: what confines programs here.
+        backend: confines programs here.
         argv: the program and its arguments.
         environ: its environment.
-        policy: what it may read, and which hosts are always allowed or refused.
+        policy: its rights, with hosts that are always allowed or refused.
         cwd: the folder that it starts in.
         hosts: further hosts that it may reach.
-        resolve: gives a host's addresses.
+        resolve: resolves a host name.
 
     Raises:
         OSError: the proxy's socket cannot be made, or nothing confines it.
@@ -151,16 +151,16 @@ def launch_service(
     cwd: str,
     network: CommandNetwork | None = None,
 ) -> Launch:
-    """Return how a program is started that runs for long and executes code of a project.
+    """Return how to start a long-running program that executes code of a project.
 
-    It can read what a command of the model can, and change nothing but a temporary folder of its
-    own. Reads many files: call it in a thread.
+    It can read the same files as a command, and change only its temporary folder. Reads many
+    files: call it in a thread.
 
     Args:
-        backend: what confines programs here.
+        backend: confines programs here.
         argv: the program and its arguments.
         environ: its environment.
-        policy: what it may read.
+        policy: its rights to read.
         cwd: the folder that it starts in.
         network: the hosts that it can reach; None: none.
     """

@@ -1,4 +1,4 @@
-"""The sandbox of a session's programs, with what this machine has for it."""
+"""The sandbox of a session."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ if TYPE_CHECKING:  # needed by the first command
 
 __all__ = ("Backend", "Sandbox", "Unavailable", "find_backend")
 
-_FRESH = 20.0  # seconds for which a look for secrets counts
+_FRESH = 20.0  # seconds for which the list of secrets is valid
 
 
 class Sandbox:
     """Confines the programs of a session.
 
     Args:
-        backend: what confines them.
-        policy: what they may do, given the folder that they have as /tmp.
+        backend: confines them.
+        policy: their rights, with their temporary folder.
     """
 
     def __init__(self, backend: Backend, policy: SandboxPolicy) -> None:
         self._backend = backend
         self._policy = policy
         self._mounts: dict[bool, list[tuple[str, MountKind]]] = {}
-        self._secret: tuple[float, list[str]] = (0.0, [])  # when it was looked for, and found
+        self._secret: tuple[float, list[str]] = (0.0, [])  # the time, and the paths
         self._networks = 0
         self._watch: SandboxWatch | None = None
 
     @property
     def policy(self) -> SandboxPolicy:
-        """What the programs may do."""
+        """The rights of the programs."""
         return self._policy
 
     @property
@@ -73,21 +73,21 @@ class Sandbox:
         writable: Sequence[str] = (),
         resolve: Resolve,
     ) -> Launch:
-        """Return how a program is started.
+        """Return how to start a program.
 
         Args:
             argv: the program and its arguments.
             cwd: the folder that it starts in.
             environ: its environment.
-            only_reads: it may change nothing.
-            alone: no other confined program of the session runs, which could exchange folders for
-                links while they are looked at.
-            hosts: what it may reach beside what the configuration allows.
-            writable: folders that it may change beside those of the session.
-            resolve: gives a host's addresses.
+            only_reads: whether it may change nothing but temporary files.
+            alone: whether no other confined program of the session runs. Another one could replace
+                folders by links while the mounts are computed.
+            hosts: hosts in addition to those that the configuration allows.
+            writable: folders that it may change in addition to those of the session.
+            resolve: resolves a host name.
 
         Raises:
-            ConfigError: a host cannot be named so.
+            ConfigError: a host is invalid.
             OSError: the folder for temporary files, or the proxy's socket, cannot be made.
         """
         given = self._policy.config.network
@@ -134,7 +134,7 @@ class Sandbox:
             raise
 
     def allow_new_file(self, path: str) -> None:
-        """Leave a file in place that this program is about to write while commands run."""
+        """Do not rename a file that this program is about to write while commands run."""
         if self._watch is not None:
             self._watch.allow(path)
 

@@ -37,7 +37,7 @@ class SandboxExec:
         return self
 
     def temporary(self, policy: SandboxPolicy) -> str:
-        """Return where programs have their folder for temporary files; see `Backend`."""
+        """Return the path of the temporary folder; see `Backend`."""
         return policy.temporary
 
     def launch(
@@ -50,7 +50,7 @@ class SandboxExec:
         environ: Mapping[str, str],
         network: CommandNetwork | None = None,
     ) -> Launch:
-        """Return how a program is started; see `Backend`."""
+        """Return how to start a program; see `Backend`."""
         del cwd, network  # it is started there, and reaches no host
         text, parameters = profile(policy.with_new_names(mounts))
         command = [PROGRAM, "-p", text]

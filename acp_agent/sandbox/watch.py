@@ -1,9 +1,9 @@
-"""Moves away what confined commands make that other programs would run by themselves.
+"""Renames files that confined commands create and that other programs run automatically.
 
 A mount can protect a file that exists. One that does not exist yet could only be mounted over if it
 were made first, in the user's folder, where editors and git would see it. So names are compared
 with those before the command: often while it runs, and once more when all its processes have ended.
-What came is renamed in its folder, which is one atomic step and keeps it for the user to look at.
+A new file is renamed in its folder: that is atomic, and the user can inspect it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 class Moved(Struct, frozen=True):
-    """What was moved away: its path, and its new name."""
+    """A renamed file: its path, and its new name."""
 
     path: str
     name: str
@@ -46,7 +46,7 @@ class Moved(Struct, frozen=True):
 
 
 class Surroundings(Struct, frozen=True):
-    """What finds new files; made while no confined program runs.
+    """The state of the folders before a command, created while no confined program runs.
 
     Attributes:
         files: finds files that execute by themselves.
@@ -59,7 +59,7 @@ class Surroundings(Struct, frozen=True):
     writable: tuple[str, ...]
 
     def move_new(self, *, ended: bool) -> list[Moved]:
-        """Move away what is new; returns it. Call it in a thread, and in one at a time.
+        """Rename new files and return them. Call it in a thread, and in one at a time.
 
         Args:
             ended: whether no command runs any more.
@@ -110,9 +110,9 @@ class WatchedCommand:
     """A confined command that runs.
 
     Attributes:
-        moved: what was moved away while it ran.
+        moved: the files renamed while it ran.
         on_moved: is called for each of them, in another thread.
-        on_limit: is called, likewise, with a limit that was exceeded, for which something ended.
+        on_limit: is called in another thread with a limit for which a process was ended.
         leader: the process that started all of its processes; None: its limits are not enforced.
     """
 
@@ -126,26 +126,26 @@ class WatchedCommand:
 
     @property
     def insists(self) -> bool:
-        """Whether it makes the same file again and again, so that it is to be ended."""
+        """Whether it creates the same file again and again, and must be ended."""
         return (
             bool(self.moved)
             and sum(moved.path == self.moved[-1].path for moved in self.moved) >= _MOST_TIMES
         )
 
     def enforce_limits(self) -> None:
-        """End processes of it that exceed its limits."""
+        """End its processes that exceed the limits."""
         if self.leader is not None:
             exceeded = self._limits.enforce(self.leader)
             if exceeded and self.on_limit is not None:
                 self.on_limit(exceeded)
 
     def finish(self) -> None:
-        """Look once more, now that no process of it is left; no more is noted from then on."""
+        """Check the folders a last time, when no process of it is left."""
         self._watch.finish(self)
 
 
 class SandboxWatch:
-    """Looks at the folders of a session while confined commands run."""
+    """Checks the folders of a session while confined commands run."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -159,8 +159,8 @@ class SandboxWatch:
         """Watch a command that is about to start.
 
         Args:
-            surroundings: what was found with no command running; None where others run.
-            limits: what it may take.
+            surroundings: the folders' state with no command running; None if others run.
+            limits: its limits.
         """
         command = WatchedCommand(self, limits)
         with self._lock:
@@ -201,7 +201,7 @@ class SandboxWatch:
                         command.enforce_limits()
                     self._look()
                 except Exception:  # noqa: BLE001 - the command goes on; its end looks again
-                    _log.exception("the folders could not be looked at")
+                    _log.exception("the folders could not be checked")
 
     def _look(self, *, ended: bool = False) -> None:
         if self._surroundings is None:

@@ -33,8 +33,8 @@ class Landlock:
     """A `Backend`: Landlock.
 
     Args:
-        version: what of Landlock is used; the kernel has at least that.
-        why: why it is this and not bubblewrap.
+        version: the version of Landlock to use; the kernel has at least this one.
+        why: the reason for not using bubblewrap.
     """
 
     name = "Landlock"
@@ -46,7 +46,7 @@ class Landlock:
 
     @property
     def notice(self) -> str:
-        """What it does not do."""
+        """Its limitations."""
         return (
             f"Commands are confined with Landlock ({self.why}). They cannot use the network, "
             "servers of this computer, /tmp or /dev/shm; they see that other files and "
@@ -59,7 +59,7 @@ class Landlock:
         return self
 
     def temporary(self, policy: SandboxPolicy) -> str:
-        """Return where programs have their folder for temporary files; see `Backend`."""
+        """Return the path of the temporary folder; see `Backend`."""
         return policy.temporary
 
     def launch(
@@ -72,7 +72,7 @@ class Landlock:
         environ: Mapping[str, str],
         network: CommandNetwork | None = None,
     ) -> Launch:
-        """Return how a program is started; see `Backend`.
+        """Return how to start a program; see `Backend`.
 
         Raises:
             OSError: the kernel refuses the rules.
@@ -114,7 +114,7 @@ class Landlock:
 
 
 def _kinds(mounts: Sequence[tuple[str, MountKind]], policy: SandboxPolicy) -> dict[str, MountKind]:
-    """Return what may be done with files, by path; with names that are not to be made."""
+    """Return the kinds of paths, with names that must not be created."""
     kinds: dict[str, MountKind] = dict.fromkeys(UNSEEN, "hide")
     kinds["/proc"] = "read"  # Landlock keeps programs from what belongs to processes outside
     kinds |= dict.fromkeys(visible_in_run(), "read")
@@ -122,7 +122,7 @@ def _kinds(mounts: Sequence[tuple[str, MountKind]], policy: SandboxPolicy) -> di
 
 
 def _hides_in_writable(kinds: Mapping[str, MountKind]) -> bool:
-    """Return whether something is hidden in a folder that may be changed."""
+    """Return whether a writable folder has a hidden path."""
     return any(
         kinds.get(folder) == "write"
         for path, kind in kinds.items()

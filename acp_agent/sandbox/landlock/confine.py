@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # `typing` would take longer than all it does
     from typing import TypedDict
 
     class Orders(TypedDict):
-        """What the launcher is told.
+        """The instructions for the launcher.
 
         `ruleset` is a descriptor; `filters` are arrays of `struct sock_filter`, of which the last
         one asks the supervisor for the calls in `asked`, by number; `limits` are (kind, value);
@@ -61,7 +61,7 @@ def _control(option: int, value: int) -> None:
 
 
 def drop_privileges(kept: int) -> None:
-    """Give up for ever what root may do beyond others, but for a mask of capabilities."""
+    """Drop all capabilities except a mask of them, permanently."""
     for capability in range(_LAST_CAPABILITY):
         if not kept >> capability & 1:
             try:
@@ -166,7 +166,7 @@ def _supervise(orders: Orders, command: list[str], ended: int) -> int:
 
 
 def _let_go() -> None:
-    """Let go of what the command reads and writes: its end must be seen."""
+    """Close the command's standard streams here, so that readers see its end."""
     nothing = os.open("/dev/null", os.O_RDWR)
     for descriptor in range(3):
         os.dup2(nothing, descriptor)
@@ -174,7 +174,7 @@ def _let_go() -> None:
 
 
 def _forget_environment() -> None:
-    """Erase what tells others whose process this is: it has to be left when they are ended."""
+    """Erase the mark in the environment by which processes of the command are found and ended."""
     with open("/proc/self/stat", "rb") as file:
         start, end = map(int, file.read().rpartition(b") ")[2].split()[47:49])  # proc_pid_stat(5)
     memory = os.open("/proc/self/mem", os.O_WRONLY)
