@@ -1,1 +1,1 @@
-"""What differs between operating systems, and nothing else."""
+"""Code that differs between operating systems."""

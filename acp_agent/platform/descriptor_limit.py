@@ -33,18 +33,18 @@ def raise_descriptor_limit() -> None:
 
 
 def descriptor_limit() -> int | None:
-    """Return how many files this process may have open; None for as many as it likes."""
+    """Return how many files this process may have open; None if unlimited."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return None if soft == resource.RLIM_INFINITY else soft
 
 
 def describe_os_error(error: OSError) -> str:
-    """Return why the system refused something, with what helps where files are too many."""
+    """Return the reason of a system error, with the remedy for too many open files."""
     return explain_descriptor_limit(error) or error.strerror or str(error) or type(error).__name__
 
 
 def explain_descriptor_limit(error: BaseException) -> str | None:
-    """Return what to do where a limit of open files is behind an error; None where none is.
+    """Return the remedy if an error is due to the limit of open files, else None.
 
     Args:
         error: what was raised; its causes and the members of a group count as well.

@@ -1,4 +1,4 @@
-"""Linux's inotify(7): the kernel's notes of what changes in folders."""
+"""Watches folders for changes with inotify(7) of Linux."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Inotify:
         return self._descriptor
 
     def add(self, folder: bytes) -> int:
-        """Watch a folder, without what is in its folders; return the number of the watch.
+        """Watch a folder, without its subfolders; return the number of the watch.
 
         Raises:
             OSError: it is no folder, or there are too many watches.
@@ -62,7 +62,7 @@ class Inotify:
         self._library.inotify_rm_watch(self._descriptor, watch)
 
     def read(self) -> Iterator[Note]:
-        """Yield what happened since the last call, without waiting."""
+        """Yield the events since the last call, without waiting."""
         with suppress(BlockingIOError):
             while data := os.read(self._descriptor, _READ):
                 at = 0

@@ -118,7 +118,7 @@ class BackgroundCommand:
         return bool(self._awaited) and (self._matched or _has_line(self._unread, self._awaited))
 
     def stop(self, *, by_call: bool = False) -> None:
-        """Ask it to end; its end tells what became of it. `by_call`: a call of the model's asks."""
+        """Ask it to end; its end reports the result. `by_call`: the model asks for it."""
         if not self._stop.is_set():
             self.stopped_by_call = by_call
         self._stop.set()
@@ -152,7 +152,7 @@ class BackgroundCommand:
         on_output: Callable[[str], Awaitable[None]],
         on_end: Callable[[BackgroundCommand], Awaitable[None]],
     ) -> None:
-        """Run it, in a task of its own; returns once it runs.
+        """Run it in a new task; return once it runs.
 
         Raises:
             WorkspaceError: it cannot be started.

@@ -70,7 +70,7 @@ class ChildOutput(asyncio.SubprocessProtocol):
         self.exited.set()
 
     async def take(self, wait: float | None) -> bytes:
-        """What came, as soon as something did, the pipe ended, or `wait` seconds passed."""
+        """Return new output, or what there is when the pipe ends or `wait` seconds have passed."""
         if not self._data and not self.closed.is_set():
             await wait_at_most(self._ready.wait(), wait)
         self._ready.clear()
@@ -93,7 +93,7 @@ async def wait_at_most(wait: Awaitable[object], limit: float | None) -> bool:
 
 
 async def start_process(*command: str, **options: Any) -> asyncio.subprocess.Process:
-    """Start a process with a group of its own; it is ended where this call is cancelled.
+    """Start a process in a new group; it is ended if this call is cancelled.
 
     Args:
         command: the program and its arguments.
@@ -190,7 +190,7 @@ class StartedCommand:
         return () if watched is None else tuple(watched.moved)
 
     def follow_sandbox(self, note: Callable[[str], None], *, tell_moved: bool) -> None:
-        """Pass on what the sandbox does to the command; end one that insists on a file.
+        """Report what the sandbox does to the command; end it if it insists on a file.
 
         Args:
             note: is given each line for the command's output, in the event loop.
@@ -218,7 +218,7 @@ class StartedCommand:
             await self.confined.finish()
 
     async def end(self) -> None:
-        """Ask the group to end, and end what is left of it after a moment."""
+        """Ask the group to end, and kill the rest after a moment."""
         if self.confined is not None:
             await asyncio.to_thread(posix.ask_members_to_end, self.group)
         else:
@@ -230,7 +230,7 @@ class StartedCommand:
         await self.end_strays()
 
     async def end_background(self) -> None:
-        """After the shell has ended: end what it left running in its group."""
+        """End the processes that the shell left in its group."""
         if self.confined is not None:  # its namespace of processes ends with the sandbox's first
             posix.end_group(self.group, at_once=True)
             return

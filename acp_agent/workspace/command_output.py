@@ -74,7 +74,7 @@ class PlainText:
         self._held = ""
 
     def feed(self, data: bytes, *, final: bool = False) -> str:
-        """The text of the next bytes. What may go on in the next piece is held back until then."""
+        """Return the text of the next bytes. An unfinished character waits for the next piece."""
         text = self._held + self._decoder.decode(data, final)
         self._held = ""
         if "\x1b" in text:
@@ -151,7 +151,7 @@ class CommandOutput:
         return self.overflowed and bool(self._unwritten) and not self._ended
 
     def write(self) -> None:
-        """Write what is new to the file. Blocks: call it in a thread."""
+        """Write new output to the file. Blocks: call it in a thread."""
         with self._lock:
             if not self._ended:
                 self._write()
@@ -269,7 +269,7 @@ class LiveOutput:
         return max(0.0, due - now)
 
     async def flush(self, now: float, *, final: bool = False) -> None:
-        """Pass on what is pending; the unfinished last line only when nothing else is, or last."""
+        """Send pending output; an unfinished line only if it is all there is, or at the end."""
         text = "".join(self._pending)
         self._pending.clear()
         if self._has_line and not final:

@@ -52,7 +52,7 @@ _REFUSALS_SECONDS = 20.0  # for all the files of one search
 
 
 class _Look(Struct, frozen=True):
-    """What editor and disk had when they were last compared: digests of the texts."""
+    """Digests of the texts that editor and disk had at the last comparison."""
 
     editor: str
     disk: str | None

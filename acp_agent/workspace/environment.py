@@ -74,7 +74,7 @@ def with_settings(settings: Mapping[str, str], environ: Mapping[str, str]) -> di
 
 
 def added_variables(environ: Mapping[str, str], *, only_reads: bool) -> dict[str, str]:
-    """Return the variables that a command of the model gets beside those of `environ`.
+    """Return the variables that a command of the model gets in addition to `environ`.
 
     Args:
         environ: the environment that it gets otherwise.

@@ -67,7 +67,7 @@ def explain(error: OSError, shown: str, doing: str) -> WorkspaceError:
 
 
 def file_kind(path: Path) -> Literal["file", "folder", "other"] | None:
-    """What a resolved path leads to; None for nothing, or nothing that we may look at."""
+    """Return the kind of a resolved path; None if it does not exist or cannot be read."""
     try:
         mode = path.lstat().st_mode
     except OSError:
@@ -245,7 +245,7 @@ def with_lf(text: str) -> str:
 
 
 def with_newline(text: str, newline: str) -> str:
-    """`text` with `newline` (LF or CRLF) at the end of each line; LF leaves it as it is."""
+    """Return `text` with `newline` (LF or CRLF) at the end of each line; LF changes nothing."""
     return with_lf(text).replace("\n", newline) if newline == "\r\n" else text
 
 

@@ -212,11 +212,11 @@ class WorkspaceFiles:
             ) from error
 
     def mark_seen(self, file: TextFile) -> None:
-        """Remember that the model has seen the file as it is."""
+        """Record that the model has seen the current content of the file."""
         self._seen[file.path] = file.digest
 
     def was_seen(self, file: TextFile) -> bool:
-        """Whether the model has seen the file as it is."""
+        """Whether the model has seen the current content of the file."""
         return self._seen.get(file.path) == file.digest
 
     def locked(self, path: Path) -> asyncio.Lock:

@@ -1,4 +1,4 @@
-"""What is in a folder: files with their sizes, folders with the number of files below."""
+"""Lists a folder: files with their sizes, folders with the number of files below."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def list_folder(
 
 
 def suggest_existing(path: Path, cwd: Path) -> str:
-    """Return what the model may have meant by a path that does not exist. Blocks.
+    """Return paths that the model may have meant by one that does not exist. Blocks.
 
     Args:
         path: a resolved path below a folder of the session.
@@ -91,7 +91,7 @@ def _list(folder: Path, names: list[bytes], depth: int, limit: int) -> FolderLis
 
 
 class _Walk:
-    """Visits folders in order and gathers what is to be shown."""
+    """Visits folders in order and collects the entries to show."""
 
     def __init__(self, files: set[str], counts: Counter[str], depth: int, limit: int) -> None:
         self.entries: list[Entry] = []
@@ -102,7 +102,7 @@ class _Walk:
         self._limit = limit
 
     def visit(self, folder: int, name: str, level: int) -> None:
-        """Add what is in an open folder, `name` below the listed one."""
+        """Add the entries of an open folder, `name` below the listed one."""
         with os.scandir(folder) as found:
             entries = [entry for entry in found if entry.name not in _HIDDEN]
         entries.sort(key=lambda entry: (not entry.is_dir(follow_symlinks=False), entry.name))

@@ -59,7 +59,7 @@ class _FailedError(_UnreadableError):
 
 
 class KnownRepositories:
-    """What was read of folders, for as long as no file that it depends on changes.
+    """Cache of what was read of folders, valid until a file that it depends on changes.
 
     Only plain repositories are kept: a folder `.git` without links and submodules, that has all its
     settings itself, and no repository at all. Safe to use from several threads.
@@ -69,14 +69,14 @@ class KnownRepositories:
         self._known: dict[str, tuple[_Stamps, tuple[Repository, ...]]] = {}
 
     def get(self, folder: str) -> tuple[Repository, ...] | None:
-        """Return what is still true of a folder."""
+        """Return the valid entry of a folder."""
         known = self._known.get(folder)
         if known is None or known[0] != _stamps(folder):
             return None
         return known[1]
 
     def keep(self, folder: str, before: _Stamps, found: tuple[Repository, ...], *, at: int) -> None:
-        """Keep what was read, if its files can show that they change.
+        """Store an entry, if changes of its files can be noticed.
 
         Args:
             folder: what it was read of.
@@ -243,7 +243,7 @@ class GitRepositories:
     def _records(
         self, arguments: tuple[str, ...], folder: str, environ: Mapping[str, str], deadline: float
     ) -> Iterator[bytes]:
-        """What git prints, each record without the NUL at its end; it has ended after the last."""
+        """Yield the records that git prints, without NUL; git has ended after the last one."""
         if self._stopped():  # nobody is left to end what would start now
             raise _UnreadableError
         process = self._confine([self._program, *arguments], environ, folder).start(

@@ -72,7 +72,7 @@ def _output(process: subprocess.Popen[bytes], stopped: Callable[[], bool]) -> by
 
 
 def parse_status(out: bytes) -> GitStatus | None:
-    """Return what `git status --porcelain -z --branch` printed; None where it is something else."""
+    """Parse the output of `git status --porcelain -z --branch`; None if it has another form."""
     head, *records = os.fsdecode(out).split("\0")
     if not head.startswith("## "):
         return None

@@ -37,7 +37,7 @@ def endless_file(folder: Path, names: Iterable[str]) -> str:
 
 
 class EndlessFileWatch:
-    """Looks below a folder, while a program reads it, for what that may wait for without end.
+    """Searches a folder for files at which a program that reads it would wait forever.
 
     Args:
         folder: what the program reads.

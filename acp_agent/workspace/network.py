@@ -1,4 +1,4 @@
-"""The public network, for one session. What a request may do is in `page_reader`, loaded late."""
+"""The public network of one session. Requests are made by `page_reader`, which loads late."""
 
 from __future__ import annotations
 

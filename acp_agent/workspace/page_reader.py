@@ -73,7 +73,7 @@ class Page(Struct, frozen=True, kw_only=True):
 
 
 class PageReader:
-    """Gets pages over HTTP, each with connections of its own: no cookie and no state is kept.
+    """Fetches pages over HTTP, each over new connections, without cookies or other state.
 
     Attributes:
         confine: says how the program is started that makes text of a body.
@@ -87,7 +87,7 @@ class PageReader:
         tls: ssl.SSLContext,
         confine: Confine,
     ) -> None:
-        """Take what `GuardedNetwork` was given."""
+        """Take the arguments of `GuardedNetwork`."""
         self.confine = confine
         self._resolve = resolve
         self._allow = frozenset(allow)
@@ -107,7 +107,7 @@ class PageReader:
             return await self._fetch(url, limit)
 
     def client(self) -> httpx2.AsyncClient:
-        """Return a client without a cookie, a proxy or a time limit of its own."""
+        """Return a client without cookies, proxy or time limit."""
         return httpx2.AsyncClient(verify=self._tls, trust_env=False, headers=_HEADERS, timeout=None)
 
     async def _fetch(self, url: str, limit: int) -> Page:
@@ -190,7 +190,7 @@ class PageReader:
 
 @asynccontextmanager
 async def within(url: str, timeout: float) -> AsyncIterator[None]:
-    """Bound the time of a request, and say what went wrong with it.
+    """Limit the time of a request, and translate its errors.
 
     Raises:
         WorkspaceError: the time is up, or the request failed.
@@ -315,7 +315,7 @@ async def body_text(
 
 
 def _shown(url: str) -> str:
-    """An address for a message: without what may be secret in it, and not long."""
+    """Return an address for a message: short, and without possible secrets."""
     shown = "".join(c if c.isprintable() else "?" for c in url.partition("?")[0])
     scheme, separator, rest = shown.partition("://")
     host, slash, path = rest.partition("/")
@@ -324,7 +324,7 @@ def _shown(url: str) -> str:
 
 
 def _reason(error: httpx2.HTTPError) -> str:
-    """What went wrong, in one line."""
+    """Return the error in one line."""
     limited = explain_descriptor_limit(error)
     if limited is not None:
         return limited

@@ -50,7 +50,7 @@ def clean_path(path: str, cwd: Path, *, existing: bool) -> str:
 
 
 def _plain(path: str, cwd: Path) -> str:
-    """Without what is around a path in a text."""
+    """Return a path without the characters around it in a text."""
     path = path.strip()
     if len(path) > 1 and path[0] == path[-1] and path[0] in _QUOTES:
         path = path[1:-1].strip()
@@ -62,7 +62,7 @@ def _plain(path: str, cwd: Path) -> str:
 
 
 def _variants(path: str, cwd: Path) -> Iterator[str]:
-    """What else a path of an existing file may mean."""
+    """Return other readings of a path as an existing file."""
     if path.startswith("/"):
         top, _, rest = path.lstrip("/").partition("/")
         if rest and not os.path.lexists(f"/{top}"):
@@ -76,7 +76,7 @@ def _variants(path: str, cwd: Path) -> Iterator[str]:
 
 
 def _spelt_otherwise(cwd: Path, path: str) -> str | None:
-    """The only existing path whose names are the same but for their spelling."""
+    """Return the only existing path that differs just in spelling."""
     place = Path(path) if path.startswith("/") else cwd / path
     known = next((parent for parent in place.parents if parent.is_dir()), None)
     if known is None or not known.is_relative_to(cwd):

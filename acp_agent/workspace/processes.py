@@ -1,4 +1,4 @@
-"""Run shell commands, each in a session and process group of its own that ends with it.
+"""Runs shell commands, each in a new session and process group that ends with it.
 
 `child_process` describes what happens to processes that a command leaves behind.
 """
@@ -350,7 +350,7 @@ class LocalProcesses:
 async def _stopped(
     command: StartedCommand, timeout: float | None, stop: asyncio.Event
 ) -> Literal["timeout", "user"] | None:
-    """Wait for a command's end. What ends the wait before that; None where it ended by itself."""
+    """Wait for a command's end; return what ended the wait early, or None."""
     waits = [asyncio.ensure_future(event.wait()) for event in (command.reader.exited, stop)]
     try:
         await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)

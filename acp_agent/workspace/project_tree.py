@@ -102,7 +102,7 @@ def _add(folder: _Folder, parts: Sequence[str]) -> None:
 
 
 def _lines(folder: _Folder, limit: int, indent: str, complete: bool) -> list[str]:
-    """What is in one folder: folders, then files, then how much more there is."""
+    """Return the entries of a folder: folders, files, then the number of those left out."""
     lines = [
         f"{indent}{safe_name(name)}/{_count(folder.folders[name]) if complete else ''}"
         for name in sorted(folder.folders)

@@ -44,7 +44,7 @@ _BESIDE = 150  # characters before a match that a cut line keeps
 
 
 class Ended(Struct, frozen=True, kw_only=True):
-    """How a run ended: its status (0 found, 1 nothing, 2 error), and what cut it short."""
+    """The end of a run: its status (0 found, 1 nothing, 2 error), and the reason if it was cut."""
 
     status: int
     error: str = ""
@@ -205,7 +205,7 @@ async def _read_records(
 
 
 class FoundLine(Struct, frozen=True, kw_only=True):
-    """A line that matched, or one beside it. `name` is relative to the searched folder."""
+    """A matching line, or one of its context. `name` is relative to the searched folder."""
 
     name: str
     number: int
@@ -236,7 +236,7 @@ class _Data(Struct, frozen=True):
 
 
 class _Message(Struct, frozen=True):
-    """A message; besides `match` and `context` there are `begin`, `end` and `summary`."""
+    """A message: `match`, `context`, `begin`, `end` or `summary`."""
 
     type: str
     data: _Data

@@ -237,7 +237,7 @@ def _target(place: Path) -> tuple[Path, str]:
 
 
 def _collect(records: list[bytes], limit: int) -> Callable[[bytes], bool]:
-    """What keeps records in a list, up to a limit."""
+    """Return a function that collects records in a list, up to a limit."""
 
     def take(record: bytes) -> bool:
         records.append(record.removeprefix(b"./"))
@@ -247,7 +247,7 @@ def _collect(records: list[bytes], limit: int) -> Callable[[bytes], bool]:
 
 
 def _require_success(ended: Ended) -> None:
-    """Raise what ripgrep said of the pattern; files that it could not read it does not tell of."""
+    """Raise ripgrep's error about the pattern; unreadable files are ignored."""
     if ended.status < 2 or ended.stopped or ended.timed_out or not ended.error:
         return
     lines = [line.strip() for line in ended.error.splitlines() if line.strip()]

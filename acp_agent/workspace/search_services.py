@@ -43,7 +43,7 @@ class FoundPage(Struct, frozen=True):
 
 
 class FoundPages(Struct, frozen=True):
-    """The pages that a search found, the best first, and what is said of them together."""
+    """The pages that a search found, best first, and a summary of them."""
 
     pages: Sequence[FoundPage]
     summary: str = ""
@@ -60,7 +60,7 @@ class SearchService(Struct, frozen=True):
         return f"SearchService({self.kind!r}, {self.base_url!r})"  # without its key
 
     def address(self, query: str) -> str:
-        """What is requested; for a service that is sent the query apart, without it."""
+        """Return the requested address; without the query if the service gets that separately."""
         if self.kind == "tavily":
             return f"{self.base_url}/search"
         if self.kind == "brave":

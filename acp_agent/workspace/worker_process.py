@@ -1,4 +1,4 @@
-"""Run a function in a process of its own, which is killed when its time is up.
+"""Runs a function in a new process, which is killed when its time is up.
 
 A small input can keep a parser busy for hours, and a thread cannot be ended. The process gets its
 arguments on stdin and answers on stdout, both as MessagePack, and has limits of its own in
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class _Task(Struct, frozen=True):
-    """What is to be run: a function as `module:name`, its arguments, and CPU seconds for it."""
+    """A task: a function as `module:name`, its arguments, and its CPU seconds."""
 
     function: str
     arguments: msgspec.Raw
@@ -53,7 +53,7 @@ async def run_in_process(
     seconds: float,
     confine: Confine = unconfined,
 ) -> T:
-    """Return what a function returns in a process of its own.
+    """Run a function in a new process and return its result.
 
     Args:
         function: as `module:name`, one of ours.
