@@ -128,8 +128,9 @@ class World:
             with suppress(OSError):
                 self._listen(socket.AF_INET6, kind, ("::1", port))
         self.environ["ABSTRACT"] = "escape"
-        os.mkfifo(self.outside / "pipe")
-        self._pipe = os.open(self.outside / "pipe", os.O_RDWR | os.O_NONBLOCK)
+        (self.outside / "pipes").mkdir()
+        os.mkfifo(self.outside / "pipes/pipe")
+        self._pipe = os.open(self.outside / "pipes/pipe", os.O_RDWR | os.O_NONBLOCK)
         threading.Thread(target=self._hear, daemon=True).start()
 
     def _listen(self, family: int, kind: int, address: str | tuple[str, int]) -> socket.socket:
