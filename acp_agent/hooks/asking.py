@@ -1,4 +1,4 @@
-"""What hooks ask models and tools of MCP servers, and what a model's judgement means."""
+"""Hooks that ask a model or call a tool of an MCP server: the question and the answer."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _AFTER = frozenset({"PostToolUse", "PostToolUseFailure"})
 class _Judgement(Struct):
     ok: bool
     reason: str = ""
-    impossible: bool = False  # what a Stop hook wants cannot be reached
+    impossible: bool = False  # the condition of a Stop hook cannot be met
 
 
 def question(hook: Hook, event: str) -> str:
-    """Return what a model is asked: the hook's prompt with the event."""
+    """Return the prompt for the model: the hook's, with the event filled in."""
     if len(event) > _LONGEST_EVENT:
         event = f"{event[:_LONGEST_EVENT]} […]"
     if _EVENT in hook.prompt:
@@ -41,10 +41,10 @@ def question(hook: Hook, event: str) -> str:
 
 
 def read_judgement(hook: Hook, text: str) -> HookAnswer:
-    """Return what a model's answer means.
+    """Return the hook's answer for the text that the model wrote.
 
     Raises:
-        ValueError: it is no judgement.
+        ValueError: the text has no judgement in JSON.
     """
     begin, end = text.find("{"), text.rfind("}")
     try:
@@ -61,7 +61,7 @@ def read_judgement(hook: Hook, text: str) -> HookAnswer:
 
 
 def filled(value: object, event: Mapping[str, object]) -> object:
-    """Return a value in which each `${a.b}` of a text is what the event has there."""
+    """Return a value with each `${a.b}` in its texts replaced by that field of the event."""
     match value:
         case str():
             return _PLACE.sub(lambda found: _at(event, found[1]), value)

@@ -1,7 +1,7 @@
-"""Runs a hook: a program that reads the event and prints its answer, or somebody who is asked it.
+"""Run a hook: a program, an HTTP endpoint, a model, a tool of an MCP server, or a function.
 
-Exit code 0 ends well; 2 blocks, with what was written to stderr as the reason; any other is a
-failure of the hook, which blocks nothing unless the hook says so.
+A program reads the event and prints its answer. Exit code 0 is success; 2 refuses, with stderr as
+the reason; any other is a failure, which refuses nothing unless the hook is configured so.
 """
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ _VARIABLE = re.compile(r"\$\{(\w+)\}|\$(\w+)")
 
 
 class Confine(Protocol):
-    """Says how a program is started confined."""
+    """Prepares programs to run in the sandbox."""
 
     async def __call__(
         self, argv: list[str], cwd: Path, environ: Mapping[str, str], writable: Sequence[str]
     ) -> Launch:
-        """Return how it is started.
+        """Return how the program is started.
 
         Args:
             argv: the program and its arguments.
-            cwd: the folder that it starts in.
+            cwd: its working folder.
             environ: its environment.
-            writable: folders that it may change beside the session's.
+            writable: folders that it may change besides the session's.
 
         Raises:
-            OSError, AcpAgentError: it cannot be confined.
+            OSError, AcpAgentError: the sandbox cannot be set up.
         """
         ...
 
 
 class Helpers(Protocol):
-    """What a session has for hooks that are no programs of their own."""
+    """Asks models and calls MCP tools for the hooks of a session."""
 
     async def ask_model(self, system: str, prompt: str, model: str) -> str:
         """Return the answer of a model; `model` "" is the small one.
 
         Raises:
-            AcpAgentError: there is none.
+            AcpAgentError: the model cannot be asked, or fails.
         """
         ...
 
@@ -65,20 +65,20 @@ class Helpers(Protocol):
         """Return the text of a tool's result.
 
         Raises:
-            AcpAgentError: there is none.
+            AcpAgentError: the tool does not exist, or fails.
         """
         ...
 
 
 class HookRunner:
-    """Runs hooks of one session.
+    """Runs the hooks of one session.
 
     Args:
         cwd: the session's folder.
         environ: the environment of programs, without secrets.
-        variables: the environment that headers of HTTP may name.
-        confine: confines programs; None where nothing does.
-        helpers: returns what asks models and MCP servers; None outside a session.
+        variables: the environment variables that HTTP headers may name.
+        confine: prepares programs for the sandbox; None: there is no sandbox.
+        helpers: returns the object that asks models and MCP servers; None outside a session.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class HookRunner:
         self._helpers = helpers
 
     async def run(self, hook: Hook, event: JsonObject) -> HookAnswer:
-        """Run a hook to its end, or its time limit; raises nothing but a cancellation."""
+        """Run a hook until it ends or its time limit; raises only a cancellation."""
         body = msgspec.json.encode(event)
         try:
             async with asyncio.timeout(hook.timeout):
@@ -201,18 +201,20 @@ class HookRunner:
         return _read(hook, body.decode("utf-8", "replace"))
 
     def _filled(self, text: str, variables: Mapping[str, str]) -> str:
-        """Replace `$NAME` and `${NAME}`; what is not known is left out."""
+        """Replace `$NAME` and `${NAME}`; unknown variables become empty."""
         return _VARIABLE.sub(lambda found: variables.get(found[1] or found[2], ""), text)
 
 
 class _Output(asyncio.SubprocessProtocol):
-    """What a program writes. The streams of asyncio do not tell that it ended while others write.
+    """Collects the output of a program.
+
+    asyncio's streams do not report the end of a program while another one holds its pipes.
 
     Attributes:
-        ended: nothing more is awaited: it was reaped, or wrote too much.
-        exited: it was reaped.
-        closed: nothing holds its pipes any more.
-        is_too_long: whether it wrote too much.
+        ended: the program was reaped, or wrote too much.
+        exited: the program was reaped.
+        closed: no process holds its pipes.
+        is_too_long: the program wrote too much.
     """
 
     def __init__(self) -> None:
@@ -225,24 +227,24 @@ class _Output(asyncio.SubprocessProtocol):
         self._open = {1, 2}
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It runs."""
+        """Take the pipe to its standard input."""
         assert isinstance(transport, asyncio.SubprocessTransport)
         stdin = transport.get_pipe_transport(0)
         assert isinstance(stdin, asyncio.WriteTransport)
         self._stdin = stdin
 
     def give(self, event: bytes) -> None:
-        """Write the event; it need not read it."""
+        """Write the event to its standard input; the program may ignore it."""
         if self._stdin is not None:
             self._stdin.write(event)
             self._stdin.write_eof()
 
     def text(self, fd: int) -> str:
-        """Return what it wrote to a descriptor."""
+        """Return the text that it wrote to a descriptor."""
         return self._data[fd].decode("utf-8", "replace")
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """It wrote."""
+        """Collect output."""
         if len(self._data[fd]) + len(data) > _MOST_BYTES:
             self.is_too_long = True
             self.ended.set()
@@ -250,14 +252,14 @@ class _Output(asyncio.SubprocessProtocol):
             self._data[fd] += data
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        """Nothing holds a pipe any more."""
+        """Note that a pipe was closed."""
         del exc
         self._open.discard(fd)
         if not self._open:
             self.closed.set()
 
     def process_exited(self) -> None:
-        """It was reaped."""
+        """Note that the program was reaped."""
         self.exited.set()
         self.ended.set()
 

@@ -1,4 +1,4 @@
-"""The hooks of a session: which run at an event, what they are told, and their answer together."""
+"""The hooks of a session: choose those of an event, run them, and combine their answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from acp_agent.hooks.tool_names import hook_arguments, hook_name, matches, own_a
 from acp_agent.hooks.types import NO_ANSWER, Hook, HookAnswer, combined
 from acp_agent.permissions.access import Access, Mode
 
-# The modes as hooks know them.
+# The names of modes in the contract.
 _MODES: dict[Mode, str] = {
     "ask": "default",
     "draft": "default",
@@ -25,7 +25,7 @@ _MODES: dict[Mode, str] = {
     "plan": "plan",
     "full": "bypassPermissions",
 }
-# The events whose hooks may be for some tools only, or for some ways to begin and end.
+# The events at which a matcher counts: for a tool, or for a kind of event.
 _MATCHED: frozenset[HookEvent] = frozenset(
     {
         "PreToolUse",
@@ -43,11 +43,11 @@ _MATCHED: frozenset[HookEvent] = frozenset(
         "PostCompact",
     }
 )
-_LONGEST_RESULT = 100_000  # characters of a call's result that a hook is told
+_LONGEST_RESULT = 100_000  # characters of a call's result in an event
 
 
 def common_fields(event: HookEvent, session: str, cwd: Path, mode: Mode) -> JsonObject:
-    """Return what every hook is told of an event."""
+    """Return the fields that every event has."""
     return {
         "session_id": session,
         "transcript_path": "",
@@ -58,21 +58,21 @@ def common_fields(event: HookEvent, session: str, cwd: Path, mode: Mode) -> Json
 
 
 def is_for(hook: Hook, event: HookEvent, matched: str) -> bool:
-    """Return whether a hook runs at an event, of a tool or kind where the event has such."""
+    """Return whether a hook runs at an event for a tool, or for a kind of event."""
     return hook.event == event and (event not in _MATCHED or matches(hook.matcher, matched))
 
 
 class HookedCall(Protocol):
-    """A call as hooks are told of it."""
+    """A call of a tool."""
 
     @property
     def call(self) -> str:
-        """Its id."""
+        """The id of the call."""
         ...
 
     @property
     def name(self) -> str:
-        """The tool."""
+        """The name of the tool."""
         ...
 
 
@@ -85,9 +85,9 @@ class SessionHooks:
         session: the session's id.
         cwd: its folder.
         mode: returns the permission mode.
-        fits: whether a call fits a rule, by its access.
+        fits: returns whether a call matches a permission rule.
         notify: shows a notice.
-        spawn: runs what nothing waits for.
+        spawn: runs a coroutine in the background.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class SessionHooks:
     async def before_call(
         self, call: HookedCall, arguments: JsonObject, access: Access, agent: str
     ) -> HookAnswer:
-        """Ask about a call that is to be made; its new arguments have our names of fields."""
+        """Run the hooks before a call; new arguments in the answer have our field names."""
         answer = await self._of_call("PreToolUse", call, arguments, agent, access=access)
         if answer.arguments is None:
             return answer
@@ -128,13 +128,13 @@ class SessionHooks:
     async def on_question(
         self, call: HookedCall, arguments: JsonObject, access: Access, agent: str
     ) -> HookAnswer:
-        """Ask in the user's place whether a call may run."""
+        """Run the hooks that may answer a permission question for the user."""
         return await self._of_call("PermissionRequest", call, arguments, agent, access=access)
 
     async def refused(
         self, call: HookedCall, arguments: JsonObject, access: Access, agent: str, reason: str
     ) -> None:
-        """Tell that a call was refused."""
+        """Report a refused call to hooks."""
         await self._of_call(
             "PermissionDenied", call, arguments, agent, access=access, reason=reason
         )
@@ -149,20 +149,20 @@ class SessionHooks:
         *,
         failed: bool,
     ) -> HookAnswer:
-        """Tell how a call ended, and ask what the model is told."""
+        """Run the hooks after a call."""
         event: HookEvent = "PostToolUseFailure" if failed else "PostToolUse"
         told = {"error" if failed else "tool_response": result[:_LONGEST_RESULT]}
         return await self._of_call(event, call, arguments, agent, access=access, **told)
 
     async def after_batch(self, calls: Sequence[JsonObject], agent: str) -> HookAnswer:
-        """Tell that all calls of an answer have ended, each with what `batched_call` returns."""
+        """Run the hooks after all calls of an answer; `batched_call` describes each call."""
         told: JsonObject = {"tool_calls": list(calls)}
         if agent:
             told |= {"agent_id": agent, "agent_type": agent}
         return await self.fire("PostToolBatch", told)
 
     def batched_call(self, call: HookedCall, arguments: JsonObject, result: str) -> JsonObject:
-        """Return a call that has ended as `after_batch` has it."""
+        """Return the description of an ended call for `after_batch`."""
         return {**self._told(call, arguments), "tool_response": result[:_LONGEST_RESULT]}
 
     def _told(self, call: HookedCall, arguments: JsonObject) -> JsonObject:
@@ -173,23 +173,23 @@ class SessionHooks:
         }
 
     async def agent_begins(self, agent: str) -> str:
-        """Tell that an agent begins its work; returns what it is told besides."""
+        """Run the hooks at the start of an agent; return additional context for it."""
         told = {"agent_id": agent, "agent_type": agent}
         return (await self.fire("SubagentStart", told, matched=agent)).context
 
     async def agent_ends(self, agent: str, rounds: int) -> str:
-        """Tell that an agent ended its work; returns what it is told to go on with, if it is.
+        """Run the hooks at the end of an agent's work; return the reason to continue, or "".
 
         Args:
             agent: its name.
-            rounds: how often hooks had it go on already.
+            rounds: how often hooks have made it continue.
         """
         told = {"agent_id": agent, "agent_type": agent, "stop_hook_active": rounds > 0}
         answer = await self.fire("SubagentStop", told, matched=agent)
         return answer.reason if answer.blocked and not answer.stop else ""
 
     def tell_that_user_is_asked(self, title: str) -> None:
-        """Tell that a question waits for the user; nothing waits for the hooks."""
+        """Report a permission question to hooks, in the background."""
         if self.has("Notification"):
             kind = "permission_prompt"
             fields = {"message": title, "notification_type": kind}
@@ -223,13 +223,13 @@ class SessionHooks:
         matched: str = "",
         access: Access | None = None,
     ) -> HookAnswer:
-        """Run the hooks of an event at the same time, and return what they answered together.
+        """Run the hooks of an event concurrently, and return their combined answer.
 
         Args:
             event: the event.
-            fields: what they are told of it beside what every hook is told.
-            matched: what their matchers are compared with.
-            access: what the call would touch, for their conditions.
+            fields: the fields of this event, besides those of every event.
+            matched: the tool or kind that matchers are compared with.
+            access: what the call would access, for conditions.
         """
         chosen = [hook for hook in self._hooks if self._is_for(hook, event, matched, access)]
         if not chosen:
@@ -257,7 +257,7 @@ class SessionHooks:
         return not hook.condition or (access is not None and self._fits(hook.condition, access))
 
     async def _report(self, answer: HookAnswer) -> None:
-        """Show what hooks tell the user, and once that one failed."""
+        """Show the hooks' messages to the user, and each failure once."""
         if answer.message:
             await self._notify(NoticeShown(severity="info", title=answer.message))
         if answer.failure and answer.failure not in self._failed:
@@ -267,7 +267,7 @@ class SessionHooks:
 
 
 def limited(answer: HookAnswer) -> HookAnswer:
-    """Return an answer without the permission that not every hook may give."""
+    """Return an answer without a permission that its hook may not give."""
     if answer.permission == "allow" and (answer.by is None or not answer.by.may_allow):
         return replace(answer, permission=None)
     return answer

@@ -24,7 +24,7 @@ _EVENTS: frozenset[str] = frozenset(get_args(HookEvent))
 
 
 class HookProblem(Struct, frozen=True):
-    """What is wrong in a file."""
+    """An error in a file."""
 
     path: str
     why: str
@@ -35,7 +35,7 @@ def read_bytes(file: Path) -> bytes | None:
 
     Raises:
         OSError: it cannot be read.
-        ConfigError: it is no file, or too large.
+        ConfigError: it is not a regular file, or is too large.
     """
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -77,7 +77,7 @@ def parse_settings(raw: bytes, file: Path) -> dict[str, Any]:
 
 
 def with_line(found: Hook | HookProblem, raw: bytes) -> Hook | HookProblem:
-    """Add to a problem the line of the event that it is about."""
+    """Return a problem with the line of its event; a hook unchanged."""
     if isinstance(found, Hook) or found.path.endswith(".toml"):
         return found
     from acp_agent.config.json_lines import member_line  # noqa: PLC0415 - rarely

@@ -56,12 +56,12 @@ _OTHER_CONTRACT = (
 
 
 class FoundHooks(Struct, frozen=True, kw_only=True):
-    """The hooks of a session, in the order in which they count.
+    """The hooks of a session, in order of precedence.
 
     Attributes:
-        hooks: those that may run.
-        problems: what is wrong.
-        untrusted: the files of the project that the user does not trust.
+        hooks: the hooks that may run.
+        problems: the errors in files.
+        untrusted: the project's files that the user does not trust.
     """
 
     hooks: tuple[Hook, ...] = ()
@@ -82,13 +82,13 @@ def find_hooks(
     """Return the hooks of a session in a folder. Reads files: call it in a thread.
 
     Args:
-        configured: those of the user's configuration, by event.
-        config_file: that file, for messages.
+        configured: the hooks of the user's configuration, by event.
+        config_file: the configuration file, for messages.
         home: the user's home folder.
-        places: where plugins are.
+        places: the folders of plugins.
         cwd: the session's folder.
-        confine_own: whether the user's own run confined.
-        trusts: whether the user trusts an item.
+        confine_own: whether the user's own hooks run in the sandbox.
+        trusts: returns whether the user trusts an item.
     """
     found = _Collected(trusts, confine_own=confine_own)
     for event, every in configured.items():
@@ -123,7 +123,7 @@ def project_items(cwd: Path) -> tuple[Item, ...]:
 
 
 class _Collected:
-    """Collects hooks, what is wrong, and what is not trusted."""
+    """Collects hooks, errors, and files that are not trusted."""
 
     def __init__(self, trusts: Callable[[Item], bool], *, confine_own: bool) -> None:
         self._confine_own = confine_own
@@ -134,7 +134,7 @@ class _Collected:
         self._seen: set[tuple[object, ...]] = set()
 
     def add(self, found: Hook | HookProblem) -> None:
-        """Add a hook that is not the same as one before, or a problem."""
+        """Add a hook unless an equal one is there, or an error."""
         if isinstance(found, HookProblem):
             self.problems.append(found)
             return
@@ -148,7 +148,7 @@ class _Collected:
             self.hooks.append(replace(found, sandbox=False) if outside else found)
 
     def add_plugin(self, plugin: Plugin) -> None:
-        """Add the hooks of a plugin. They are not the user's own: they may refuse, not allow."""
+        """Add the hooks of a plugin, which may refuse calls but not allow them."""
         for part in plugin.hooks:
             given = part.content.get("hooks", {})
             for one in list(hooks_in(given, str(part.file), by_user=False))[:_MOST]:
@@ -156,7 +156,7 @@ class _Collected:
                 self.add(replace(one, variables=plugin.variables) if known else one)
 
     def read(self, file: Path, project: Path | None) -> None:
-        """Read a settings file: a project's, where there is one, or the user's."""
+        """Read a settings file of a project, or (None) of the user."""
         try:
             raw = read_bytes(file)
             settings = {} if raw is None else parse_settings(raw, file)

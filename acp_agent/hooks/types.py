@@ -1,4 +1,4 @@
-"""A hook, what it is told, and what its answer means."""
+"""A hook, and the answer that it gives."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ Permission = Literal["allow", "ask", "defer", "deny"]
 # The strictest of several answers counts.
 _STRICTNESS: tuple[Permission, ...] = ("allow", "ask", "defer", "deny")
 
-_LONGEST = 10_000  # characters of a text that a hook gives to the model or the user
+_LONGEST = 10_000  # characters of a text from a hook, for the model or the user
 
 
 class Hook(Struct, frozen=True, kw_only=True):
     """One hook.
 
     Attributes:
-        event: when it runs.
-        matcher: which tools it is for.
-        command: a line for the shell, or with `args` a program. "" where `url` is asked.
-        args: arguments of the program; None: the shell runs the line.
-        url: the address to send the event to.
-        prompt: what a model is asked, with `$ARGUMENTS` for the event.
-        model: that model; "": the small one.
-        continue_on_block: the turn goes on where the model says no after a call.
-        server: the MCP server of which `tool` is called.
+        event: the event at which it runs.
+        matcher: the tools that it is for.
+        command: a shell command, or with `args` a program.
+        args: the arguments of the program; None: the shell runs the command.
+        url: the HTTP endpoint that the event is sent to.
+        prompt: the question for a model; `$ARGUMENTS` stands for the event.
+        model: that model; "" is the small one.
+        continue_on_block: the turn continues if the model says no after a call.
+        server: the MCP server whose `tool` is called.
         tool: the tool.
-        input: its arguments, with `${path}` for what the event has there.
-        headers: HTTP headers, with variables of the environment.
-        condition: a rule that the call must match; "" where any will do.
-        timeout: seconds that it may take.
-        runs_async: nothing waits for it, and its answer means nothing.
+        input: the arguments of the tool; `${path}` stands for a field of the event.
+        headers: HTTP headers; they may name variables of the environment.
+        condition: a permission rule that the call must match; "" matches all.
+        timeout: the time limit in seconds.
+        runs_async: the session does not wait for the hook, and ignores its answer.
         once: it runs once in a session.
-        blocks_on_failure: the action does not happen where the hook fails.
-        sandbox: it runs confined.
-        by_user: it is the user's own, and so may answer questions for them.
-        source: the file that it is from.
-        variables: what it has in its environment beside.
-        function: what is called in the place of a program; given and returns what that would.
+        blocks_on_failure: a failure of the hook refuses the action.
+        sandbox: it runs in the sandbox.
+        by_user: it belongs to the user, so it may answer questions for them.
+        source: the file that defines it.
+        variables: additional variables of its environment.
+        function: a Python function that runs in place of a program; same input and output.
     """
 
     event: HookEvent
@@ -72,7 +72,7 @@ class Hook(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """What it is called in texts: its program, address, question or tool, on one line."""
+        """Its program, address, question or tool on one line, for messages."""
         called = f"{self.server}: {self.tool}" if self.server else ""
         line = " ".join((self.url or self.command or self.prompt or called).split())
         return line if len(line) <= 80 else f"{line[:79]}…"
@@ -84,18 +84,18 @@ class Hook(Struct, frozen=True, kw_only=True):
 
 
 class HookAnswer(Struct, frozen=True, kw_only=True):
-    """What a hook, or several together, answered.
+    """The answer of a hook, or of several together.
 
     Attributes:
-        permission: what is to become of a call; None: the hook leaves it to the rules.
-        blocked: the action is not to happen, or the turn is not to end.
-        reason: why, for the model and the user.
-        arguments: what the call is to be made with in place of its own.
-        context: what the model is told beside.
-        output: what the model is told in place of the call's result; None: the result.
-        stop: the turn is to end.
-        message: what the user is told.
-        failure: why the hook itself failed; "" where it did not.
+        permission: the decision about a call; None: the rules decide.
+        blocked: the action is refused; at the end of a turn: the turn continues.
+        reason: the reason, for the model and the user.
+        arguments: new arguments of the call.
+        context: additional text for the model.
+        output: text for the model in place of the call's result; None: the result.
+        stop: the turn ends.
+        message: a notice for the user.
+        failure: why the hook itself failed; "" if it did not.
         by: the hook that decided.
     """
 
@@ -115,7 +115,7 @@ NO_ANSWER = HookAnswer()
 
 
 class _Specific(Struct, rename="camel"):
-    """`hookSpecificOutput`: what an event's answer has of its own. Other fields are ignored."""
+    """`hookSpecificOutput`: the fields for one event. Other fields are ignored."""
 
     permission_decision: str | None = None
     permission_decision_reason: str = ""
@@ -126,7 +126,7 @@ class _Specific(Struct, rename="camel"):
 
 
 class _Output(Struct, rename="camel"):
-    """What a hook prints as JSON. Other fields are ignored."""
+    """The JSON that a hook prints. Other fields are ignored."""
 
     go_on: bool = msgspec.field(default=True, name="continue")
     stop_reason: str = ""
@@ -137,13 +137,13 @@ class _Output(Struct, rename="camel"):
 
 
 def read_answer(hook: Hook, text: str) -> HookAnswer:
-    """Return what the output of a hook means that ended well.
+    """Return the answer that a hook printed before it ended with exit code 0.
 
-    A JSON object is read as the contract has it. Other text is context for the model where the
-    event is a prompt or a session's start, and means nothing otherwise.
+    A JSON object is read by the contract. Other text is context for the model at a prompt and at
+    the start of a session, and is ignored at other events.
 
     Raises:
-        ValueError: the output begins as JSON and is none, or has wrong values.
+        ValueError: the output begins like JSON but is not, or has wrong values.
     """
     text = text.strip()
     if not text.startswith("{"):
@@ -172,10 +172,10 @@ def read_answer(hook: Hook, text: str) -> HookAnswer:
 
 
 def _permission(hook: Hook, output: _Output, own: _Specific) -> tuple[Permission | None, str]:
-    """Return what an answer says about the action, and why.
+    """Return the decision about the action, and the reason.
 
     Raises:
-        ValueError: it says something that there is not.
+        ValueError: the decision has an unknown value.
     """
     if isinstance(own.decision, dict):
         behavior = own.decision.get("behavior")
@@ -204,7 +204,7 @@ def _as_text(value: object) -> str | None:
 
 
 def combined(answers: Sequence[HookAnswer]) -> HookAnswer:
-    """Return what several hooks answered together: deny before defer, ask and allow."""
+    """Return the answers of several hooks as one: the strictest decision counts."""
     if len(answers) == 1:
         return answers[0]
     decided = [one for one in answers if one.permission is not None]
