@@ -54,8 +54,11 @@ def inner_texts(command: Command) -> Iterator[str]:
 
 def program_texts(command: Command) -> Iterator[str]:
     """Yield the command lines that a program within a command's words runs on this machine."""
-    name, words = base_name(command), [word.text[:_LONGEST] for word in command.words[1:]]
-    if name in shell_rules().languages.inline:
+    name, inline = base_name(command), shell_rules().languages.inline
+    if name not in inline and name not in _AWKS and name not in _SEDS:
+        return
+    words = [word.text[:_LONGEST] for word in command.words[1:]]
+    if name in inline:
         for found in (each for text in _programs(name, words) for each in _CALL.finditer(text)):
             yield " ".join(_unquoted(text) for text in _QUOTED.findall(found[1]))
     elif name in _AWKS:
@@ -71,7 +74,10 @@ def program_texts(command: Command) -> Iterator[str]:
 def acts(command: Command) -> str:
     """Return why what a program in a command's words does is destructive; "" where it is not."""
     languages = shell_rules().languages
-    name, words = base_name(command), [word.text[:_LONGEST] for word in command.words[1:]]
+    name = base_name(command)
+    if name not in languages.databases and name not in languages.inline:
+        return ""
+    words = [word.text[:_LONGEST] for word in command.words[1:]]
     programs = words if name in languages.databases else list(_programs(name, words))
     for row in languages.destructive_programs:
         if row.databases == (name in languages.databases) and any(

@@ -16,6 +16,7 @@ from acp_agent.permissions.wrapped_commands import Inner, base_name
 
 _FETCHERS = frozenset({"aria2c", "curl", "fetch", "ftp", "http", "https", "scp", "wget", "xh"})
 _NAMED_BY_ADDRESS = ("-O", "--remote-name", "--remote-name-all")
+_PRINTERS = frozenset({"cat", "echo", "printf", "tee"})  # their output may be known
 _UNSEEN = Inner(text=None, tier="destructive", why="runs a program that nobody has seen")
 
 
@@ -47,6 +48,8 @@ class WrittenFiles(Struct):
                 program = _program(sources[0])
                 if copied or program:
                     self.files[self._path(sources[1])] = copied or WrittenFile(program=program)
+            return
+        if not self.fetched and name not in _PRINTERS:
             return
         targets = [each.target for each in command.redirects if each.writes]
         targets += written_paths(name, words) if words else []
