@@ -19,12 +19,21 @@ from pydantic import BaseModel
 
 from acp_agent.content import ContentPart, DiffPart, ImageBlock, Location, TextBlock
 from acp_agent.errors import AcpAgentError, ToolError
-from acp_agent.events import AnyEvent, BackgroundCommandChanged, ToolOutput, ToolShown, UserMessage
+from acp_agent.events import (
+    AgentText,
+    AnyEvent,
+    BackgroundCommandChanged,
+    ToolOutput,
+    ToolShown,
+    UserMessage,
+)
 from acp_agent.permissions.access import Access, NoAccess, ReadAccess, WriteAccess
 from acp_agent.replay.absent_tools import absent_tools
 from acp_agent.replay.script import Call, Script
-from acp_agent.tools.base import AnyTool, Outcome, Prepared, Progress, Tool
+from acp_agent.tools.base import AnyTool, CommandEnd, Outcome, Prepared, Progress, Tool
+from acp_agent.tools.confined_shell import ConfinedShellTool
 from acp_agent.tools.toolset import Toolset
+from acp_agent.workspace.background_commands import BackgroundCommand
 
 _NO_SUCH_FIELDS = re.compile(r"\n\[ignored, no such fields: [^\n]*\]\Z")  # the runner adds it
 _WITHOUT_EFFECT = ("todo",)  # tools that change the session alone, and run
@@ -38,6 +47,7 @@ class RecordedCalls:
         folder: the folder of the replay, outside of which nothing is written.
         stop_turn: stops the turn as the user did while a call ran.
         steer: says something into the turn as the user did.
+        reversible: whether checkpoints could undo what commands did.
     """
 
     def __init__(
@@ -46,12 +56,41 @@ class RecordedCalls:
         folder: Path,
         stop_turn: Callable[[Call], Awaitable[None]],
         steer: Callable[[UserMessage], Awaitable[None]],
+        *,
+        reversible: bool,
     ) -> None:
         self._calls = script.calls
         self._folder = folder
         self._tools: Toolset | None = None
         self.stop_turn = stop_turn
         self.steer = steer
+        self.reversible = reversible
+        self._background: dict[str, tuple[Progress, BackgroundCommand]] = {}
+
+    async def start_background(
+        self, event: BackgroundCommandChanged, tool: AnyTool, progress: Progress
+    ) -> None:
+        """Count a command as running in the background; nothing runs."""
+        command = tool.workspace.background.new(progress.call, event.command)
+        self._background[event.call] = progress, command
+        await progress.moved_to_background(event.name, event.command)
+
+    async def end_background(self, event: BackgroundCommandChanged) -> None:
+        """End such a command as it ended."""
+        if event.call not in self._background:
+            return  # its call went differently
+        progress, command = self._background.pop(event.call)
+        command.mark_ended()
+        await progress.background_ended(
+            CommandEnd(
+                exit_code=event.exit_code,
+                signal=event.signal,
+                timed_out=event.timed_out,
+                stopped=event.stopped,
+                lost=event.status == "lost",
+                reported=event.heard,
+            )
+        )
 
     def adapt(self, tools: Toolset) -> Toolset:
         """Return the same tools with results from the record."""
@@ -174,8 +213,12 @@ class _FromRecord(Tool[Any]):
                     )
                 case UserMessage():
                     await self.recorded.steer(event)
+                case AgentText():
+                    await progress.say(event.text)
                 case BackgroundCommandChanged() if event.status == "running":
-                    await progress.moved_to_background(event.name, event.command)
+                    await self.recorded.start_background(event, self, progress)
+                case BackgroundCommandChanged():
+                    await self.recorded.end_background(event)
                 case _:
                     pass
         if call.stopped_turn:
@@ -203,6 +246,8 @@ def _adapted(tool: AnyTool, recorded: RecordedCalls) -> AnyTool:
     adapted.__class__ = type(own.__name__, (_FromRecord, own), name)
     assert isinstance(adapted, _FromRecord)
     adapted.recorded = recorded
+    if isinstance(adapted, ConfinedShellTool):
+        adapted.count_as_reversible(recorded.reversible)
     return adapted
 
 

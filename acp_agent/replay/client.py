@@ -11,7 +11,7 @@ from pathlib import Path
 
 from acp_agent import __version__
 from acp_agent.content import ContentBlock
-from acp_agent.events import UserMessage
+from acp_agent.events import ConfigChanged, UserMessage
 from acp_agent.ids import SessionId
 from acp_agent.replay.script import MAIN, Call, Prompt, Script
 from acp_agent.server.client_connection import ClientConnection
@@ -22,7 +22,7 @@ from protocol.jsonrpc.connection import Connection
 from protocol.jsonrpc.errors import RpcError
 from protocol.jsonrpc.handlers import Call as RpcCall, Handler, Surface
 from protocol.transports.stdio import StdioTransport
-from protocol.v1 import methods, types as acp
+from protocol.v1 import methods, types as acp, unstable
 
 TURN_SECONDS = 20.0  # a replayed turn waits for nobody
 
@@ -92,13 +92,9 @@ class ReplayClient:
         )
         self.session = SessionId(made.session_id)
 
-    async def say(self, prompt: Prompt) -> None:
-        """Choose the settings of a turn, and run it.
-
-        Raises:
-            TimeoutError: it does not end.
-        """
-        for change in prompt.settings:
+    async def set_option(self, change: ConfigChanged) -> None:
+        """Set an option of the session, as the user did."""
+        with contextlib.suppress(RpcError):  # that it cannot be set is the difference
             await self._connection.request(
                 methods.SESSION_SET_CONFIG_OPTION,
                 acp.SetSessionConfigOptionRequest(
@@ -106,9 +102,26 @@ class ReplayClient:
                 ),
                 timeout=TURN_SECONDS,
             )
+
+    async def say(self, prompt: Prompt) -> None:
+        """Run a turn.
+
+        Raises:
+            TimeoutError: it does not end.
+        """
         await self._prompt(prompt.words)
         await asyncio.gather(*self._steering)
         self._steering.clear()
+
+    async def fork(self, folder: Path) -> SessionId:
+        """Fork the session, and go on in the fork."""
+        made = await self._connection.request(
+            unstable.SESSION_FORK,
+            unstable.ForkSessionRequest(session_id=self.session, cwd=str(folder), mcp_servers=[]),
+            timeout=TURN_SECONDS,
+        )
+        self.session = SessionId(made.session_id)
+        return self.session
 
     async def steer(self, message: UserMessage) -> None:
         """Say something into the turn that runs; return once it is part of it."""

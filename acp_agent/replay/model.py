@@ -12,17 +12,27 @@ from msgspec.structs import replace
 from acp_agent.config.secrets import Secrets
 from acp_agent.config.types import Config
 from acp_agent.errors import InvalidInputError
-from acp_agent.events import AgentText, AgentThought, ThoughtEnded, Usage, UserMessage
+from acp_agent.events import (
+    AgentText,
+    AgentThought,
+    BackgroundCommandChanged,
+    ThoughtEnded,
+    Usage,
+    UserMessage,
+)
 from acp_agent.ids import SessionId
 from acp_agent.models.base import (
     CallCut,
     CallDone,
+    Cited,
     Driver,
     Failed,
     Finished,
     Message,
     ModelInfo,
     ModelRequest,
+    SearchEnded,
+    SearchStarted,
     StreamEvent,
     TextDelta,
     ThoughtDelta,
@@ -52,6 +62,7 @@ class ReplayDriver(Driver):
         script: what was recorded.
         stop_turn: stops the turn as the user did.
         steer: says something into the turn as the user did.
+        end_background: ends a command that runs in the background.
 
     Attributes:
         observed: the requests of the replay, in order.
@@ -63,12 +74,14 @@ class ReplayDriver(Driver):
         script: Script,
         stop_turn: Callable[[], None],
         steer: Callable[[UserMessage], Awaitable[None]],
+        end_background: Callable[[BackgroundCommandChanged], Awaitable[None]],
     ) -> None:
         self.observed: list[Observed] = []
         self.turn = 0
         self._script = script
         self._stop_turn = stop_turn
         self._steer = steer
+        self._end_background = end_background
         self._sessions: dict[str, SessionId] = {}  # of the record, by that of the replay
         self._next: dict[SessionId, int] = {}
 
@@ -100,6 +113,8 @@ class ReplayDriver(Driver):
             await asyncio.sleep(0)  # a real model lets the loop run between two reads
         for batch in _batches(answer):
             yield batch
+        for end in answer.ends:
+            await self._end_background(end)
         if answer.stopped_turn:
             self._stop_turn()
             await asyncio.Event().wait()  # until the turn is cancelled
@@ -110,6 +125,10 @@ class ReplayDriver(Driver):
 
     async def aclose(self) -> None:
         """Nothing is open."""
+
+    def continue_in(self, session: SessionId) -> None:
+        """Answer a fork as the session that was recorded."""
+        self._sessions[session] = MAIN
 
     def _session(self, request: ModelRequest) -> SessionId:
         """Return the recorded session that one of the replay stands for.
@@ -144,8 +163,12 @@ def _words(messages: Sequence[Message]) -> str:
     return next((part.text for part in parts if isinstance(part, UserText)), "")
 
 
-def _piece(piece: AgentText | AgentThought | ThoughtEnded) -> StreamEvent:
+def _piece(
+    piece: AgentText | AgentThought | ThoughtEnded | SearchStarted | SearchEnded | Cited,
+) -> StreamEvent:
     match piece:
+        case SearchStarted() | SearchEnded() | Cited():
+            return piece
         case AgentText():
             return TextDelta(piece.text)
         case AgentThought():

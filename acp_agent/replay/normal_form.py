@@ -14,23 +14,34 @@ from typing import Any, TypeVar, cast
 import msgspec
 from msgspec.structs import replace
 
+from acp_agent.content import TextBlock
 from acp_agent.events import (
+    AgentText,
     AnyEvent,
+    BackgroundCommandChanged,
     CheckpointMade,
     ChildWorked,
     ModelAnswered,
     ModelAsked,
     PermissionAsked,
+    PermissionDecided,
+    PlanChanged,
+    PlanRemoved,
+    Rewound,
     SessionMessageSent,
     SessionStarted,
     SubagentChanged,
     SystemPromptWritten,
     TitleChanged,
+    ToolCalled,
     ToolEnded,
+    ToolOutput,
     ToolShown,
     ToolStarted,
     TurnEnded,
+    TurnStarted,
     UsageReported,
+    UserMessage,
 )
 from acp_agent.ids import CallId
 from acp_agent.models.base import Message
@@ -38,6 +49,7 @@ from acp_agent.session.store.event_codec import merge_adjacent
 
 # Prices and measures, files of checkpoints, and titles that come whenever a model has made one.
 _LEFT_OUT = (UsageReported, CheckpointMade, TitleChanged)
+_PLANNING = "todo"  # the tool that changes the plan
 _ID = re.compile(r"\b(sess|turn|msg|call|ckpt|rew|comp)_[0-9a-f]{32}\b")
 _VARYING = (
     (re.compile(r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, \d{4}-\d\d-\d\d"), "<date>"),
@@ -159,6 +171,7 @@ class Normaliser:
 
 def arranged(events: Sequence[AnyEvent]) -> list[AnyEvent]:
     """Return the events that count, with those of calls that ran at the same time one by one."""
+    events = _placed(list(_without_restored_files(events)))
     order: dict[str, int] = {}
     calls: dict[str, str] = {
         event.session: event.call for event in events if isinstance(event, ChildWorked)
@@ -169,18 +182,101 @@ def arranged(events: Sequence[AnyEvent]) -> list[AnyEvent]:
         _kept(event)
         for event in events
         if not _is_left_out(event, asked)
-        and not (isinstance(event, ToolShown) and event.call in unstarted)
+        and not (isinstance(event, ToolShown | PermissionDecided) and event.call in unstarted)
     ]
-    for event in kept:
-        order.setdefault(_call_of(event, calls), len(order))
+    owned = list(zip(kept, _owners(kept, calls), strict=True))
+    for _, call in owned:
+        order.setdefault(call, len(order))
     result: list[AnyEvent] = []
-    for in_call, run in groupby(kept, key=lambda event: bool(_call_of(event, calls))):
+    for in_call, run in groupby(owned, key=lambda one: bool(one[1])):
         part = list(run)
         if in_call:
-            part.sort(key=lambda event: order[_call_of(event, calls)])
-            part = list(_children_arranged(part))
-        result += part
+            part.sort(key=lambda one: order[one[1]])
+            result += _children_arranged([event for event, _ in part])
+        else:
+            result += [event for event, _ in part]
     return merge_adjacent(result)
+
+
+def _owners(events: Sequence[AnyEvent], calls: Mapping[str, str]) -> Iterator[str]:
+    """Yield for each event the call that it belongs to, "" where it is of none."""
+    planning: list[str] = []  # calls that may change the plan, whose events do not name them
+    for event in events:
+        if isinstance(event, ToolCalled) and event.name == _PLANNING:
+            planning.append(event.call)
+        elif isinstance(event, ToolEnded) and event.call in planning:
+            planning.remove(event.call)
+        is_plan = isinstance(event, PlanChanged | PlanRemoved)
+        yield planning[0] if is_plan and planning else _call_of(event, calls)
+
+
+def _without_restored_files(events: Sequence[AnyEvent]) -> Iterator[AnyEvent]:
+    """Yield the events without what a rewind says of files, which a replay does not save."""
+    is_rewind = False
+    for event in events:
+        match event:
+            case UserMessage():
+                is_rewind = event.local and any(
+                    isinstance(block, TextBlock) and block.text.lstrip().startswith("/rewind")
+                    for block in event.content
+                )
+                yield event
+            case AgentText() if is_rewind:
+                yield replace(event, text="<what going back changes>")
+            case Rewound() if event.conversation:
+                yield replace(event, restored="", replaced="", changed=0)
+            case Rewound():
+                pass
+            case _:
+                yield event
+
+
+def _placed(events: Sequence[AnyEvent]) -> list[AnyEvent]:
+    """Return the events with those of background commands where the time plays no role.
+
+    Output is placed within the call that started the command. So is the end, unless the model was
+    asked something since: then it follows the last answer of the turn, or the turn before.
+    """
+    places: list[tuple[int, int]] = []  # for each event: the one it belongs to, and whether behind
+    waiting: list[int] = []  # ends that came while an answer was streamed
+    ended: dict[CallId, int] = {}
+    asked = answered = turn = last = -1  # requests, answers and turns: where in `events`
+    asking = None
+    for index, event in enumerate(events):
+        place = (index, 0)
+        match event:
+            case TurnStarted():
+                turn, answered, asking = index, -1, None
+            case TurnEnded():
+                turn, last, asking = -1, index, None
+                for one in waiting:
+                    places[one] = (index, -1)
+                waiting.clear()
+            case ModelAsked():
+                asked, asking = index, event.message
+            case ModelAnswered() if event.message == asking:
+                answered, asking = index, None
+                for one in waiting:
+                    places[one] = (index, 1)
+                waiting.clear()
+            case ToolEnded():
+                ended[event.call] = index
+            case ToolOutput() if event.call in ended:
+                place = (ended[event.call], -1)
+            case BackgroundCommandChanged() if event.call in ended and event.status != "running":
+                if asked < ended[event.call]:
+                    place = (ended[event.call], -1)
+                elif turn < 0:
+                    place = (last, 1)
+                elif asking is not None:
+                    waiting.append(index)
+                else:
+                    place = (answered, 1) if answered >= 0 else (turn, -1)
+            case _:
+                pass
+        places.append(place)
+    order = sorted(range(len(events)), key=lambda index: (*places[index], index))
+    return [events[index] for index in order]
 
 
 def _stopped_before_start(events: Sequence[AnyEvent]) -> set[CallId]:

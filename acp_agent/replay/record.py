@@ -31,7 +31,8 @@ class Head(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The first line: what the session ran with.
 
     `agent` is the version of the program, `settings` what its user configured of `SETTINGS`.
-    `confined` says whether commands ran in the sandbox.
+    `confined` says whether commands ran in the sandbox, `reversible` whether checkpoints could undo
+    them, and `memory` whether there were notes for later sessions.
     `fallbacks` are the models that are asked where another cannot be had, `files` the definitions
     and instructions that it read, by path, and `tools` the tools of the requests; those that are
     missing are not compared.
@@ -43,6 +44,8 @@ class Head(Struct, frozen=True, kw_only=True, omit_defaults=True):
     system_name: str = ""
     language: str = "en"
     confined: bool = False
+    reversible: bool = False
+    memory: bool = False
     settings: JsonObject = field(default_factory=dict)
     models: tuple[ModelInfo, ...] = ()
     fallbacks: tuple[str, ...] = ()

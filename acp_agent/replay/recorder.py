@@ -38,6 +38,7 @@ class Recorded(Struct, frozen=True, kw_only=True):
     config: Config
     language: str
     confined: bool
+    memory: bool
     folders: Sequence[tuple[str, str]]  # with their placeholders
     files: Mapping[str, str]  # by path
 
@@ -88,6 +89,8 @@ def make_record(
         system_name=platform.system(),
         language=recorded.language,
         confined=recorded.confined,
+        reversible=recorded.config.checkpoints.enabled,
+        memory=recorded.memory,
         settings={name: _clean(value, normal) for name, value in _settings(recorded.config)},
         models=tuple(as_recorded(model) for model in models),
         fallbacks=tuple(recorded.config.fallback_models),

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -21,8 +22,16 @@ from acp_agent.config.checkpoint_types import CheckpointsConfig
 from acp_agent.config.paths import HOME_VARIABLE, find_paths
 from acp_agent.config.secrets import Secrets
 from acp_agent.config.types import Config
-from acp_agent.errors import InvalidInputError
-from acp_agent.events import AnyEvent
+from acp_agent.errors import AcpAgentError, InvalidInputError
+from acp_agent.events import (
+    AnyEvent,
+    BackgroundCommandChanged,
+    ConfigChanged,
+    Rewound,
+    SessionForked,
+    UserMessage,
+)
+from acp_agent.ids import SessionId
 from acp_agent.models.base import Message
 from acp_agent.permissions.access import Gate
 from acp_agent.replay.calls import RecordedCalls
@@ -32,12 +41,13 @@ from acp_agent.replay.confinement import confined
 from acp_agent.replay.model import Observed, ReplayDriver, ReplayModels
 from acp_agent.replay.normal_form import Folders, Normaliser, map_texts
 from acp_agent.replay.record import SETTINGS, Head, Record, Step
-from acp_agent.replay.script import Script
+from acp_agent.replay.script import Action, Script
 from acp_agent.replay.surroundings import PlainRepositories, RecordedSandboxes
 from acp_agent.server.core import Core
 from acp_agent.session.account import Account
 from acp_agent.session.services import Services
 from acp_agent.session.store.event_codec import known_events
+from acp_agent.session.store.store import Store
 from acp_agent.tools.spec import ToolSpec
 from acp_agent.trust.store import TrustStore
 from acp_agent.workspace.scrub import scrub
@@ -85,8 +95,10 @@ async def _replay(record: Record, base: Path) -> Replayed:
     for name, text in script.instructions.items():
         _put_file(folder, name, text)
     client = ReplayClient(script)
-    driver = ReplayDriver(script, client.cancel, client.steer)
-    calls = RecordedCalls(script, folder, client.stop, client.steer)
+    calls = RecordedCalls(
+        script, folder, client.stop, client.steer, reversible=record.head.reversible
+    )
+    driver = ReplayDriver(script, client.cancel, client.steer, calls.end_background)
     environ = {HOME_VARIABLE: str(home / "data"), "HOME": str(home), "PATH": ""}
     config = replay_config(record.head, script.start, folder)
     models = ReplayModels(
@@ -101,8 +113,23 @@ async def _replay(record: Record, base: Path) -> Replayed:
     core = _core(config, models, calls, sandboxes, environ)
     async with client.connected(core):
         await client.open(folder)
+        store = (await core.services()).store
+
+        async def act(actions: Sequence[Action]) -> None:
+            for action in actions:
+                match action:
+                    case BackgroundCommandChanged():
+                        await calls.end_background(action)
+                    case ConfigChanged():
+                        await client.set_option(action)
+                    case Rewound():
+                        await _rewind(core, store, client.session, script, action)
+                    case SessionForked():
+                        driver.continue_in(await client.fork(folder))
+
         for number, prompt in enumerate(script.prompts, 1):
             driver.turn = number
+            await act(prompt.actions)
             for name, text in prompt.linked.items():
                 _put_file(folder, name, text)
             try:
@@ -110,7 +137,8 @@ async def _replay(record: Record, base: Path) -> Replayed:
             except TimeoutError:
                 _log.warning("turn %d of the replay does not end", number)
                 break
-        store = (await core.services()).store
+        else:
+            await act(script.last_actions)
         stored = known_events(await store.read_all(client.session))
     normal = Normaliser(lambda text: scrub(folders.hide(text)))
     events = normal.events(stored)
@@ -126,6 +154,21 @@ async def _replay(record: Record, base: Path) -> Replayed:
         turns=len(script.prompts),
         differences=tuple(differences),
     )
+
+
+async def _rewind(
+    core: Core, store: Store, session: SessionId, script: Script, rewound: Rewound
+) -> None:
+    """Take the conversation back as the user did between two turns."""
+    events = known_events(await store.read_all(session))
+    messages = [one.message for one in events if isinstance(one, UserMessage) and not one.steering]
+    rewinds = [one.rewind for one in events if isinstance(one, Rewound)]
+    opened = await (await core.manager()).find_open(session)
+    assert opened is not None
+    for recorded, replayed in ((script.points, messages), (script.rewinds, rewinds)):
+        if rewound.to in recorded[: len(replayed)]:
+            with suppress(AcpAgentError):  # that it was not possible is the difference
+                await opened.rewind(replayed[recorded.index(rewound.to)], "conversation")
 
 
 def _put_file(base: Path, name: str, text: str) -> None:
@@ -198,7 +241,7 @@ def replay_config(head: Head, start: Mapping[str, str], folder: Path) -> Config:
         trusted_folders=[str(folder)],
         checkpoints=CheckpointsConfig(enabled=False),
         use_language_servers=False,
-        memory=any(tool.name == "memory" for tool in head.tools),
+        memory=head.memory or any(tool.name == "memory" for tool in head.tools),
     )
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
+from itertools import zip_longest
 
-from msgspec import Struct, field
+from msgspec import DecodeError, Struct, field, json
 
-from acp_agent.content import ContentBlock
+from acp_agent.content import ContentBlock, ContentPart, TextBlock
 from acp_agent.events import (
     AgentText,
     AgentThought,
     AnyEvent,
+    BackgroundCommandChanged,
     ChildWorked,
     CompactionChanged,
     CompactionSummaryText,
@@ -23,14 +26,18 @@ from acp_agent.events import (
     PermissionAsked,
     PermissionDecided,
     PicturesDescribed,
+    Rewound,
+    SessionForked,
     ThoughtEnded,
     ToolCalled,
     ToolEnded,
     ToolStarted,
     TurnEnded,
+    TurnStarted,
     UserMessage,
 )
 from acp_agent.ids import SessionId
+from acp_agent.models.base import Cited, SearchEnded, SearchStarted, Source
 from acp_agent.replay.record import Record, RecordedRequest
 
 _AT_START = frozenset({"mode", "model"})  # a new session has them
@@ -38,7 +45,16 @@ MAIN = SessionId("")  # the session itself, beside its children
 
 _LINKED = re.compile(r'<file path="([^"]+)">\n(.*?)\n</file>', re.DOTALL)  # agent/attachments.py
 
-Piece = AgentText | AgentThought | ThoughtEnded | UserMessage
+# The pages that an answer cites, as they are shown below it (tools/web_search.py, shown_pages).
+_CITED = re.compile(r"\n\n[^\n]+\n(?:- .*: <[^<> ]*>\n)+")
+_PAGE = re.compile(r"^- (.*): <([^<> ]*)>$", re.MULTILINE)
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+_SEARCH_TITLE = re.compile(r"\[Search the web for (.*)\]")
+_SEARCH_FAILED = "The search failed: "
+
+Piece = AgentText | AgentThought | ThoughtEnded | UserMessage | SearchStarted | SearchEnded | Cited
+# What happens between turns.
+Action = BackgroundCommandChanged | ConfigChanged | Rewound | SessionForked
 
 
 class Call(Struct, kw_only=True):
@@ -76,6 +92,7 @@ class Answer(Struct, kw_only=True):
         turn: the number of the turn that it was made in.
         number: its number among all requests of the record.
         pieces: what was streamed, in order, with what the user said meanwhile.
+        ends: how background commands ended before the next request.
         calls: the calls that it made.
         ended: how it ended; None where the turn was stopped before.
         stop: why it stopped, as `Finished.stop` or a kind of `Failed` says it.
@@ -88,6 +105,7 @@ class Answer(Struct, kw_only=True):
     turn: int
     number: int
     pieces: list[Piece] = field(default_factory=list)
+    ends: list[BackgroundCommandChanged] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     ended: ModelAnswered | None = None
     stop: str = ""
@@ -96,9 +114,9 @@ class Answer(Struct, kw_only=True):
 
 
 class Prompt(Struct, kw_only=True):
-    """A turn as the user began it: the settings before it, the words, and the files they link."""
+    """A turn as the user began it: what is before it, the words, and the files they link."""
 
-    settings: tuple[ConfigChanged, ...]
+    actions: tuple[Action, ...]
     words: tuple[ContentBlock, ...]
     linked: dict[str, str]
 
@@ -116,6 +134,8 @@ class Script:
         calls: all calls, in order.
         instructions: the instruction files that were read with other files, by path.
         side_answers: the answers to requests beside the conversation; None: it failed.
+        last_actions: what happened after the last turn.
+        points: the messages of the user's that began turns, and `rewinds` the rewinds, in order.
     """
 
     def __init__(self, record: Record) -> None:
@@ -127,7 +147,12 @@ class Script:
         self.side_answers: deque[str | None] = deque()
         self._by_call: dict[str, Call] = {}
         self._open: dict[SessionId, Answer] = {}
-        self._settings: list[ConfigChanged] = []
+        self.last_actions: list[Action] = []
+        self.points: list[str] = []
+        self.rewinds: list[str] = []
+        self._searches: dict[str, tuple[Answer, str]] = {}  # by call: the answer, and the query
+        self._in_turn = False
+        self._in_command = False  # of the user's, which the agent itself answers
         self._summary: list[str] = []
         self._number = 0
         for step in record.steps:
@@ -139,23 +164,17 @@ class Script:
             _tell_stops(answers)
 
     def _add(self, session: SessionId, event: AnyEvent, request: RecordedRequest | None) -> None:
+        if session == MAIN and self._begins_turn(event):
+            return
         match event:
-            case ConfigChanged() if event.option in _AT_START - self.start.keys() and (
-                not self.prompts
-            ):
-                self.start[event.option] = event.value
-            case ConfigChanged():
-                self._settings.append(event)
-            case UserMessage() if session == MAIN and not event.steering:
-                settings, self._settings = tuple(self._settings), []
-                linked = dict(_LINKED.findall(event.attached))
-                self.prompts.append(Prompt(settings=settings, words=event.content, linked=linked))
-                self.instructions |= dict(event.instructions)
             case UserMessage() if event.steering:
                 self._steer(session, event)
             case TurnEnded() if event.stop_reason == "cancelled" and session == MAIN:
+                self._in_turn = self._in_command = False
                 self._stopped()
             case TurnEnded():
+                if session == MAIN:
+                    self._in_turn = self._in_command = False
                 self._turn_ended(session, event)
             case CompactionSummaryText():
                 self._summary.append(event.text)
@@ -170,6 +189,45 @@ class Script:
             case _:
                 self._add_answer(session, event, request)
                 self._add_call(session, event)
+
+    def _begins_turn(self, event: AnyEvent) -> bool:
+        """Add what is done between turns, and the prompt of one; False: it is neither."""
+        match event:
+            case ConfigChanged() if event.option in _AT_START - self.start.keys() and (
+                not self.prompts
+            ):
+                self.start[event.option] = event.value
+            case ConfigChanged():
+                if not self._in_command:
+                    self.last_actions.append(event)
+            case TurnStarted():
+                self._in_turn = True
+            case Rewound() | SessionForked():
+                if isinstance(event, Rewound):
+                    self.rewinds.append(event.rewind)
+                if not self._in_turn:
+                    self.last_actions.append(event)
+            case UserMessage() if not event.steering:
+                self._in_command = event.local
+                self._drop_changes_of(event)
+                actions, self.last_actions = tuple(self.last_actions), []
+                linked = dict(_LINKED.findall(event.attached))
+                self.points.append(event.message)
+                self.prompts.append(Prompt(actions=actions, words=event.content, linked=linked))
+                self.instructions |= dict(event.instructions)
+            case _:
+                return False
+        return True
+
+    def _drop_changes_of(self, event: UserMessage) -> None:
+        """Drop the changes of options that a command makes, which stand before its turn."""
+        first = next((one.text for one in event.content if isinstance(one, TextBlock)), "")
+        command = first.split(maxsplit=1)[0].removeprefix("/") if event.local and first else ""
+        while self.last_actions:
+            last = self.last_actions[-1]
+            if not isinstance(last, ConfigChanged) or last.option.partition(".")[0] != command:
+                return
+            self.last_actions.pop()
 
     def _add_answer(
         self, session: SessionId, event: AnyEvent, request: RecordedRequest | None
@@ -189,6 +247,12 @@ class Script:
             case AgentText() | AgentThought() | ThoughtEnded() if answer is not None:
                 if event.message == answer.asked.message:
                     answer.pieces.append(event)
+                elif isinstance(event, AgentText) and answer.ended is not None:
+                    running = self._running(session)
+                    if running:
+                        running[0].shown.append(event)
+                    else:
+                        answer.pieces += _cited(event.text)
             case ModelAnswered() if answer is not None:
                 if event.message == answer.asked.message and answer.ended is None:
                     answer.ended, answer.stop = event, event.stop
@@ -203,13 +267,19 @@ class Script:
     def _add_call(self, session: SessionId, event: AnyEvent) -> None:
         if isinstance(event, ToolCalled):
             if event.provider:
-                return  # it ran within the answer
+                self._search_started(event)  # it ran within the answer
+                return
             call = Call(called=event, session=session)
             self.calls.append(call)
             self._by_call[event.call] = call
             for answer in self._open.values():
                 if answer.asked.message == event.message:
                     answer.calls.append(call)
+            return
+        if isinstance(event, ToolEnded) and event.call in self._searches:
+            answer, query = self._searches[event.call]
+            if not event.cancelled:  # the agent ends those of an answer that is cut off
+                answer.pieces.append(_search_ended(event, query))
             return
         found = self._by_call.get(getattr(event, "call", ""))
         if found is None:
@@ -226,17 +296,38 @@ class Script:
                 self.instructions |= dict(event.instructions)
             case _ if found.ended is None:
                 (found.shown if found.started else found.before).append(event)
+            case BackgroundCommandChanged():
+                open_answer = self._open.get(MAIN) if self._in_turn else None
+                ends = self.last_actions if open_answer is None else open_answer.ends
+                ends.append(event)
             case _:
                 pass
+
+    def _search_started(self, event: ToolCalled) -> None:
+        query = ""
+        with suppress(DecodeError):
+            query = str(json.decode(event.arguments, type=dict[str, str]).get("query", ""))
+        for answer in self._open.values():
+            if answer.asked.message == event.message:
+                answer.pieces.append(SearchStarted(search=event.call, query=query))
+                self._searches[event.call] = answer, query
 
     def _steer(self, session: SessionId, event: UserMessage) -> None:
         """Keep a message where the user said it: in an answer, or while a call ran."""
         answer = self._open.get(session)
-        running = [call for call in self.calls if call.started and call.ended is None]
+        running = self._running()
         if running:
             running[0].shown.append(event)
         elif answer is not None:
             answer.pieces.append(event)
+
+    def _running(self, session: SessionId | None = None) -> list[Call]:
+        """Return the calls that run, of all sessions or of one."""
+        return [
+            call
+            for call in self.calls
+            if call.started and call.ended is None and session in {None, call.session}
+        ]
 
     def _stopped(self) -> None:
         """Find what ran when the user stopped the turn."""
@@ -265,13 +356,39 @@ class Script:
                 call.ends_turn = call.started and not refused
 
 
+def _search_ended(event: ToolEnded, query: str) -> SearchEnded:
+    """Return how a provider's search ended."""
+    title = _SEARCH_TITLE.match(event.result)
+    pages = (event.raw_output or {}).get("sources", [])
+    shown = [
+        part.content.text
+        for part in event.content or ()
+        if isinstance(part, ContentPart) and isinstance(part.content, TextBlock)
+    ]
+    return SearchEnded(
+        search=event.call,
+        query=query or (title.group(1) if title else ""),
+        sources=tuple(Source(page.get("url", ""), page.get("title", "")) for page in pages),
+        error="".join(shown).removeprefix(_SEARCH_FAILED) if event.failed else "",
+        provider_data=event.provider_data or {},
+    )
+
+
+def _cited(text: str) -> list[Cited]:
+    """Return the pages that an answer cites, from the list below it."""
+    if not _CITED.fullmatch(text):
+        return []
+    pages = [(_ESCAPE.sub(r"\1", title), url) for title, url in _PAGE.findall(text)]
+    return [Cited(tuple(Source(url, "" if title == url else title) for title, url in pages))]
+
+
 def _reason(title: str) -> str:
     return title.partition("; trying again in")[0]
 
 
 def _tell_stops(answers: Sequence[Answer]) -> None:
     """Say of each answer why it stopped, where its event does not."""
-    for answer, following in zip(answers, [*answers[1:], None], strict=True):
+    for answer, following in zip_longest(answers, answers[1:]):
         if answer.stop:
             continue
         if following is not None and following.asked.continues == answer.asked.message:

@@ -86,9 +86,13 @@ class ConfinedShellTool(ShellTool):
             notice: as in `ShellTool`.
         """
         super().__init__(workspace, default_timeout=default_timeout, notice=notice)
-        self.reversible = reversible
-        self.unasked = reversible and sandbox.policy.config.auto_allow
         self._sandbox = sandbox
+        self.count_as_reversible(reversible)
+
+    def count_as_reversible(self, reversible: bool) -> None:
+        """Say whether checkpoints can undo what commands do."""
+        self.reversible = reversible
+        self.unasked = reversible and self._sandbox.policy.config.auto_allow
 
     def description(self) -> str:
         """Return the description with what the sandbox means."""

@@ -65,6 +65,10 @@ def test_a_session_is_recorded_and_replayed_on_the_command_line_with_its_tools(
     assert "\n+" in difference["diff"]
 
 
+def test_what_commands_of_the_agent_set_and_say_is_replayed(tmp_path: Path) -> None:
+    assert replay(read_record(recorded("commands_of_the_agent", tmp_path))).differences == ()
+
+
 def test_another_result_of_a_tool_is_reported_with_its_turn_and_its_request(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -24,8 +24,10 @@ from tests.support.model_server import (
     Call,
     CallPiece,
     CallStart,
+    Cite,
     Cut,
     ModelServer,
+    Search,
     Stall,
     Status,
     answer,
@@ -48,6 +50,19 @@ thought_levels = ["low", "high"]
 
 [limits]
 max_retries = 2
+"""
+
+
+SEARCHING = """
+[web_search]
+service = "provider"
+
+[providers.searching]
+api = "anthropic"
+base_url = "{url}/v1"
+
+[models."searching/some-model"]
+vision = true
 """
 
 
@@ -283,6 +298,73 @@ async def commands(at: Scene) -> None:
     await at.say("Look and patch.")
 
 
+def background(command: str) -> Call:
+    return Call("shell", {"command": command, "background": True})
+
+
+@scene
+async def background_commands(at: Scene) -> None:
+    wait = Call("background", {"action": "wait", "id": "1", "seconds": 30})
+    at.server.add(answer(background("echo a; sleep 0.2; echo b")), answer(wait), answer("Ended."))
+    await at.say("Start one, and wait.")
+    late = background("echo c; while [ ! -e go ]; do sleep 0.02; done; echo d; touch gone; exit 3")
+    at.server.add(answer(late, background("sleep 600")), answer("They run."))
+    await at.say("Start two.")
+    (at.folder / "go").touch()
+    while not (at.folder / "gone").exists():
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(1)  # no client of version 1 is told that it ended
+    output = Call("background", {"action": "output", "id": "3"})
+    stop = Call("background", {"action": "stop", "id": "3"})
+    at.server.add(answer(output), answer(stop), answer("Stopped."))
+    await at.say("How are they?")
+
+
+@scene
+async def rewinds(at: Scene) -> None:
+    at.server.add(answer(EDIT), answer("Edited."), answer(READ), answer("Read."))
+    await at.say("Edit it.")
+    await at.say("Read it.")
+    await at.say("/rewind 2")
+    await at.say("/rewind 2 both")
+    at.server.add(answer("Something else."))
+    await at.say("Something else.")
+    listed = await at.agent.request("_acp-agent/checkpoints/list", {"sessionId": at.session})
+    point = {"pointId": listed["points"][0]["pointId"], "what": "conversation"}
+    await at.agent.request("_acp-agent/checkpoints/restore", {"sessionId": at.session, **point})
+    at.server.add(answer("From the beginning."))
+    await at.say("From the beginning.")
+
+
+@scene
+async def forked(at: Scene) -> None:
+    at.server.add(answer("One."), answer("Two."))
+    await at.say("One.")
+    params = {"sessionId": at.session, "cwd": str(at.folder), "mcpServers": []}
+    at.session = (await at.agent.request("session/fork", params))["sessionId"]
+    await at.say("Two.")
+
+
+@scene
+async def provider_search(at: Scene) -> None:
+    pages = [("Cats *and* more", "https://cats.example/a"), ("Two", "https://b.example")]
+    found = Search("cats", pages)
+    choice = {"sessionId": at.session, "configId": "model", "value": "searching/some-model"}
+    await at.agent.request("session/set_config_option", choice)
+    cited = Cite("Cats *and* more", "https://cats.example/a")
+    at.server.add(answer("I search. ", found, "They meow.", cited), answer("Bye."))
+    await at.say("Search for cats.")
+    await at.say("Thank you.")
+
+
+@scene
+async def commands_of_the_agent(at: Scene) -> None:
+    asked = Call("ask_user", {"question": "Which?", "options": ["this", "that"]})
+    at.server.add(answer(asked), answer("That, then."), answer("Seen."))
+    for words in ("/status", "Ask me.", "That.", "/mode plan", "/budget 100k", "!echo hi; exit 2"):
+        await at.say(words)
+
+
 async def play(name: str, home: Path, folder: Path) -> None:
     """Have the agent run a session in `folder`, with its journal in `home`."""
     folder.mkdir(parents=True)
@@ -297,6 +379,8 @@ async def play(name: str, home: Path, folder: Path) -> None:
     (home / "agent" / "config.toml").write_text(CONFIG)
     editor = Editor(permission="allow_once")
     async with ModelServer() as server:
+        with (home / "agent" / "config.toml").open("a") as file:
+            file.write(SEARCHING.format(url=server.url))
         environ = {"ACP_AGENT_HOME": str(home / "agent"), **server.environ()}
         flags = ("--model", "openai/gpt-5")
         agent = await AgentProcess.start(*flags, home=home, editor=editor, environ=environ)
@@ -311,7 +395,8 @@ def recorded(name: str, base: Path, environ: Mapping[str, str] | None = None) ->
     """Play a session, and return the file of its record."""
     home, folder, path = base / "home", base / "home" / "work" / "project", base / f"{name}.jsonl"
     asyncio.run(play(name, home, folder))
-    done = acp_agent(home, "sessions", "record", "latest", "-o", str(path), environ=environ)
+    variables = {"ACP_AGENT_SANDBOX": "false", **(environ or {})}  # as the agent had it
+    done = acp_agent(home, "sessions", "record", "latest", "-o", str(path), environ=variables)
     assert done.returncode == 0, done.stderr
     sys.stderr.write(done.stderr)
     return path

@@ -20,7 +20,7 @@ from acp_agent.config.secrets import Secrets
 from acp_agent.config.types import Config
 from acp_agent.errors import InvalidInputError
 from acp_agent.events import AnyEvent
-from acp_agent.extensions.definitions.locations import find_folders
+from acp_agent.extensions.definitions.locations import find_folders, find_repository
 from acp_agent.models.base import ModelInfo
 from acp_agent.models.registry import Models
 from acp_agent.replay.comparison import Difference
@@ -29,6 +29,7 @@ from acp_agent.replay.recorder import Recorded, make_record, used_models, with_o
 from acp_agent.replay.replay import Replayed, replay
 from acp_agent.session.store.event_codec import known_events
 from acp_agent.session.store.records import SessionRecord
+from acp_agent.trust.items import code_item
 from acp_agent.trust.store import TrustStore
 
 _SHOWN = 5  # differences
@@ -72,6 +73,7 @@ def record_session(
         config=config,
         language=language(),
         confined=_is_confined(config),
+        memory=config.memory and _is_trusted(Path(session.cwd), config, paths.trust_file),
         folders=folders,
         files=_definitions(Path(session.cwd), user, home, config, paths.trust_file),
     )
@@ -88,6 +90,11 @@ def _is_confined(config: Config) -> bool:
 
     found = find_backend(os.environ.get("PATH"), config.sandbox.backend, config.sandbox.image)
     return not isinstance(found, Unavailable)
+
+
+def _is_trusted(cwd: Path, config: Config, trust: Path) -> bool:
+    """Whether the user trusts the code of the project that a folder is in."""
+    return TrustStore(trust, config.trusted_folders).trusts(code_item(find_repository(cwd) or cwd))
 
 
 def _definitions(cwd: Path, user: Path, home: Path, config: Config, trust: Path) -> dict[str, str]:

@@ -1,0 +1,92 @@
+"""The normal form of a session's events does not depend on when a background command spoke."""
+
+from __future__ import annotations
+
+import pytest
+
+from acp_agent.content import TextBlock
+from acp_agent.events import (
+    AgentText,
+    AnyEvent,
+    BackgroundCommandChanged,
+    ModelAnswered,
+    ModelAsked,
+    Rewound,
+    ToolCalled,
+    ToolEnded,
+    ToolOutput,
+    ToolStarted,
+    TurnEnded,
+    TurnStarted,
+    UserMessage,
+)
+from acp_agent.ids import CallId, MessageId, TurnId
+from acp_agent.replay.normal_form import arranged
+
+CALL = CallId("call_1")
+OUTPUT = ToolOutput(call=CALL, text="later\n")
+END = BackgroundCommandChanged(call=CALL, name="1", status="ended", exit_code=0)
+
+
+def answer(name: str, *pieces: AnyEvent) -> list[AnyEvent]:
+    message = MessageId(name)
+    asked = ModelAsked(message=message, model="m")
+    return [asked, *pieces, ModelAnswered(message=message, model="m")]
+
+
+def started() -> list[AnyEvent]:
+    """A turn that started a command in the background, and was answered once more."""
+    called = ToolCalled(call=CALL, message=MessageId("a"), name="shell", arguments="{}", title="x")
+    running = BackgroundCommandChanged(call=CALL, name="1", status="running")
+    return [
+        TurnStarted(turn=TurnId("turn_1")),
+        *answer("a", called),
+        ToolStarted(call=CALL),
+        running,
+        ToolEnded(call=CALL, result="It runs."),
+        *answer("b", AgentText(message=MessageId("b"), text="It runs.")),
+        TurnEnded(turn=TurnId("turn_1"), stop_reason="end_turn"),
+    ]
+
+
+def with_late(events: list[AnyEvent], output: int, end: int) -> list[AnyEvent]:
+    """The events with the output and the end of the command, each behind so many of them."""
+    late: list[AnyEvent] = []
+    for index, event in enumerate(events, 1):
+        late.append(event)
+        late += [OUTPUT] * (index == output) + [END] * (index == end)
+    return late
+
+
+@pytest.mark.parametrize("place", [7, 8, 9, 10])
+def test_output_is_in_its_call_whenever_it_came(place: int) -> None:
+    events = started()
+    assert arranged(with_late(events, place, 10)) == arranged(with_late(events, 7, 10))
+
+
+@pytest.mark.parametrize(("one", "other"), [(8, 10), (9, 10)])
+def test_an_end_is_placed_by_the_request_that_tells_the_model_of_it(one: int, other: int) -> None:
+    events = started()
+    assert arranged(with_late(events, 7, one)) == arranged(with_late(events, 7, other))
+
+
+@pytest.mark.parametrize("place", [10, 11])
+def test_an_end_that_another_request_tells_of_is_another_event(place: int) -> None:
+    events = started()
+    assert arranged(with_late(events, 7, 7)) != arranged(with_late(events, 7, place))
+
+
+def test_what_a_rewind_says_of_files_does_not_count() -> None:
+    def rewound(said: str, restored: str) -> list[AnyEvent]:
+        message = MessageId("said")
+        return [
+            TurnStarted(turn=TurnId("turn_1")),
+            UserMessage(
+                message=MessageId("m"), content=(TextBlock(text="/rewind 1 both"),), local=True
+            ),
+            Rewound(rewind="rew_1", to="msg_1", restored=restored),
+            AgentText(message=message, text=said),
+            TurnEnded(turn=TurnId("turn_1"), stop_reason="end_turn"),
+        ]
+
+    assert arranged(rewound("- `~ a.py`", "ckpt_1")) == arranged(rewound("nothing", ""))
