@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import time
 import tomllib
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
@@ -60,17 +61,16 @@ def has_checked(found: LanguageServers, name: str, path: Path) -> bool:
 
 
 @asynccontextmanager
-async def heartbeat() -> AsyncIterator[list[float]]:
+async def heartbeat(clock: Callable[[], float]) -> AsyncIterator[list[float]]:
     """Measure the longest time in which the event loop did nothing else."""
-    loop = asyncio.get_running_loop()
     longest = [0.0]
 
     async def beat() -> None:
-        last = loop.time()
+        last = clock()
         while True:
             await asyncio.sleep(0.01)
-            longest[0] = max(longest[0], loop.time() - last)
-            last = loop.time()
+            longest[0] = max(longest[0], clock() - last)
+            last = clock()
 
     task = asyncio.create_task(beat())
     try:
@@ -100,10 +100,13 @@ async def test_odd_servers_hold_up_nothing_and_leave_nothing(
             answer(Call("edit", {"path": "a.txt", "old": "two", "new": "next BAD"})),
             answer("Done."),
         )
-        async with heartbeat() as gap:
-            began = loop.time()
+        # Floods take the cores as well; what counts is the work that they cause here.
+        floods = "floods" in TABLE[row]
+        clock = time.process_time if floods else loop.time
+        async with heartbeat(time.thread_time if floods else loop.time) as gap:
+            began = clock()
             await desk.say("Go.")
-            took = loop.time() - began
+            took = clock() - began
         grown = resident_memory(os.getpid()) - before
         seen = [*desk.results(), *desk.words()]
         assert path.read_text() == "new BAD\nnext BAD\n"
