@@ -104,3 +104,10 @@ def test_what_is_imported_is_shown_before_it_is_saved(tmp_path: Path) -> None:
     acp_agent(tmp_path, "mcp", "import", "--save", ".codex/config.toml")
     assert load_config(config, {}).mcp_servers["docs"].command == "docs"
     assert "No new MCP servers" in acp_agent(tmp_path, "mcp", "import", ".codex/config.toml").stdout
+
+
+def test_list_and_test_say_that_there_are_no_servers(tmp_path: Path) -> None:
+    for action in ("list", "test"):
+        ran = acp_agent(tmp_path, "mcp", action)
+        assert ran.returncode == 0
+        assert ran.stdout.startswith("No MCP servers configured. To add one, see ")

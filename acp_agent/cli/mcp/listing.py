@@ -63,12 +63,16 @@ def show_servers(options: argparse.Namespace) -> int:
         headings = [translate("Server"), translate("From"), translate("State"), translate("Where")]
         say_table(headings, [(name, words[a], words[b], place) for name, a, b, place in rows])
     else:
-        say(translate("No MCP servers configured. To add one, see acp-agent mcp add --help"))
+        _say_none()
     for item in found.untrusted:
         say(translate("{file} is not used until you trust it: acp-agent trust", file=item.path))
     for problem in found.problems:
         complain(translate_rendered(problem))
     return FAILED if found.problems else 0
+
+
+def _say_none() -> None:
+    say(translate("No MCP servers configured. To add one, see acp-agent mcp add --help"))
 
 
 def where(server: ServerConfig) -> str:
@@ -114,6 +118,8 @@ def test(options: argparse.Namespace) -> int:
     results = asyncio.run(_connect(chosen, setup, options))
     if options.json:
         say_json([result for result, _ in results])
+    elif not results:
+        _say_none()
     else:
         for result, lines in results:
             say(f"{result['server']}: {result['state']}")
