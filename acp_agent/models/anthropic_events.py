@@ -143,7 +143,7 @@ class AnthropicDecoder:
 
     @property
     def answered(self) -> bool:
-        """Whether the API has said how the answer ended."""
+        """Whether the API has reported how the answer ended."""
         return self._stop is not None
 
     @property
@@ -152,7 +152,7 @@ class AnthropicDecoder:
         return self._total()
 
     def feed(self, data: bytes, events: list[StreamEvent]) -> None:
-        """Append what one event says.
+        """Append the events that one event of the API means.
 
         Raises:
             msgspec.DecodeError: the event cannot be read.
@@ -191,7 +191,7 @@ class AnthropicDecoder:
                 pass  # ping, and what the API may add (its versioning policy)
 
     def end(self) -> list[StreamEvent]:
-        """The last events of the answer."""
+        """Return the last events of the answer."""
         if self._failed is not None:
             return [self._failed]
         if self._stop is None and not self.ended:

@@ -125,7 +125,7 @@ class GeminiDecoder:
 
     @property
     def answered(self) -> bool:
-        """Whether the API has said how the answer ended."""
+        """Whether the API has reported how the answer ended."""
         return self._finish is not None
 
     @property
@@ -134,7 +134,7 @@ class GeminiDecoder:
         return Usage() if self._counts is None else _usage(self._counts, len(self._queries))
 
     def feed(self, data: bytes, events: list[StreamEvent]) -> None:
-        """Append what one response says.
+        """Append the events that one response means.
 
         Raises:
             msgspec.DecodeError: it cannot be read.
@@ -159,7 +159,7 @@ class GeminiDecoder:
                 self._detail = candidate.finish_message or self._detail
 
     def end(self) -> list[StreamEvent]:
-        """The last events of the answer."""
+        """Return the last events of the answer."""
         if self._failed is not None:
             return [self._failed]
         if not self._answered and self._blocked is None:

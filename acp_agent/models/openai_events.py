@@ -112,7 +112,7 @@ class _Chunk(Struct):
 
     @property
     def problem(self) -> JsonObject | str | None:
-        """The error that this is, None where it is none."""
+        """Return the error in this event, None if there is none."""
         if self.error is not None or self.message is None or self.choices is not None:
             return self.error
         return {"message": self.message, "type": self.type, "code": self.code}
@@ -154,7 +154,7 @@ class OpenAIDecoder:
 
     @property
     def answered(self) -> bool:
-        """Whether the API has said how the answer ended."""
+        """Whether the API has reported how the answer ended."""
         return self._finish is not None
 
     @property
@@ -163,7 +163,7 @@ class OpenAIDecoder:
         return self._usage
 
     def feed(self, data: bytes, events: list[StreamEvent]) -> None:
-        """Append what one event says.
+        """Append the events that one event of the API means.
 
         Raises:
             msgspec.DecodeError: the event cannot be read.
@@ -200,7 +200,7 @@ class OpenAIDecoder:
                 self._finish = choice.finish_reason
 
     def end(self) -> list[StreamEvent]:
-        """The last events of the answer."""
+        """Return the last events of the answer."""
         if self._failed is not None:
             return [self._failed]
         if self._finish is None and not self.ended:
@@ -309,7 +309,7 @@ class OpenAIDecoder:
                 events.append(CallDelta(index=call.index, text=text))
 
     def _call_of(self, piece: _CallPiece, function: _Function) -> _Call:
-        """The call that a piece belongs to, whatever of index and id the service gives."""
+        """Return the call that a piece belongs to, by whatever index and id the service gives."""
         if piece.index is not None:
             call = self._by_index.get(piece.index)
             # Gemini gives every call the index 0 and tells them apart by id only.

@@ -136,7 +136,7 @@ class OpenAIResponsesDecoder:
 
     @property
     def answered(self) -> bool:
-        """Whether the API has said how the answer ended."""
+        """Whether the API has reported how the answer ended."""
         return self.ended
 
     @property
@@ -145,7 +145,7 @@ class OpenAIResponsesDecoder:
         return self._usage
 
     def feed(self, data: bytes, events: list[StreamEvent]) -> None:
-        """Append what one event says.
+        """Append the events that one event of the API means.
 
         Raises:
             msgspec.DecodeError: the event cannot be read.
@@ -200,7 +200,7 @@ class OpenAIResponsesDecoder:
                 pass
 
     def end(self) -> list[StreamEvent]:
-        """The last events of the answer."""
+        """Return the last events of the answer."""
         if self._failed is not None:
             return [self._failed]
         if self._end is None:

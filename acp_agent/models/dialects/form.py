@@ -37,10 +37,10 @@ class Tools:
         return iter(self._specs.values())
 
     def typed(self, tool: str, argument: str, text: str) -> object:
-        """The value of an argument that was written as bare text.
+        """Return the value of an argument that was written as bare text.
 
-        It is what the tool's schema asks for, where the text can be that; else the text itself,
-        which the tool then refuses with a reason.
+        It has the type that the tool's schema asks for, if the text allows that; else it is the
+        text itself, which the tool then refuses with a reason.
         """
         spec = self._specs.get(tool)
         if spec is None:
@@ -66,7 +66,7 @@ class Tools:
 
 
 def _types(schema: object, root: JsonObject, depth: int) -> set[str]:
-    """The JSON types that a schema allows; none where it does not say."""
+    """Return the JSON types that a schema allows; none if it does not say."""
     if not isinstance(schema, dict) or depth == 0:
         return set()
     reference = schema.get("$ref")
@@ -108,15 +108,15 @@ class WrittenCall(Struct, frozen=True, kw_only=True):
 
 
 class More(Struct, frozen=True):
-    """It cannot be told yet. `sure`: it is a call for certain, only its end has not come."""
+    """More text is needed. `sure`: the text is certainly a call whose end has not come."""
 
     sure: bool = False
 
 
 class Block(Struct, frozen=True):
-    """The text up to `end`, which is more than none, is calls and any text that stood between them.
+    """The text up to `end`, which is not empty, is calls and any text between them.
 
-    Where `thought` names ends, what follows is reasoning, up to the first of them.
+    If `thought` names ends, the text that follows is reasoning up to the first of them.
     """
 
     end: int
@@ -133,7 +133,7 @@ SURE = More(sure=True)
 
 
 class CutError(Exception):
-    """The text ended where more of it had to be known."""
+    """More text is needed to continue."""
 
 
 class Writing(Protocol):
@@ -144,11 +144,11 @@ class Writing(Protocol):
         ...
 
     def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
-        """The calls of one answer: the number of each in the conversation, name, arguments."""
+        """Write the calls of one answer: number in the conversation, name and arguments of each."""
         ...
 
     def results(self, results: Sequence[tuple[int, str, str]]) -> str:
-        """The results of one answer's calls: number, name and text of each."""
+        """Write the results of one answer's calls: number, name and text of each."""
         ...
 
 
@@ -189,19 +189,19 @@ class Form(Writing, Protocol):
         ...
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
-        """Say what a text is that begins with an opener. Where it is `final`, never `More`."""
+        """Return the verdict on a text that begins with an opener; if `final`, never `More`."""
         ...
 
 
 def after_space(text: str, at: int) -> int:
-    """The place of the first character from `at` on that is no white space."""
+    """Return the position of the first character from `at` on that is no white space."""
     found = _SPACE.match(text, at)
     assert found is not None
     return found.end()
 
 
 def begins(text: str, at: int, marks: Sequence[str], *, final: bool) -> str | More | None:
-    """Which of `marks` stands at a place; `More` where one may, once there is more text."""
+    """Return which of `marks` is at a position; `More` if more text may complete one."""
     for mark in marks:
         if text.startswith(mark, at):
             return mark
@@ -214,10 +214,10 @@ def begins(text: str, at: int, marks: Sequence[str], *, final: bool) -> str | Mo
 
 
 def stands(text: str, at: int, marks: Sequence[str], *, final: bool) -> str | None:
-    """Which of `marks` stands at a place.
+    """Return which of `marks` is at a position.
 
     Raises:
-        CutError: one may, once there is more text.
+        CutError: more text may complete one.
     """
     mark = begins(text, at, marks, final=final)
     if isinstance(mark, More):
@@ -227,18 +227,18 @@ def stands(text: str, at: int, marks: Sequence[str], *, final: bool) -> str | No
 
 @cache
 def any_of(marks: tuple[str, ...]) -> re.Pattern[str]:
-    """What finds the first of `marks`, of those that begin alike the one that is named first."""
+    """Return a pattern for `marks`; of those that begin alike the first one wins."""
     return re.compile("|".join(map(re.escape, marks)))
 
 
 @cache
 def beginnings(marks: tuple[str, ...]) -> frozenset[str]:
-    """All with which one of the marks begins and does not end."""
+    """Return all proper beginnings of the marks."""
     return frozenset(mark[:size] for mark in marks for size in range(1, len(mark)))
 
 
 def before_half_mark(text: str, marks: Sequence[str]) -> str:
-    """The text of a block that just stops, without the half of a mark with which it may end."""
+    """Return the text of a block that has no end, without half a mark at its end."""
     longest = max(map(len, marks)) - 1
     for size in range(min(len(text), longest), 0, -1):
         # One character may be anything, unless it is all that there is.
@@ -250,7 +250,7 @@ def before_half_mark(text: str, marks: Sequence[str]) -> str:
 
 
 def broken(problem: str, written: str, tools: Tools) -> WrittenCall:
-    """A call that must not be run, of the tool that it seems to name."""
+    """Return a call that must not be run, of the tool that it seems to name."""
     found = _NAMED.search(written)
     name = next((group for group in found.groups() if group), "") if found else ""
     return WrittenCall(
@@ -262,11 +262,11 @@ _SPACE = re.compile(r"\s*")
 _NAMED = re.compile(r'"(?:name|tool)"\s*:\s*"([^"]{1,128})"|(?:name="|function=)([\w.:-]{1,128})')
 
 
-# The tools as they are described to a model whose API does not take them.
+# Descriptions of the tools for a model whose API does not take them.
 
 
 def described_json(tools: Tools) -> str:
-    """The tools, one a line, as nearly every template writes them."""
+    """Return the tools, one on each line, as nearly every template writes them."""
     return "\n".join(
         json_text.encode(
             {
@@ -283,7 +283,7 @@ def described_json(tools: Tools) -> str:
 
 
 def described_functions(tools: Tools, before: str, after: str) -> str:
-    """The tools without the envelope, each between two tags."""
+    """Return the tools without the envelope, each between two tags."""
     return "\n".join(
         before
         + json_text.encode(

@@ -29,7 +29,7 @@ _NO_OBJECT = "The arguments of the call are not a JSON object."
 
 
 def read_call(written: str, tools: Tools, *, strict: bool = False) -> WrittenCall | None:
-    """The call that a JSON object is; None where it is `strict` and may be something else."""
+    """Return the call that a JSON object is; None if `strict` and it may be something else."""
     value = json_text.decode(written)
     if value is json_text.NOTHING and written.startswith("{{"):
         # Qwen2.5's template shows the braces doubled, and the model copies that.
@@ -57,7 +57,7 @@ def read_call(written: str, tools: Tools, *, strict: bool = False) -> WrittenCal
 
 
 def read_arguments(name: str, written: str) -> WrittenCall:
-    """The call of a tool whose arguments are JSON."""
+    """Return the call of a tool whose arguments are JSON."""
     value = json_text.decode(written) if written.strip() else {}
     if not isinstance(value, dict):
         return WrittenCall(name=name, arguments=written, problem=_NO_OBJECT)
@@ -65,7 +65,7 @@ def read_arguments(name: str, written: str) -> WrittenCall:
 
 
 def read_region(text: str, opener: str, closer: str, tools: Tools, *, final: bool) -> Verdict:
-    """Calls as JSON objects, or an array of them, between two tags."""
+    """Read calls as JSON objects, or an array of them, between two tags."""
     at = after_space(text, len(opener))
     if at == len(text):
         return None if final else MORE
@@ -104,7 +104,7 @@ def read_region(text: str, opener: str, closer: str, tools: Tools, *, final: boo
 
 
 def read_calls(written: str, tools: Tools, *, strict: bool = False) -> list[WrittenCall]:
-    """The calls in a JSON object, or in an array of them; none where one is something else."""
+    """Return the calls in a JSON object or an array; none if `strict` and one is no call."""
     if not written.startswith("["):
         call = read_call(written, tools, strict=strict)
         return [] if call is None else [call]
@@ -118,7 +118,7 @@ def read_calls(written: str, tools: Tools, *, strict: bool = False) -> list[Writ
 
 
 def names_tool(text: str, at: int, tools: Tools, *, final: bool) -> bool | More:
-    """Whether the JSON at a place begins as a call of a known tool does, and as little else."""
+    """Return whether the JSON at a position begins like a call of a known tool."""
     expected = json_text.first_tokens(text, at, 16)
     if expected[:1] == ["["]:
         del expected[0]

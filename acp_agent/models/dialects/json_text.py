@@ -1,4 +1,4 @@
-"""JSON inside a model's text: where it ends, what it begins with, and what it says."""
+"""Finds and decodes JSON inside a model's text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST_NAME = 200  # characters
 
 
 class Nothing(Enum):
-    """No value: what `decode` gives for text that is no JSON."""
+    """No value: the result of `decode` for text that is no JSON."""
 
     NOTHING = 0
 
@@ -26,7 +26,7 @@ NOTHING: Final = Nothing.NOTHING
 
 
 def value_end(text: str, start: int) -> int | None:
-    """Where the object or array ends that begins at `start`; None: not in this text."""
+    """Return the end of the object or array that begins at `start`; None if the text lacks it."""
     depth = 0
     for step in _STEP.finditer(text, start):
         mark = text[step.start()]
@@ -42,9 +42,9 @@ def value_end(text: str, start: int) -> int | None:
 
 
 def decode(text: str) -> object:
-    """What a text says, `NOTHING` where it is no JSON.
+    """Return the value of a JSON text, `NOTHING` if it is no JSON.
 
-    Line ends and tabs may stand inside strings: small models write them so.
+    Line ends and tabs may be inside strings: small models write them so.
     """
     try:
         value: object = json.loads(text, strict=False)
@@ -54,7 +54,7 @@ def decode(text: str) -> object:
 
 
 def decode_python(text: str) -> object:
-    """What a text says as a Python literal, as some models write JSON; else `NOTHING`."""
+    """Return the value of a Python literal, which some models write for JSON; else `NOTHING`."""
     try:
         value: object = ast.literal_eval(text.strip())
         return json.loads(json.dumps(value))
@@ -63,7 +63,7 @@ def decode_python(text: str) -> object:
 
 
 def encode(value: object) -> str:
-    """A value as JSON that can be sent on."""
+    """Return a value as JSON that can be sent."""
     written = json.dumps(value, ensure_ascii=False)
     try:
         written.encode()
@@ -73,10 +73,10 @@ def encode(value: object) -> str:
 
 
 def first_tokens(text: str, at: int, count: int) -> list[str]:
-    """Up to so many tokens of the JSON at a place, strings whole and with their marks.
+    """Return up to `count` tokens of the JSON at a position, strings with their quotes.
 
-    Fewer where the text ends before. What is neither a string nor a mark is given as its first
-    character; a string that is too long for a name and has no end yet, as "".
+    There are fewer if the text ends before. A token that is neither a string nor a mark is its
+    first character; a string without an end that is too long for a name is "".
     """
     tokens: list[str] = []
     while len(tokens) < count:
