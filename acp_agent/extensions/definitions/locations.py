@@ -96,7 +96,7 @@ def _index(kind: str) -> Sequence[BundledSkill]:
 
 
 class DefinitionFolders(Struct, frozen=True):
-    """Folders and whose they are, from the most general to the most specific: later ones win.
+    """Folders with their owners, from the most general to the most specific: later ones win.
 
     Attributes:
         skills: each has folders with a SKILL.md, and YAML files; one named `commands` has Markdown
@@ -113,7 +113,7 @@ class DefinitionFolders(Struct, frozen=True):
 
 
 def find_folders(cwd: Path, *, user: Path, home: Path) -> DefinitionFolders:
-    """The folders that a session looks into.
+    """Return the folders in which a session looks for definitions.
 
     Args:
         cwd: the session's folder, absolute.
@@ -179,7 +179,7 @@ def _skill_folders(user: Path, home: Path, projects: list[Path]) -> tuple[tuple[
 
 
 def any_folder_exists(places: DefinitionFolders) -> bool:
-    """Whether there is anything to look into. Blocks for a few looks at the disk."""
+    """Return whether a folder of definitions exists. Blocks for a few `stat` calls."""
     # Path would raise where a folder may not be looked into.
     return any_plugin_folder(places) or any(
         os.path.isfile(place) if place.name in AGENT_TABLES else os.path.isdir(place)  # noqa: PTH112, PTH113
@@ -188,7 +188,7 @@ def any_folder_exists(places: DefinitionFolders) -> bool:
 
 
 def any_plugin_folder(places: DefinitionFolders) -> bool:
-    """Whether there may be plugins. Blocks for a few looks at the disk."""
+    """Return whether a folder of plugins exists. Blocks for a few `stat` calls."""
     return any(os.path.isdir(folder) for folder, _ in places.plugins)  # noqa: PTH112
 
 
@@ -210,7 +210,7 @@ def readable_skill_folders(places: DefinitionFolders) -> list[Path]:
 
 
 def plugin_roots(place: Path) -> list[Path]:
-    """The folders of the plugins of a place, without links, sorted by name. Looks at the disk."""
+    """Return the real folders of the plugins in a folder, sorted by name. Blocks."""
     try:
         names = sorted(entry.name for entry in os.scandir(place) if entry.name.isprintable())
     except OSError:
@@ -220,7 +220,7 @@ def plugin_roots(place: Path) -> list[Path]:
 
 
 def _linked(place: Path) -> list[str]:
-    """The skills of a place that are links."""
+    """Return the skills in a folder that are symbolic links."""
     try:
         with os.scandir(place) as entries:
             return [entry.path for entry in entries if entry.is_symlink()]
@@ -229,23 +229,23 @@ def _linked(place: Path) -> list[str]:
 
 
 def project_folder(place: Path) -> Path:
-    """The folder that has a project's place: a place is `.agents/skills` or the like in it."""
+    """Return the project folder of a place such as `.agents/skills`."""
     return place.parent if place.name in AGENT_TABLES else place.parent.parent
 
 
 def mcp_files(cwd: Path) -> tuple[Path, ...]:
-    """The files in which a project names MCP servers, the most general first."""
+    """Return the files in which a project names MCP servers, the most general first."""
     top = find_repository(cwd) or cwd
     return tuple(folder / name for folder in dict.fromkeys((top, cwd)) for name in _MCP_FILES)
 
 
 def hook_files(folder: Path) -> tuple[Path, ...]:
-    """The files of a folder that may have hooks."""
+    """Return the files of a folder that may define hooks."""
     return tuple(folder / name for name in _HOOK_FILES)
 
 
 def project_hook_files(cwd: Path) -> tuple[Path, ...]:
-    """The files of a project that may have hooks, the most general first."""
+    """Return the files of a project that may define hooks, the most general first."""
     top = find_repository(cwd) or cwd
     return tuple(file for folder in dict.fromkeys((top, cwd)) for file in hook_files(folder))
 
@@ -257,14 +257,14 @@ def any_hook_file(home: Path, cwd: Path) -> bool:
 
 
 def other_hook_files(cwd: Path) -> tuple[Path, ...]:
-    """The files and folders of a project that have hooks of programs with another contract."""
+    """Return the files and folders of a project with hooks of another contract."""
     top = find_repository(cwd) or cwd
     files = (folder / name for folder in dict.fromkeys((top, cwd)) for name in OTHER_HOOKS)
     return tuple(file for file in files if os.path.exists(file))  # noqa: PTH110 - as above
 
 
 def find_repository(cwd: Path) -> Path | None:
-    """The top of the repository that a folder is in."""
+    """Return the top folder of the repository that contains a folder; None outside of one."""
     for folder in (cwd, *cwd.parents):
         if os.path.exists(folder / ".git"):  # noqa: PTH110 - as above
             return folder

@@ -1,4 +1,4 @@
-"""Read the files of skills and agents of one place, and report what is wrong with each."""
+"""Read the files of skills and agents in one folder, and report the errors in each."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from acp_agent.trust.items import Item, Trusts, folder_digest, text_item
 
 _Fields = TypeVar("_Fields", SkillFields, AgentFields)
 _NAMED = 8  # fields that are not used, or programs
-# What a file asks for, found without parsing it.
+# Fields that the question about trust shows, found without parsing the file.
 _WANTED = re.compile(rb"^(model|tools|context|agent|extends):[ \t]*(\S.*)$", re.MULTILINE)
 
 LARGEST = 100_000  # bytes of a file
@@ -69,13 +69,13 @@ class Origin(Struct, frozen=True, kw_only=True):
     """A project or a plugin that has definitions.
 
     Attributes:
-        folder: the folder with its files, none of which lie elsewhere.
-        owners: the users whose files in there count.
-        source: whose it is.
-        top: the folder that the user trusts, as `folder_name` has it.
-        trusts: whether the user trusts a file; None: all of them.
-        is_lenient: whether it follows another program, which takes more for granted.
-        prefix: what the names of its definitions begin with.
+        folder: the folder; files outside of it are refused.
+        owners: the users whose files are accepted.
+        source: the owner of the definitions.
+        top: the folder that the user trusts, as `folder_name` returns it.
+        trusts: returns whether the user trusts a file; None: all are trusted.
+        is_lenient: whether it follows another program, which requires less.
+        prefix: the prefix of the names of its definitions.
     """
 
     folder: Path
@@ -88,9 +88,9 @@ class Origin(Struct, frozen=True, kw_only=True):
 
 
 class Problem(Struct, frozen=True):
-    """What is wrong with a file, or a folder of them, and what to do, in one line of English.
+    """An error in a file or folder and its remedy, in one line of English.
 
-    What is not `left_out` is found all the same, without the part that is wrong. `line` is the one
+    A file that is not `left_out` is used without the wrong part. `line` is the one
     of the field that is wrong, from 1, where it is known, and `others` counts further files with
     the same.
     """
@@ -103,7 +103,7 @@ class Problem(Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """Where it is: the file, with the line where that is known."""
+        """The file, with the line if it is known."""
         return str(self.path) if self.line is None else f"{self.path}:{self.line}"
 
 
@@ -129,10 +129,10 @@ def read_definitions(
 
     Args:
         place: the folder or file.
-        origin: what it is a part of; None: it is the user's own.
-        kind: what it has; a folder named `commands` has those.
-        fields: those of that kind.
-        problems: what is wrong is added to them.
+        origin: the project or plugin that it is part of; None: it is the user's own.
+        kind: the kind of its definitions; a folder named `commands` has commands.
+        fields: the type of the fields of that kind.
+        problems: errors are added to this list.
     """
     if kind == "skills" and place.name in COMMANDS:
         kind = "commands"
@@ -216,12 +216,12 @@ def unused(names: list[str]) -> ConfigError:
 def problem(
     path: Path, error: ConfigError, *, left_out: bool = True, line: int | None = None
 ) -> Problem:
-    """Return what is wrong with a file or folder; see `Problem`."""
+    """Return an error as a `Problem`."""
     return Problem(path, printable_line(str(error)), left_out, line)
 
 
 def _item(kind: Kind, path: Path, raw: bytes, top: str) -> Item:
-    """The file of an agent, or a skill with all files beside its own."""
+    """Return the item that the user trusts: an agent's file, or all files of a skill."""
     wanted = {one[1].decode(): one[2].decode("utf-8", "replace") for one in _WANTED.finditer(raw)}
     wants = [f"{name}: {printable_line(value.strip())[:80]}" for name, value in wanted.items()]
     if kind == "agents":
