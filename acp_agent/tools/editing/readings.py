@@ -155,6 +155,8 @@ def _without_entities(wanted: Wanted) -> Wanted | None:
     if not _ESCAPED_ENTITY.search(wanted.old):
         return None
     old, new = (_ENTITY.sub(_unescape, text) for text in (wanted.old, wanted.new))
+    if _has_lines_of(old, wanted.new, new):
+        new = wanted.new
     return _replace(wanted, "HTML entities", old, new)
 
 
