@@ -1,1 +1,1 @@
-"""Every side effect: files, processes, network."""
+"""All side effects of the agent: files, processes and the network."""

@@ -1,22 +1,22 @@
-"""The editor's view of files, weighed against the disk.
+"""Reads and writes of files through the editor, reconciled with the disk.
 
-An editor has unsaved changes that the disk lacks; the disk has changes, made by commands, that an
-editor has not loaded yet. Which of the two a read gives:
+The editor may have unsaved changes that the disk lacks. The disk may have changes, made by
+commands, that the editor has not loaded yet. These rules decide which version a read returns:
 
-1. The editor has no such file: the disk, and a later write goes to disk as well. It has no such
-   method: the disk. It refuses for any other reason: neither, and the read fails with that reason.
-2. The editor answers "" and there is no file: the file is missing.
-3. Both have the same text, but for line endings, a byte order mark, or a last newline that only
-   the disk has (editors drop it): the disk.
-4. They differ, a command of ours has run, and when we last looked (or wrote) the editor had
-   nothing unsaved; the editor still shows that text and the disk does not: the editor is behind,
-   so the disk.
-5. They differ, a command of ours has run, and we never looked at the file before: the editor is
-   asked again for half a second, in which it usually catches up (then 3 holds).
-6. Otherwise: the editor, for what the user has not saved must not be lost.
+1. The editor does not know the file: the disk, and later writes go to disk too. The editor lacks
+   the method: the disk. The editor fails for any other reason: the read fails with that reason.
+2. The editor returns "" and there is no file on disk: the file is missing.
+3. Both have the same text, except for line endings, a byte order mark, or a final newline that
+   only the disk has (editors drop it): the disk.
+4. They differ, and one of our commands has run since the last read or write of the file. At that
+   time the editor had no unsaved changes; it still shows the same text, while the disk has
+   changed. The editor is behind: the disk.
+5. They differ, one of our commands has run, and the file was never read before: the editor is
+   asked again for half a second, in which it usually catches up (then rule 3 applies).
+6. Otherwise: the editor, because unsaved changes of the user must not be lost.
 
-A write goes back in the style in which the editor showed the file: an editor that hides CRLF or
-the byte order mark puts them back by itself.
+A write uses the style in which the editor showed the file: an editor that hides CRLF or the byte
+order mark restores them itself.
 """
 
 from __future__ import annotations
@@ -46,13 +46,17 @@ from acp_agent.workspace.file_io import (
     with_newline,
 )
 
-_CATCH_UP = (0.05, 0.15, 0.3)  # seconds between the looks of rule 5
+_CATCH_UP = (0.05, 0.15, 0.3)  # seconds between the repeated reads of rule 5
 _ASKED_AT_ONCE = 16
-_REFUSALS_SECONDS = 20.0  # for all the files of one search
+_REFUSALS_SECONDS = 20.0  # for all files of one search
 
 
 class _Look(Struct, frozen=True):
-    """Digests of the texts that editor and disk had at the last comparison."""
+    """Digests of the editor's and the disk's text at the last comparison or write.
+
+    `saved` means that the editor had no unsaved changes; `commands` is the number of commands
+    that had run by then.
+    """
 
     editor: str
     disk: str | None
@@ -61,35 +65,35 @@ class _Look(Struct, frozen=True):
 
 
 class _Style(Struct, frozen=True):
-    """How the editor shows a file."""
+    """How the editor shows a file: with CRLF line endings, with a byte order mark."""
 
     crlf: bool
     marked: bool
 
 
 class EditorBuffers(Protocol):
-    """The editor's view of files, unsaved changes included. Implemented by the server's surface.
+    """The editor's version of files, including unsaved changes. Implemented by the server.
 
-    Both raise `NoEditorMethodError` where the editor lacks the method, reading also
-    `NoEditorFileError` where it has no such file, and `WorkspaceError` for every other error.
+    Both methods raise `NoEditorMethodError` if the editor lacks the method, and `WorkspaceError`
+    for any other error. Reading also raises `NoEditorFileError` if the editor has no such file.
     """
 
     @property
     def can_read(self) -> bool:
-        """Whether the editor offers to read."""
+        """Return whether the editor supports reading."""
         ...
 
     @property
     def can_write(self) -> bool:
-        """Whether the editor offers to write."""
+        """Return whether the editor supports writing."""
         ...
 
     async def read_text(self, path: Path, *, lines: int | None = None) -> str:
-        """Return a file's text as the editor sees it, or only its first `lines`."""
+        """Return the editor's text of a file, or only its first `lines` lines."""
         ...
 
     async def write_text(self, path: Path, text: str) -> None:
-        """Let the editor change and save a file."""
+        """Ask the editor to replace the text of a file and save it."""
         ...
 
 
@@ -97,8 +101,8 @@ class EditorView:
     """The files of one session as its editor shows them.
 
     Args:
-        buffers: the editor.
-        as_opened: gives a resolved path as the editor knows it.
+        buffers: reads and writes through the editor.
+        as_opened: maps a resolved path to the path that the editor uses.
     """
 
     def __init__(self, buffers: EditorBuffers, as_opened: Callable[[Path], Path]) -> None:
@@ -111,29 +115,29 @@ class EditorView:
 
     @property
     def can_read(self) -> bool:
-        """Whether reads may go through the editor."""
+        """Return whether files can be read through the editor."""
         return self._buffers.can_read
 
     def can_write(self, path: Path) -> bool:
-        """Whether a write of this file goes through the editor."""
+        """Return whether a write of this file goes through the editor."""
         return self._buffers.can_write and path not in self._foreign
 
     def commands_ran(self) -> None:
-        """A command may have changed files behind the editor's back."""
+        """Note that a command ran, which may have changed files without the editor's knowledge."""
         self._commands += 1
 
     async def read(
         self, path: Path, read_disk: Callable[[], Awaitable[TextFile | None]]
     ) -> TextFile | None:
-        """The file by the rules above; None: it is missing.
+        """Return the file chosen by the rules above, or None if it is missing.
 
         Args:
             path: the file.
-            read_disk: gives the file on disk, None where it is missing.
+            read_disk: returns the file on disk, or None if it is missing.
 
         Raises:
-            MissingFileError: it is not on disk, and the editor refuses.
-            WorkspaceError: from `read_disk`, the editor refuses, or what it shows is not text.
+            MissingFileError: the file is not on disk, and the editor refuses.
+            WorkspaceError: `read_disk` failed, the editor refuses, or its content is not text.
         """
         disk = await read_disk()
         shown = await self._ask(path, disk)
@@ -154,7 +158,7 @@ class EditorView:
         if self._is_behind(path, shown, disk):
             return disk
         self._looks[path] = _Look(shown.digest, disk.digest, False, self._commands)
-        # What the editor hides of the file's style is what the disk says.
+        # The disk supplies what the editor may hide: line endings and the byte order mark.
         return msgspec.structs.replace(
             shown,
             newline=shown.newline if "\r\n" in shown.text else disk.newline,
@@ -162,9 +166,9 @@ class EditorView:
         )
 
     async def refused(self, paths: Sequence[Path]) -> dict[Path, str]:
-        """Return which of these files the editor refuses to read, with the reasons.
+        """Return the files that the editor refuses to read, with the reasons.
 
-        One that it has not answered for in time counts as refused.
+        A file without an answer in time counts as refused.
         """
         reasons = dict.fromkeys(paths, "the editor did not answer in time")
         asking = asyncio.Semaphore(_ASKED_AT_ONCE)
@@ -189,10 +193,10 @@ class EditorView:
     async def write(
         self, path: Path, text: str, *, newline: str, encoding: str, before: TextFile | None
     ) -> None:
-        """Let the editor write; `before` is the file on disk as it was until now.
+        """Write a file through the editor; `before` is the file on disk before the write.
 
         Raises:
-            NoEditorMethodError: it cannot write after all; nothing was written.
+            NoEditorMethodError: the editor cannot write after all; nothing was written.
             WorkspaceError: the editor refused or failed.
         """
         style = self._styles.get(path)
@@ -215,7 +219,7 @@ class EditorView:
                 self._foreign.add(path)
             return None
         except WorkspaceError as error:
-            if disk is None:  # many editors have no code of their own for a missing file
+            if disk is None:  # many editors have no error code for a missing file
                 raise MissingFileError(f"no such file: {path.name}; {error}") from error
             raise
         self._foreign.discard(path)
@@ -224,7 +228,7 @@ class EditorView:
         if "\0" in text or not is_utf8(text):
             raise WorkspaceError(f"{path.name} is not text in the editor; it cannot be read")
         shown = text_file(path, text)
-        if disk is None or disk.text:  # an empty answer says nothing of line endings
+        if disk is None or disk.text:  # an empty answer does not show the line endings
             self._styles[path] = _Style("\r\n" in text, shown.encoding == "utf-8-sig")
         return shown
 

@@ -1,4 +1,4 @@
-"""Lists a folder: files with their sizes, folders with the number of files below."""
+"""List a folder: files with their sizes, folders with the number of files below them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from acp_agent.workspace.file_io import display_path
 from acp_agent.workspace.search import list_files
 
 _HIDDEN = frozenset({".git", ".hg", ".svn", ".jj"})
-_NAMES = 2_000  # that are compared with the name of one that does not exist
-_LOOKS = 200  # entries looked at to tell an empty folder from one whose files are all ignored
+_NAMES = 2_000  # names compared with a missing one, to suggest a similar name
+_LOOKS = 200  # entries checked to tell an empty folder from one whose files are all ignored
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """An entry: its name, how deep it lies (from 0), and what it is.
+    """An entry of a listing. `depth` starts at 0.
 
-    `size` is a file's in bytes, `files` a folder's number of files, `target` a symlink's.
+    `size` is set for a regular file (in bytes), `files` for a folder (the number of files below
+    it), and `target` for a symlink.
     """
 
     name: str
@@ -38,7 +39,11 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 
 class FolderListing(Struct, frozen=True, kw_only=True):
-    """Entries as a tree in reading order. `ignored` of them are left out by ignore files."""
+    """Entries as a tree in reading order.
+
+    `ignored` is the number of entries left out because of ignore files. `more` is true if the
+    limit cut the list short.
+    """
 
     entries: tuple[Entry, ...]
     ignored: int = 0
@@ -48,21 +53,21 @@ class FolderListing(Struct, frozen=True, kw_only=True):
 async def list_folder(
     folder: Path, *, depth: int, limit: int, confine: Confine = unconfined
 ) -> FolderListing:
-    """The entries of a folder, `depth` levels deep, at most `limit` of them.
+    """Return at most `limit` entries of a folder, `depth` levels deep.
 
     Raises:
-        WorkspaceError: it cannot be read, or has too many files below it.
+        WorkspaceError: the folder cannot be read, or has too many files below it.
     """
     names = await list_files(folder, confine=confine)
     return await asyncio.to_thread(_list, folder, names, depth, limit)
 
 
 def suggest_existing(path: Path, cwd: Path) -> str:
-    """Return paths that the model may have meant by one that does not exist. Blocks.
+    """Return advice for a path that does not exist: a similar name, or a folder to list. Blocks.
 
     Args:
         path: a resolved path below a folder of the session.
-        cwd: the folder that paths are shown relative to.
+        cwd: the folder that displayed paths are relative to.
     """
     above = next(parent for parent in path.parents if parent.is_dir())
     with listed_folder(above) as descriptor, os.scandir(descriptor) as entries:
@@ -102,7 +107,7 @@ class _Walk:
         self._limit = limit
 
     def visit(self, folder: int, name: str, level: int) -> None:
-        """Add the entries of an open folder, `name` below the listed one."""
+        """Add the entries of an open folder; `name` is its path below the listed one."""
         with os.scandir(folder) as found:
             entries = [entry for entry in found if entry.name not in _HIDDEN]
         entries.sort(key=lambda entry: (not entry.is_dir(follow_symlinks=False), entry.name))
@@ -123,7 +128,7 @@ class _Walk:
                 return
             self.entries.append(Entry(name=entry.name, depth=level, files=count))
             if level + 1 < self._depth:
-                with contextlib.suppress(OSError):  # its name is shown, what it holds cannot be
+                with contextlib.suppress(OSError):  # unreadable: only its name is shown
                     descriptor = open_last(entry.name, os.O_RDONLY | os.O_DIRECTORY, folder)
                     try:
                         self.visit(descriptor, name, level + 1)
@@ -140,13 +145,13 @@ class _Walk:
 def _target(folder: int, name: str) -> str:
     try:
         return os.readlink(name, dir_fd=folder)
-    except OSError:  # it is no link any more
+    except OSError:  # no longer a symlink
         return ""
 
 
 def _has_files(folder: int, name: str) -> bool:
     looks = 0
-    with contextlib.suppress(OSError):  # it is no folder any more, or may not be read
+    with contextlib.suppress(OSError):  # no longer a folder, or not readable
         for _, folders, files, _ in os.fwalk(name, dir_fd=folder):
             looks += 1 + len(folders)
             if files or looks > _LOOKS:

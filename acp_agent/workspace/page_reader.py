@@ -1,19 +1,19 @@
-"""Read pages of the public network, and nothing of the private ones around this machine.
+"""Fetch pages from the public network, and refuse addresses on private networks.
 
-The guard against server-side request forgery:
+These rules protect against server-side request forgery:
 
-- only http and https, and no credentials in the address;
-- only plain public unicast addresses: not those of IANA's special-purpose registries (RFC 6890 and
-  its successors), no multicast, no metadata service of a cloud, and no IPv6 form that carries an
-  IPv4 address to where it would be reached;
-- the host's name is resolved once, every address it has must be public, and the connection goes to
-  the address that was checked, so a second answer of a name server cannot lead elsewhere; the TLS
-  certificate is still held against the name;
-- every redirect on the same host passes the same checks. One that leads to another host is not
-  followed but returned, because the permission that was given names the host.
+- Only http and https are allowed, without credentials in the address.
+- Only public unicast addresses are allowed. Addresses in IANA's special-purpose registries
+  (RFC 6890 and its successors), multicast addresses, cloud metadata services, and IPv6 addresses
+  that embed an IPv4 address and route to it are refused.
+- The host name is resolved once, and all its addresses must be public. The connection goes to an
+  address that was checked, so a second DNS response cannot redirect it. The TLS certificate is
+  still verified against the host name.
+- Every redirect on the same host passes the same checks. A redirect to another host is returned,
+  not followed, because the user's permission is for one host.
 
-Proxies named by environment variables are not used: a proxy resolves names by itself, out of reach
-of these checks.
+Proxies from environment variables are not used: a proxy resolves names itself, so these checks
+would not apply.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 from acp_agent.sandbox.launch import Confine
 from acp_agent.workspace.worker_process import run_in_process
 
-BODY_LIMIT = 2_000_000  # bytes of a body that are read, unpacked
+BODY_LIMIT = 2_000_000  # bytes of a body that are read, after decompression
 MAX_REDIRECTS = 5
-_PARSE_LIMIT = 20.0  # seconds to make text of a body
+_PARSE_LIMIT = 20.0  # seconds to convert a body to text
 _MAX_URL = 8_000  # characters
-_MAX_ADDRESSES = 4  # of a host that are tried
-_CONNECT_LIMIT = 10.0  # seconds for one of them
+_MAX_ADDRESSES = 4  # addresses of a host that are tried
+_CONNECT_LIMIT = 10.0  # seconds for each address
 _HEADERS = {
     "User-Agent": "acp-agent",
     "Accept": "text/markdown, text/html;q=0.9, text/plain;q=0.8, application/json;q=0.8, */*;q=0.5",
@@ -63,7 +63,7 @@ _NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_.")
 
 
 class Page(Struct, frozen=True, kw_only=True):
-    """A fetched page: its final address, media type, status, and body as text, bounded."""
+    """A fetched page. `url` is the address after redirects; `text` is limited in length."""
 
     url: str
     status: int
@@ -73,10 +73,10 @@ class Page(Struct, frozen=True, kw_only=True):
 
 
 class PageReader:
-    """Fetches pages over HTTP, each over new connections, without cookies or other state.
+    """Fetches pages over HTTP, each over a new connection, without cookies or other state.
 
     Attributes:
-        confine: says how the program is started that makes text of a body.
+        confine: wraps the command line of the program that converts a body to text.
     """
 
     def __init__(
@@ -87,14 +87,14 @@ class PageReader:
         tls: ssl.SSLContext,
         confine: Confine,
     ) -> None:
-        """Take the arguments of `GuardedNetwork`."""
+        """Accept the same arguments as `GuardedNetwork`."""
         self.confine = confine
         self._resolve = resolve
         self._allow = frozenset(allow)
         self._tls = tls
 
     def check(self, url: str) -> None:
-        """Refuse an address without looking its name up, as `GuardedNetwork.check` says."""
+        """Check an address without resolving its host name; see `GuardedNetwork.check`."""
         address = check_url(url)
         host = address.raw_host.decode("ascii")
         literal = "127.0.0.1" if is_loopback(host) else literal_address(host)
@@ -102,12 +102,12 @@ class PageReader:
             self._check_public(host, str(literal), _port(address))
 
     async def fetch(self, url: str, *, limit: int, timeout: float) -> Page:
-        """Get a page, as `GuardedNetwork.fetch` says."""
+        """Return a page; see `GuardedNetwork.fetch`."""
         async with within(url, timeout):
             return await self._fetch(url, limit)
 
     def client(self) -> httpx2.AsyncClient:
-        """Return a client without cookies, proxy or time limit."""
+        """Return an HTTP client without cookies, proxies or a timeout."""
         return httpx2.AsyncClient(verify=self._tls, trust_env=False, headers=_HEADERS, timeout=None)
 
     async def _fetch(self, url: str, limit: int) -> Page:
@@ -138,18 +138,18 @@ class PageReader:
         headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
     ) -> httpx2.Response:
-        """Ask the first of the host's checked addresses that takes the connection.
+        """Send a request to the first of the host's checked addresses that accepts a connection.
 
         Args:
-            client: sends the request; follows no redirect.
+            client: the client that sends the request; it must not follow redirects.
             url: a checked address.
-            method: of the request.
-            headers: its own; the host's name is not among them.
-            body: what is sent, where something is.
+            method: the HTTP method.
+            headers: headers of the request, except Host.
+            body: the request body, if any.
 
         Raises:
             WorkspaceError: the name is unknown, or an address is not public.
-            httpx2.HTTPError: there is no answer.
+            httpx2.HTTPError: there is no response.
         """
         addresses = await self._addresses(url.raw_host.decode("ascii"), _port(url))
         refused: httpx2.HTTPError | None = None
@@ -190,10 +190,10 @@ class PageReader:
 
 @asynccontextmanager
 async def within(url: str, timeout: float) -> AsyncIterator[None]:
-    """Limit the time of a request, and translate its errors.
+    """Limit the time of a request, and convert its errors to `WorkspaceError`.
 
     Raises:
-        WorkspaceError: the time is up, or the request failed.
+        WorkspaceError: the request timed out or failed.
     """
     try:
         async with asyncio.timeout(timeout):
@@ -211,10 +211,10 @@ def _port(url: httpx2.URL) -> int:
 
 
 def check_url(url: str) -> httpx2.URL:
-    """Return the address if it may be requested, as far as is known without resolving it.
+    """Return the parsed address if it passes all checks that need no name resolution.
 
     Raises:
-        WorkspaceError: not an address, not http(s), or with credentials in it.
+        WorkspaceError: it is not an address, is not http(s), or contains credentials.
     """
     if len(url) > _MAX_URL:
         raise WorkspaceError(f"the address is longer than {_MAX_URL:,} characters")
@@ -236,10 +236,10 @@ def check_url(url: str) -> httpx2.URL:
 
 
 def redirected(address: httpx2.URL, location: str) -> httpx2.URL:
-    """Return where a redirect of an address leads, checked like an address.
+    """Return the target of a redirect, checked like any address.
 
     Raises:
-        WorkspaceError: it leads to no address that may be requested.
+        WorkspaceError: the target is not an address, or must not be requested.
     """
     try:
         target = str(address.join(location))
@@ -249,7 +249,7 @@ def redirected(address: httpx2.URL, location: str) -> httpx2.URL:
 
 
 async def _read(response: httpx2.Response, url: httpx2.URL, limit: int, confine: Confine) -> Page:
-    """The response's text; at most `BODY_LIMIT` bytes are unpacked and at most `limit` kept."""
+    """Return a response as a page of at most `limit` characters; read at most `BODY_LIMIT`."""
     media_type = media_type_of(response)
     if not is_text(media_type):
         raise WorkspaceError(
@@ -268,12 +268,12 @@ async def _read(response: httpx2.Response, url: httpx2.URL, limit: int, confine:
 
 
 def media_type_of(response: httpx2.Response) -> str:
-    """The media type of a response without its parameters; "" where it has none."""
+    """Return the media type of a response without its parameters, or "" if it has none."""
     return response.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 async def read_body(response: httpx2.Response) -> bytes:
-    """Read a body until its end, or until it is longer than `BODY_LIMIT`."""
+    """Return a body; reading stops once it is longer than `BODY_LIMIT`."""
     body = bytearray()
     async for piece in response.aiter_bytes():
         body += piece
@@ -285,10 +285,10 @@ async def read_body(response: httpx2.Response) -> bytes:
 async def body_text(
     body: bytes, response: httpx2.Response, url: httpx2.URL, limit: int, confine: Confine
 ) -> str:
-    """Return a body as text: HTML as Markdown, everything else as it is.
+    """Return a body as text: HTML as Markdown, all else unchanged.
 
     Raises:
-        WorkspaceError: it is no text, or too complicated.
+        WorkspaceError: the body is not text, or takes too long to parse.
     """
     arguments = {
         "body": body,
@@ -315,7 +315,7 @@ async def body_text(
 
 
 def _shown(url: str) -> str:
-    """Return an address for a message: short, and without possible secrets."""
+    """Return an address for use in a message: shortened, without query or credentials."""
     shown = "".join(c if c.isprintable() else "?" for c in url.partition("?")[0])
     scheme, separator, rest = shown.partition("://")
     host, slash, path = rest.partition("/")
@@ -324,7 +324,7 @@ def _shown(url: str) -> str:
 
 
 def _reason(error: httpx2.HTTPError) -> str:
-    """Return the error in one line."""
+    """Return a description of the error on one line."""
     limited = explain_descriptor_limit(error)
     if limited is not None:
         return limited
@@ -338,7 +338,7 @@ def _reason(error: httpx2.HTTPError) -> str:
 
 
 def is_text(media_type: str) -> bool:
-    """Whether a body of this media type ("" where none is given) is text that a model can read."""
+    """Return whether a body of this media type is text; "" (no media type) counts as text."""
     return (
         not media_type
         or media_type in _TEXT
@@ -348,10 +348,10 @@ def is_text(media_type: str) -> bool:
 
 
 def check_public(host: str, address: str) -> None:
-    """Refuse an address that is not public; `host` is the name it was found under.
+    """Raise an error if an address is not public; `host` is the name that resolved to it.
 
     Raises:
-        WorkspaceError: the address is private, reserved, or none.
+        WorkspaceError: the address is private, reserved or invalid.
     """
     try:
         public = is_public(ipaddress.ip_address(address))

@@ -1,4 +1,4 @@
-"""Turns a fetched body into text that a model can read."""
+"""Convert a fetched body to text that a model can read."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _UNREAD = ("script", "style", "noscript", "template", "svg", "iframe", "object",
 
 
 def page_text(body: bytes, *, media_type: str, charset: str | None, url: str, limit: int) -> str:
-    """The text of a body: HTML as Markdown with absolute links, everything else as it is.
+    """Return the text of a body: HTML as Markdown with absolute links, all else unchanged.
 
-    The parser takes seconds for megabytes of ordinary HTML, and hours for some kilobytes of what
-    was made to keep it busy: call it in a process that can be ended.
+    The parser takes seconds for megabytes of ordinary HTML, and hours for a few kilobytes that
+    are crafted to slow it down. Call this function in a process that can be killed.
 
     Args:
-        body: what was fetched.
-        media_type: from its header, empty where that has none.
-        charset: likewise.
-        url: where it is from.
-        limit: characters of the text to return.
+        body: the fetched bytes.
+        media_type: the media type from the response header; empty if there is none.
+        charset: the charset from the response header.
+        url: the address of the page, used to resolve links.
+        limit: maximum number of characters to return.
 
     Raises:
-        WorkspaceError: a body without a media type is not text.
+        WorkspaceError: the body has no media type and is not text.
     """
     if not media_type:
         if b"\0" in body[:1024]:
@@ -40,7 +40,7 @@ def page_text(body: bytes, *, media_type: str, charset: str | None, url: str, li
         text = _markdown(body, charset, url)
     else:
         text = body.decode(_known(charset) or "utf-8-sig", "replace")
-    # What a reader of the page would not see, the model must be able to tell from its text.
+    # Characters that a reader of the page cannot see must be visible to the model.
     return escaped(text[:limit])[:limit]
 
 
@@ -51,7 +51,7 @@ def _looks_like_html(body: bytes) -> bool:
 
 
 def _known(charset: str | None) -> str | None:
-    """The charset where Python knows it as an encoding of text."""
+    """Return the charset if Python has a text encoding of that name, else None."""
     try:
         if charset is None or codecs.lookup(charset).name in {"base64", "hex", "rot13", "zlib"}:
             return None
@@ -69,7 +69,7 @@ def _markdown(body: bytes, charset: str | None, url: str) -> str:
     _make_links_absolute(soup, url)
     try:
         text = MarkdownConverter(heading_style=ATX).convert_soup(soup)
-    except RecursionError:  # nested too deeply to be a page that anyone lays out
+    except RecursionError:  # no real page is nested this deeply
         text = soup.get_text("\n", strip=True)
     lines = (line.rstrip() for line in text.split("\n"))
     text = _without_blank_runs(lines)
@@ -80,7 +80,7 @@ def _make_links_absolute(soup: BeautifulSoup, url: str) -> None:
     for link in soup("a", href=True):
         try:
             link["href"] = urljoin(url, str(link["href"]))
-        except ValueError:  # a malformed address: the text of the link is what counts
+        except ValueError:  # malformed address: only the text of the link matters
             del link["href"]
     for image in soup("img"):
         if str(image.get("src", "")).startswith("data:"):

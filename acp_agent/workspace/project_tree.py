@@ -1,4 +1,4 @@
-"""A project's files as a short tree: its top level, and the next one as far as there is room."""
+"""Draw a project's files as a short tree: the top level, and the second where it fits."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ from acp_agent.workspace.search import list_files
 
 LINES = 40
 CHARACTERS = 1_500
-_FILES = 60_000  # names that are looked at
+_FILES = 60_000  # maximum number of names
 _SECONDS = 0.12
 _INCOMPLETE = "… (incomplete: the project is large)"
 _NAME = 60  # characters of a name
-_IN_FOLDER = 8  # entries that are shown of a folder on the next level
-# Hidden, or named like a key or a list of secrets.
+_IN_FOLDER = 8  # entries shown of each folder on the second level
+# Hidden files, and files named like a key or a list of secrets.
 _LEFT_OUT = re.compile(
     r"\..*|.*\.(key|kdbx|p12|pem|pfx)|.*(credential|secret).*|id_(rsa|dsa|ecdsa|ed25519).*",
     re.IGNORECASE,
 )
-_MARKUP = re.compile(r"[`<>\"]")  # what could end the place that a name is quoted in
+_MARKUP = re.compile(r"[`<>\"]")  # could end the quotation of a name in a prompt
 
 
 async def project_tree(folder: Path, confine: Confine = unconfined) -> str | None:
-    """Return the files below a folder that are not ignored, hidden or secret; None: not known.
+    """Return a tree of the files below a folder that are not ignored, hidden or secret.
 
-    Takes a fraction of a second, and leaves out what is not found in that time.
+    Takes a fraction of a second and omits files not found in that time. Returns None if the files
+    cannot be listed.
     """
     try:
         began = time.monotonic()
@@ -40,7 +41,7 @@ async def project_tree(folder: Path, confine: Confine = unconfined) -> str | Non
             folder, limit=_FILES, timeout=_SECONDS, partial=True, confine=confine
         )
         late = time.monotonic() - began >= _SECONDS
-    except WorkspaceError:  # a listing is a convenience
+    except WorkspaceError:  # the tree is optional
         return None
     complete = not late and len(names) <= _FILES
     if not names and not complete:
@@ -49,7 +50,7 @@ async def project_tree(folder: Path, confine: Confine = unconfined) -> str | Non
 
 
 def safe_name(name: str, limit: int = _NAME) -> str:
-    """Return the name of a file or a branch as one short line without markup."""
+    """Return the name of a file or branch as one short line without markup."""
     name = _MARKUP.sub("?", display_name(name))
     return name if len(name) <= limit else f"{name[: limit - 1]}…"
 
@@ -68,8 +69,8 @@ def draw_tree(names: Iterable[str], *, complete: bool = True) -> str:
 
     Args:
         names: the files.
-        complete: whether those are all; else folders are shown without the number of files, and
-            the tree says that more may be missing.
+        complete: whether these are all files. If not, the number of files in folders is omitted,
+            and the tree says that it is incomplete.
     """
     top = _Folder()
     for name in names:
@@ -102,7 +103,7 @@ def _add(folder: _Folder, parts: Sequence[str]) -> None:
 
 
 def _lines(folder: _Folder, limit: int, indent: str, complete: bool) -> list[str]:
-    """Return the entries of a folder: folders, files, then the number of those left out."""
+    """Return the entries of a folder: folders, files, then the number of omitted entries."""
     lines = [
         f"{indent}{safe_name(name)}/{_count(folder.folders[name]) if complete else ''}"
         for name in sorted(folder.folders)

@@ -1,4 +1,4 @@
-"""Finding files by name and by content, ignored ones left out."""
+"""Find files by name and by content, without ignored files."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from acp_agent.sandbox.launch import Confine, unconfined
 from acp_agent.workspace.file_io import file_kind
 from acp_agent.workspace.ripgrep import TIME_LIMIT, Ended, FoundLine, decode_lines, run_ripgrep
 
-FILE_LIMIT = 300_000  # files below one folder that a search by name looks at
+FILE_LIMIT = 300_000  # files below one folder that a search by name covers
 
 
 class FoundFiles(Struct, frozen=True, kw_only=True):
-    """Names relative to the searched folder, newest first, and how many there are in all."""
+    """File names relative to the searched folder, newest first, and their total number."""
 
     names: tuple[str, ...]
     total: int
@@ -26,16 +26,16 @@ class FoundFiles(Struct, frozen=True, kw_only=True):
 
 
 class FoundLines(Struct, frozen=True, kw_only=True):
-    """Lines in the order of names and numbers; `more` says that some were left out."""
+    """Matching lines by file name and line number; `more` is true if some were left out."""
 
     lines: tuple[FoundLine, ...]
     more: bool = False
     timed_out: bool = False
-    left_out: int = 0  # lines too long to be looked at
+    left_out: int = 0  # lines too long to search
 
 
 class FoundCounts(Struct, frozen=True, kw_only=True):
-    """Files with the number of their lines that match, in the order of names."""
+    """File names in order, each with the number of matching lines."""
 
     counts: tuple[tuple[str, int], ...]
     more: bool = False
@@ -50,17 +50,17 @@ async def list_files(
     partial: bool = False,
     confine: Confine = unconfined,
 ) -> list[bytes]:
-    """Return the names of all files below a folder, relative to it, that are not ignored.
+    """Return the names of all files below a folder that are not ignored, relative to it.
 
     Args:
-        folder: where to look.
-        limit: how many names to return.
-        timeout: seconds to look at most.
-        partial: whether the names found so far are enough at a limit.
-        confine: says how ripgrep is started.
+        folder: the folder to list.
+        limit: maximum number of names.
+        timeout: maximum time in seconds.
+        partial: if true, return the names found so far when a limit is reached.
+        confine: wraps ripgrep's command line.
 
     Raises:
-        WorkspaceError: there are more than `limit`, or it took too long.
+        WorkspaceError: there are more than `limit` files, or the listing took too long.
     """
     names: list[bytes] = []
     ended = await run_ripgrep(
@@ -86,15 +86,15 @@ async def find_files(
     timeout: float = TIME_LIMIT,
     confine: Confine = unconfined,
 ) -> FoundFiles:
-    """Files whose name matches a glob pattern as in `.gitignore`, newest first.
+    """Return the files that match a glob pattern as in `.gitignore`, newest first.
 
     Raises:
-        WorkspaceError: the pattern is no glob, or there are too many files.
+        WorkspaceError: the pattern is not a valid glob, or there are too many files.
     """
     matching: list[bytes] = []
     arguments = ["--files", "--null", "--sortr=modified", f"--glob={pattern}", "./"]
-    # A glob of ripgrep's overrules the ignore files, so what it finds is held against a listing
-    # that obeys them.
+    # In ripgrep a glob overrides the ignore files, so its results are filtered by a listing that
+    # respects them.
     listing = asyncio.create_task(list_files(folder, timeout=timeout, confine=confine))
     try:
         ended = await run_ripgrep(
@@ -131,21 +131,21 @@ async def find_lines(
     timeout: float = TIME_LIMIT,
     confine: Confine = unconfined,
 ) -> FoundLines:
-    """Lines that match a regular expression, in a file or below a folder.
+    """Return the lines that match a regular expression, in a file or below a folder.
 
     Args:
         place: the file or the folder.
-        pattern: a regular expression of ripgrep's; with look-around, of PCRE2.
-        glob: only files whose names match it.
-        ignore_case: whether case counts.
-        context: lines to give before and after each.
-        limit: how many lines to give, those beside included.
-        width: characters of a line to give.
-        timeout: seconds to search at most.
-        confine: says how ripgrep is started.
+        pattern: a regular expression in ripgrep's syntax, or PCRE2's if it uses look-around.
+        glob: search only files whose names match this pattern.
+        ignore_case: if true, ignore case.
+        context: number of lines to return before and after each match.
+        limit: maximum number of lines, including context lines.
+        width: maximum characters of a line.
+        timeout: maximum time in seconds.
+        confine: wraps ripgrep's command line.
 
     Raises:
-        WorkspaceError: the pattern or the glob is wrong, or there are too many files.
+        WorkspaceError: the pattern or the glob is invalid, or there are too many files.
     """
     folder, target = _target(place)
     kept = await _names_kept(folder, glob, timeout, confine)
@@ -186,7 +186,7 @@ async def count_lines(
     timeout: float = TIME_LIMIT,
     confine: Confine = unconfined,
 ) -> FoundCounts:
-    """How many lines of each file match. Arguments and errors are those of `find_lines`."""
+    """Return how many lines match in each file. Arguments and errors are as in `find_lines`."""
     folder, target = _target(place)
     kept = await _names_kept(folder, glob, timeout, confine)
     records: list[bytes] = []
@@ -199,7 +199,7 @@ async def count_lines(
         timeout=timeout,
     )
     _require_success(ended)
-    # Records are: a name; a count, a line feed and the next name; …; the last count.
+    # Records: a name; then a count, a line feed and the next name; …; then the last count.
     counts = []
     name = records[0].removeprefix(b"./") if records else b""
     for record in records[1:]:
@@ -226,7 +226,7 @@ def _matching(pattern: str, glob: str | None, ignore_case: bool) -> Sequence[str
 async def _names_kept(
     folder: Path, glob: str | None, timeout: float, confine: Confine
 ) -> set[bytes] | None:
-    """The files that no ignore file leaves out, where a glob would overrule those; else None."""
+    """Return the files that are not ignored, or None if there is no glob to filter by them."""
     if glob is None:
         return None
     return set(await list_files(folder, timeout=timeout, confine=confine))
@@ -237,7 +237,7 @@ def _target(place: Path) -> tuple[Path, str]:
 
 
 def _collect(records: list[bytes], limit: int) -> Callable[[bytes], bool]:
-    """Return a function that collects records in a list, up to a limit."""
+    """Return a function that appends records to a list and returns false beyond the limit."""
 
     def take(record: bytes) -> bool:
         records.append(record.removeprefix(b"./"))
@@ -247,7 +247,7 @@ def _collect(records: list[bytes], limit: int) -> Callable[[bytes], bool]:
 
 
 def _require_success(ended: Ended) -> None:
-    """Raise ripgrep's error about the pattern; unreadable files are ignored."""
+    """Raise an error if ripgrep failed; errors on unreadable files are not reported."""
     if ended.status < 2 or ended.stopped or ended.timed_out or not ended.error:
         return
     lines = [line.strip() for line in ended.error.splitlines() if line.strip()]

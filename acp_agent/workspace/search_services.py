@@ -1,4 +1,4 @@
-"""Services that search the web: which one is set up, and how each is asked.
+"""Web search services: select the configured one and send queries to it.
 
 Sources: https://docs.searxng.org/dev/search_api.html,
 https://api-dashboard.search.brave.com/app/documentation/web-search/get-started,
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from acp_agent.config.types import WebSearchConfig
 
 MOST_RESULTS = 10
-_MOST_BYTES = 2_000_000  # of an answer
+_MOST_BYTES = 2_000_000  # of a response
 _TITLE = 200  # characters
 _TEXT = 500
 Service = Literal["searxng", "brave", "tavily"]
 
 
 class FoundPage(Struct, frozen=True):
-    """A page that was found."""
+    """A search result."""
 
     title: str
     url: str
@@ -43,24 +43,24 @@ class FoundPage(Struct, frozen=True):
 
 
 class FoundPages(Struct, frozen=True):
-    """The pages that a search found, best first, and a summary of them."""
+    """The results of a search, best first, and a summary of them."""
 
     pages: Sequence[FoundPage]
     summary: str = ""
 
 
 class SearchService(Struct, frozen=True):
-    """A service that is set up. `base_url` has no slash at its end."""
+    """A configured search service. `base_url` has no trailing slash."""
 
     kind: Service
     base_url: str
     key: str = ""
 
     def __repr__(self) -> str:
-        return f"SearchService({self.kind!r}, {self.base_url!r})"  # without its key
+        return f"SearchService({self.kind!r}, {self.base_url!r})"  # the key stays out of logs
 
     def address(self, query: str) -> str:
-        """Return the requested address; without the query if the service gets that separately."""
+        """Return the request URL. It lacks the query if the service takes that in the body."""
         if self.kind == "tavily":
             return f"{self.base_url}/search"
         if self.kind == "brave":
@@ -69,15 +69,15 @@ class SearchService(Struct, frozen=True):
         return f"{self.base_url}/search?{urlencode({'q': query, 'format': 'json'})}"
 
     async def search(self, query: str, *, timeout: float) -> FoundPages:
-        """Ask for pages; `timeout` in seconds for all of it.
+        """Return the pages found for a query; `timeout` is in seconds, for the whole search.
 
         Raises:
-            WorkspaceError: no answer that can be used.
-            ConfigError: the certificates to verify the service with cannot be used.
+            WorkspaceError: there is no usable response.
+            ConfigError: the configured TLS certificates cannot be used.
         """
-        # An HTTP client takes a tenth of a second to import; a session may never search.
+        # Importing the HTTP client takes 0.1 s, and a session may never search.
         await in_daemon_thread(_load)
-        import httpx2  # noqa: PLC0415 - loaded late, as said
+        import httpx2  # noqa: PLC0415 - loaded late, see above
 
         host = urlsplit(self.base_url).netloc
         try:
@@ -127,7 +127,7 @@ _ADDRESSES: Mapping[Service, str] = {
     "brave": "https://api.search.brave.com",
     "tavily": "https://api.tavily.com",
 }
-# Their names end so that commands do not get them and outputs are cleaned of them.
+# Variables with these endings are removed from commands' environments and scrubbed from outputs.
 _KEYS: Mapping[Service, tuple[str, ...]] = {
     "brave": ("BRAVE_API_KEY", "BRAVE_SEARCH_API_KEY"),
     "tavily": ("TAVILY_API_KEY",),
@@ -135,7 +135,7 @@ _KEYS: Mapping[Service, tuple[str, ...]] = {
 
 
 def chosen_service(config: WebSearchConfig, environ: Mapping[str, str]) -> SearchService | None:
-    """The service that is to be asked, or None where none is set up or searching is off."""
+    """Return the service to use, or None if none is configured or searching is off."""
     wanted: tuple[Service, ...]
     match config.service:
         case "off" | "provider":
@@ -168,10 +168,10 @@ def _advice(kind: Service, response: httpx2.Response) -> str:
 
 
 def _read(body: bytes, kind: Service, host: str) -> list[FoundPage]:
-    """The results of an answer; those without a web address are left out."""
+    """Return the results in a response body, without those that have no web address."""
     try:
         answer = json.loads(body)
-        if kind == "brave":  # which leaves `web` out where nothing was found
+        if kind == "brave":  # Brave omits `web` if nothing was found
             answer = answer.get("web") or {"results": []}
         results = answer["results"]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
@@ -190,6 +190,6 @@ def _page(result: JsonObject) -> FoundPage:
 
 
 def _line(value: object, limit: int) -> str:
-    """A text as one line without entities, cut off at a limit."""
+    """Return a text on one line, with HTML entities decoded, cut off at a limit."""
     line = " ".join(html.unescape(value).split()) if isinstance(value, str) else ""
     return line if len(line) <= limit else f"{line[: limit - 1]}…"

@@ -1,7 +1,7 @@
-"""Work in daemon threads, which need not be waited for.
+"""Run blocking work in daemon threads, which do not delay the exit of the program.
 
-The event loop's own executor is joined when the program ends, so a name server that does not answer
-would delay the exit. These threads are abandoned instead.
+The event loop joins its own executor when the program ends, so a name server that does not answer
+would delay the exit. Daemon threads are abandoned instead.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ async def in_daemon_thread(work: Callable[[], Result], *, name: str | None = Non
         error: BaseException | None = None
         try:
             result = work()
-        except BaseException as raised:  # noqa: BLE001 - it is raised again where it is awaited
+        except BaseException as raised:  # noqa: BLE001 - raised again in the awaiting task
             error = raised
         with contextlib.suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(settle, result, error)
@@ -46,15 +46,15 @@ async def in_daemon_thread(work: Callable[[], Result], *, name: str | None = Non
 
 
 def release_memory_soon() -> None:
-    """Give freed memory back to the system, a moment after a session has ended."""
+    """Schedule the return of freed memory to the system; called after a session has ended."""
     asyncio.get_running_loop().call_later(_SOON, _release_memory)
 
 
 def _release_memory() -> None:
     from acp_agent.platform.posix import release_memory  # noqa: PLC0415 - rarely needed
 
-    # Sessions refer to themselves, so only the collector frees them, and an idle process never runs
-    # it. The first session is among what start-up took out of the collector's sight.
+    # Sessions contain reference cycles, so only the garbage collector frees them, and an idle
+    # process never runs it. Start-up froze the first session along with everything else.
     frozen = gc.get_freeze_count()
     gc.unfreeze()
     gc.collect()
