@@ -190,6 +190,7 @@ class QuestionQueue:
         self._questions: list[Question] = []
         self._pressed_at = 0.0  # when a key was pressed last
         self._typed_at = 0.0  # when something was typed into the prompt
+        self._letter_at = 0.0  # when a letter was pressed while a permission was asked
 
     @property
     def waiting(self) -> Question | None:
@@ -216,15 +217,26 @@ class QuestionQueue:
             self._remove(question)
 
     def press_letter(self, letter: str) -> None:
-        """Answer a permission request by its letter; any other key answers nothing."""
-        if isinstance(self.active, PermissionQuestion) and letter.lower() in self.active.letters:
-            self._answer(self.active, letter.lower())
+        """Answer a permission request by its letter; any other key answers nothing.
+
+        A letter that follows another one at once is part of a word and answers nothing either.
+        """
+        now = time.monotonic()
+        in_word = now - self._letter_at < _TYPING_SECONDS
+        if letter.isalnum():
+            self._letter_at = now
+        if not in_word:
+            self._choose(letter.lower())
+
+    def _choose(self, letter: str) -> None:
+        if isinstance(self.active, PermissionQuestion) and letter in self.active.letters:
+            self._answer(self.active, letter)
 
     def accept(self, typed: str) -> None:
         """Answer with what is selected, or was typed."""
         match self.active:
             case PermissionQuestion() as question:
-                self.press_letter(question.selected)
+                self._choose(question.selected)
             case ListQuestion() as question:
                 item = question.selected(typed)
                 if item is not None:
