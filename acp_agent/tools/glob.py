@@ -28,10 +28,10 @@ from acp_agent.workspace.search import find_files
 FILES_SHOWN = 200
 
 
-def place_in_title(tool: AnyTool, arguments: JsonObject) -> str:
-    """Return where a search looks, for its title; "" for the working folder."""
+def searched_path(tool: AnyTool, arguments: JsonObject) -> str:
+    """Return the path that a search looks in; "" for the working folder."""
     path = path_argument(tool, arguments)
-    return f" in {path}" if path not in ("", ".") else ""
+    return "" if path == "." else path
 
 
 class GlobParams(ToolParams):
@@ -52,7 +52,8 @@ class GlobTool(Tool[GlobParams]):
     def title(self, arguments: JsonObject) -> str:
         """For instance "Find `*.py` in src"."""
         pattern = text_argument(arguments, "pattern")
-        place = place_in_title(self, arguments)
+        path = searched_path(self, arguments)
+        place = f" in {path}" if path else ""
         return f"Find {code_span(pattern)}{place}" if pattern else f"Find files{place}"
 
     async def prepare(self, params: GlobParams) -> Prepared:

@@ -23,7 +23,7 @@ from acp_agent.tools.base import (
     ToolParams,
     text_argument,
 )
-from acp_agent.tools.glob import place_in_title, relative_pattern
+from acp_agent.tools.glob import relative_pattern, searched_path
 from acp_agent.tools.quoting import code_block, code_span, first_line, shorten
 from acp_agent.workspace.file_io import display_path, file_kind
 from acp_agent.workspace.folder_listing import suggest_existing
@@ -65,7 +65,8 @@ class GrepTool(Tool[GrepParams]):
         """For instance "Search for `foo` in src"."""
         pattern = text_argument(arguments, "pattern")
         glob = text_argument(arguments, "glob")
-        place = place_in_title(self, arguments)
+        path = searched_path(self, arguments)
+        place = f" in {path}" if path else ""
         files = f" ({glob})" if glob else ""
         return (
             f"Search for {code_span(pattern)}{place}{files}" if pattern else f"Search{place}{files}"

@@ -70,7 +70,7 @@ class CommandHelpers:
     async def call_tool(self, server: str, tool: str, arguments: JsonObject) -> str:
         """Refuse: a server is connected to in sessions only."""
         del tool, arguments
-        raise ToolError(f"the MCP server {server!r} is asked in sessions only")
+        raise ToolError(f"the MCP server {server!r} is only available in sessions")
 
 
 async def _answer(models: Models, request: ModelRequest) -> str:

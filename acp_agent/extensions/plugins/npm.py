@@ -44,10 +44,10 @@ def fetch_package(source: str, ref: str, place: Path) -> tuple[Path, str]:
     at = source.find("@", 1)
     name, version = (source, ref) if at < 0 else (source[:at], source[at + 1 :])
     if not _PACKAGE.fullmatch(name) or not _VERSION.fullmatch(version):
-        raise ConfigError(f"{printable_line(source, 100)} is no name of an npm package")
+        raise ConfigError(f"{printable_line(source, 100)} is not the name of an npm package")
     npm = shutil.which("npm")
     if npm is None:
-        raise ConfigError("npm is needed for that and was not found; install it")
+        raise ConfigError("npm was not found; install it")
     packed = _pack(npm, f"{name}@{version or 'latest'}", place)
     archive = place / Path(packed.filename).name
     try:
@@ -83,7 +83,7 @@ def _pack(npm: str, spec: str, place: Path) -> _Packed:
     try:
         (packed,) = msgspec.json.decode(ended.stdout, type=list[_Packed])
     except (msgspec.DecodeError, ValueError) as error:
-        raise ConfigError(f"npm gave no answer that can be read: {error}") from None
+        raise ConfigError(f"cannot read the output of npm: {error}") from None
     return packed
 
 

@@ -281,10 +281,12 @@ def _several(text: str, places: Sequence[int], shown: str, expected: str = "") -
     numbers = [text.count("\n", 0, place) + 1 for place in places[:_LINES_NAMED]]
     named = ", ".join(str(number) for number in numbers)
     more = " and more" if len(places) > _LINES_NAMED else ""
+    counted = f"the text to replace is in {shown} {len(places)} times (lines {named}{more})"
     return ToolError(
-        f"the text to replace is in {shown} {len(places)} times (lines {named}{more}){expected}",
+        f"{counted}{expected}",
         advice="add lines around it in `old` until it is unique, or set `all`"
         + lines_that_differ(text.split("\n"), numbers),
+        shown=counted,
     )
 
 

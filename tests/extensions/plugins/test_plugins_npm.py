@@ -130,7 +130,7 @@ def test_what_is_no_name_of_a_package_is_given_to_no_program(
     lines = registry(plugin)
     assert is_fetched(source)
     with (
-        pytest.raises(ConfigError, match="no name of an npm package"),
+        pytest.raises(ConfigError, match="not the name of an npm package"),
         candidate(tmp_path / "own", source),
     ):
         pass
