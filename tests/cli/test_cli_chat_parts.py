@@ -375,7 +375,7 @@ async def test_a_permission_takes_no_keys_while_somebody_types(
     chat.questions.update()
     for letter in "/memory":
         chat.press_letter(letter)
-    assert chat.questions.active is not None
+    assert chat.questions.waiting is not None
     clock.now += 0.6
     chat.press_letter("y")
     assert chat.questions.active is None  # the next key is for the prompt already
