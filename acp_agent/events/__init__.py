@@ -1,9 +1,9 @@
-"""All events that the journal can hold.
+"""All events that the journal can contain.
 
-A session is an ordered list of events. What an editor sees, live or replayed, and what a model is
-sent are pure functions of that list. An event has all that its projections need and never changes
-once written. New fields always have a default, so that old journals stay readable. Class names
-follow the tags in the journal, which never change.
+A session is an ordered list of events. Both the updates for an editor, live or replayed, and the
+requests to a model are pure functions of that list. An event contains all that these functions need
+and never changes after it is written. New fields always have a default, so that old journals stay
+readable. Class names follow the tags in the journal, which never change.
 """
 
 from __future__ import annotations
@@ -131,9 +131,9 @@ __all__ = [
 
 
 class ChildWorked(Event, frozen=True, kw_only=True, tag="child_worked"):
-    """Something happened in a child session; `call` is the one of this session that it works for.
+    """An event of a child session, which works for `call` of this session.
 
-    A child has no journal of its own: what it did belongs to the call that asked for it.
+    A child has no journal; its events are stored in the session that made the call.
     """
 
     session: SessionId
@@ -185,7 +185,7 @@ AnyEvent = (
 )
 
 
-# Events with words that a model, a server or a file chose and that are shown as they are.
+# Events that show text which a model, a server or a file chose.
 OTHERS_WORDS = (
     NoticeShown,
     PermissionDecided,
@@ -199,5 +199,5 @@ T = TypeVar("T")
 
 
 def of_a_child(event: T) -> T | AnyEvent:
-    """What an event of a child session tells; anything else as it is."""
+    """Return the event inside a `ChildWorked`; any other value unchanged."""
     return event.did if isinstance(event, ChildWorked) else event

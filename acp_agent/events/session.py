@@ -19,33 +19,33 @@ class SessionStarted(Event, frozen=True, kw_only=True, tag="session_started"):
 
 
 class SessionForked(Event, frozen=True, kw_only=True, tag="session_forked"):
-    """What comes before this was copied from `source`, which goes on apart from this session."""
+    """The events before this one were copied from `source`, a separate session."""
 
     source: SessionId
 
 
 class DirectoriesChanged(Event, frozen=True, kw_only=True, tag="directories_changed"):
-    """The editor opened the session again with other folders."""
+    """The editor opened the session again with different folders."""
 
     cwd: str
     directories: tuple[str, ...] = ()
 
 
 class ConfigChanged(Event, frozen=True, kw_only=True, tag="config_changed"):
-    """An option of the session got a value: `mode`, `model` or `thought_level`."""
+    """An option of the session changed: `mode`, `model` or `thought_level`."""
 
     option: str
     value: str
 
 
 class SystemPromptWritten(Event, frozen=True, kw_only=True, tag="system_prompt_written"):
-    """The system prompt of the session, kept so that every later request begins with it."""
+    """The system prompt of the session, stored so that every later request begins with it."""
 
     text: str
 
 
 class SystemPromptGiven(Event, frozen=True, kw_only=True, tag="system_prompt_given"):
-    """The editor gave instructions, added to the agent's own or put in their place.
+    """The editor gave instructions that extend or replace the agent's own.
 
     They become part of the next system prompt that is written.
     """
@@ -55,12 +55,12 @@ class SystemPromptGiven(Event, frozen=True, kw_only=True, tag="system_prompt_giv
 
 
 class UserMessage(Event, frozen=True, kw_only=True, tag="user_message"):
-    """What the user said; `steering` when a turn was running already.
+    """A message of the user; `steering` if a turn was already running.
 
-    `attached` is what the agent read for the model because the message linked to it; the user's
-    own words stay as they were. `local` marks a command that the agent answers by itself, of
-    which the model is told nothing. `instructions` has the instruction files that hold for what
-    the message links to and that the model is told of with it: the path and the text.
+    `attached` is text that the agent read for the model because the message links to it; `content`
+    is unchanged. `local` marks a command that the agent answers itself and that the model never
+    sees. `instructions` lists the instruction files that apply to the linked files and that the
+    model gets with the message: path and text.
     """
 
     message: MessageId
@@ -72,9 +72,9 @@ class UserMessage(Event, frozen=True, kw_only=True, tag="user_message"):
 
 
 class PromptRepeated(Event, frozen=True, kw_only=True, tag="prompt_repeated"):
-    """A further round of a turn that repeats its prompt began; `text` is what the model is told.
+    """A turn that repeats its prompt began another round; `text` is the prompt for the model.
 
-    With no `rounds` it is a step of a flow.
+    If `rounds` is 0, it is a step of a flow.
     """
 
     message: MessageId
@@ -84,17 +84,17 @@ class PromptRepeated(Event, frozen=True, kw_only=True, tag="prompt_repeated"):
 
 
 class TitleChanged(Event, frozen=True, kw_only=True, tag="title_changed"):
-    """The session got a title, which is never replaced by another when `by` the user."""
+    """The session got a title; a title set `by` the user is never replaced by the agent."""
 
     title: str
     by: Literal["agent", "user"] = "agent"
 
 
 class NoticeShown(Event, frozen=True, kw_only=True, tag="notice_shown"):
-    """Something that the user should know and the model need not.
+    """A notice for the user, which the model usually does not get.
 
-    With a `message`, its id there, it is a part of the conversation and no passing news, and the
-    model is told what `for_model` says: so it is where a part of the journal cannot be read.
+    With a `message` id, the notice is part of the conversation and the model gets `for_model`; this
+    marks a part of the journal that cannot be read.
     """
 
     severity: Severity
@@ -108,13 +108,13 @@ Activity = Literal["running", "requires_action", "idle", "unknown"]
 
 
 class SubagentChanged(Event, frozen=True, kw_only=True, tag="subagent_changed"):
-    """A child session of this one began, or is no longer as it was.
+    """A child session began or changed.
 
-    None leaves a field as it was; a text or a list that is empty takes what was there away. What
-    `state` says replaces the whole state: `stop_reason`, `error` and `error_kind` say why an idle
-    child stopped, as they do in `TurnEnded`.
-    `can_cancel` says whether the user may stop the child's work alone. `agent` is the agent that
-    works there, as it begins; `role` has the instructions of one that the model made.
+    None leaves a field unchanged; an empty text or list clears it. `state` replaces the whole
+    state: `stop_reason`, `error` and `error_kind` say why an idle child stopped, as they do in
+    `TurnEnded`. `can_cancel` says whether the user can stop the child's work alone. `agent` is the
+    child's agent, set when it begins; `role` has the instructions of an agent that the model
+    defined.
     """
 
     session: SessionId
@@ -132,11 +132,11 @@ class SubagentChanged(Event, frozen=True, kw_only=True, tag="subagent_changed"):
 
 
 class SessionMessageSent(Event, frozen=True, kw_only=True, tag="session_message_sent"):
-    """A message between this session and another, as this session's transcript has it.
+    """A message between this session and another, as shown in this session's transcript.
 
-    `recipient_message` of one that was sent is its id in the recipient's transcript, and
-    `sender_message` of one that was received the id in the sender's, as soon as they are known.
-    None leaves a field as it was; `content` replaces what came before, in pieces too.
+    `recipient_message` is the id of a sent message in the recipient's transcript, and
+    `sender_message` the id of a received one in the sender's, as soon as they are known. None
+    leaves a field unchanged; `content` replaces all earlier content, including its pieces.
     """
 
     message: MessageId
@@ -155,10 +155,10 @@ class SessionMessageText(Event, frozen=True, kw_only=True, tag="session_message_
 
 
 class CompactionChanged(Event, frozen=True, kw_only=True, tag="compaction_changed"):
-    """A compaction began or ended; from a completed one on the model sees `summary` instead.
+    """A compaction began or ended; once it is completed, the model gets `summary` instead.
 
-    It stands for everything before the message `keep_from`, the user's or the model's; None: for
-    everything before the compaction began.
+    The summary replaces everything before the message `keep_from`, of the user or the model; None:
+    everything before the start of the compaction.
     """
 
     compaction: str
@@ -176,12 +176,12 @@ class CompactionSummaryText(Event, frozen=True, kw_only=True, tag="compaction_su
 
 
 class ContextTrimmed(Event, frozen=True, kw_only=True, tag="context_trimmed"):
-    """From here on the model is sent less of what came before; the journal keeps all of it.
+    """From now on the model gets less of the earlier conversation; the journal keeps all of it.
 
-    What came before the message `keep_from` is left out; None: nothing more than until now. Results
-    of calls before the message `results_before` are cut to `result_limit` characters, 0: none; None
-    stands for all results so far. `overflow` is the number of tokens, by our own count, that
-    `model` refused as too many; 0 where none did.
+    Messages before `keep_from` are left out; None: no further messages. Results of calls before the
+    message `results_before` are cut to `result_limit` characters, to nothing if it is 0; None: all
+    results until now. `overflow` is the number of tokens, by our own count, that `model` refused as
+    too many; 0 if none did.
     """
 
     keep_from: MessageId | None = None
@@ -192,10 +192,10 @@ class ContextTrimmed(Event, frozen=True, kw_only=True, tag="context_trimmed"):
 
 
 class PicturesDescribed(Event, frozen=True, kw_only=True, tag="pictures_described"):
-    """Another model told in words what the pictures of a message, or of a call's result, show.
+    """A description of the pictures in a message or a call's result, by another model.
 
-    Or a program on this computer recognised their text; `model` is its name then. It is part of
-    what the session's model, which cannot see them, is sent in that place.
+    It may also be text that a program on this computer recognised; `model` is then its name. The
+    session's model, which cannot see pictures, gets this text with the message or result.
     """
 
     of: str  # the id of the message or of the call
@@ -204,15 +204,14 @@ class PicturesDescribed(Event, frozen=True, kw_only=True, tag="pictures_describe
 
 
 class CheckpointMade(Event, frozen=True, kw_only=True, tag="checkpoint_made"):
-    """The files of the session's folders were saved as they were.
+    """The contents of the session's folders were saved.
 
-    That is so before a turn's first write (`turn`) and when such a turn has ended (`turn_end`),
-    before files are put back (`restore`) and after that (`restore_end`). `trees` are the folders
-    with the ids of what they held; `left_out` names some of the files that are not saved, of
-    `left_out_count` in all. Where `checkpoint` is "" they were not saved before a turn's first
-    write, for whatever reason: nothing that is saved later has them as they were until then.
-    `only_tools` where nothing in the turn so far could write but the tools for files, which say
-    what they wrote. `target` is the checkpoint that a restore is going to put back.
+    This happens before a turn's first write (`turn`), after such a turn (`turn_end`), before files
+    are restored (`restore`) and after that (`restore_end`). `trees` lists the folders with the ids
+    of their contents; `left_out` names some of the `left_out_count` files that are not saved. If
+    `checkpoint` is "", saving failed before a turn's first write; no later checkpoint has the files
+    in that state. `only_tools` means that only file tools, which report what they write, could have
+    written in the turn until now. `target` is the checkpoint that a restore is about to restore.
     """
 
     checkpoint: str
@@ -225,12 +224,12 @@ class CheckpointMade(Event, frozen=True, kw_only=True, tag="checkpoint_made"):
 
 
 class Rewound(Event, frozen=True, kw_only=True, tag="rewound"):
-    """The session went back to how it was before `to`: a message of the user's, or a rewind.
+    """The session went back to its state before `to`: a message of the user, or a rewind.
 
-    Where `conversation`, the model is from here on sent what it was sent then, with the words of
-    `to` where it `keeps_words`, and with the `note` behind them; the journal keeps all of it.
-    `restored` is the checkpoint whose files were put back, "" where none were, and `replaced` the
-    one that has what was there until then. `title` says for the user what `to` was, and `in_turn`
+    If `conversation` is true, later requests to the model omit the messages from `to` on; they
+    include the words of `to` if `keeps_words`, followed by `note`. The journal keeps everything.
+    `restored` is the checkpoint whose files were restored, "" if none were, and `replaced` the
+    checkpoint with the files from before. `title` describes `to` for the user, and `in_turn` says
     whether a turn was running.
     """
 

@@ -13,7 +13,8 @@ from acp_agent.ids import CallId, MessageId, TurnId, new_message_id
 class Event(Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True, gc=False):
     """Something that happened in a session.
 
-    Out of the collector's sight (`gc`): it is a tree, as its JSON is, and a session has thousands.
+    Events are excluded from garbage collection (`gc`): they are trees without cycles, and a session
+    has thousands of them.
     """
 
 
@@ -31,21 +32,21 @@ ToolKind = Literal[
 DecidedBy = Literal["user", "mode", "grant", "rule", "flag", "nobody"]
 
 
-USER_CALL = "user_call"  # the `stop` of an answer that the user gave in the model's place
-PLAN = "plan"  # the id of the plan that the todo tool keeps; a session has one
+USER_CALL = "user_call"  # the `stop` of an answer that the user's own call replaces
+PLAN = "plan"  # the id of the plan of the todo tool; a session has one
 
 
 class TurnStarted(Event, frozen=True, kw_only=True, tag="turn_started"):
-    """A turn began; every event up to its end belongs to it."""
+    """A turn began; it contains every event until it ends."""
 
     turn: TurnId
 
 
 class ModelAsked(Event, frozen=True, kw_only=True, tag="model_asked"):
-    """A request went to the model; the answer will be `message`.
+    """The agent sent a request to the model; the answer gets the id `message`.
 
-    `note` is what the agent told the model at the end of the request, not shown to the user.
-    `continues` is the answer that was cut off and that the user sees continued.
+    `note` is the text that the agent appended to the request; the user does not see it. `continues`
+    is the answer that was cut off and that this one continues.
     """
 
     message: MessageId
@@ -55,7 +56,7 @@ class ModelAsked(Event, frozen=True, kw_only=True, tag="model_asked"):
 
 
 class AgentText(Event, frozen=True, kw_only=True, tag="agent_text"):
-    """A piece of the answer."""
+    """A piece of an answer."""
 
     message: MessageId
     text: str
@@ -69,7 +70,7 @@ class AgentThought(Event, frozen=True, kw_only=True, tag="agent_thought"):
 
 
 class ThoughtEnded(Event, frozen=True, kw_only=True, tag="thought_sealed"):
-    """A block of reasoning ended; the provider wants `provider_data` back with it, unchanged."""
+    """A block of reasoning ended; the provider requires `provider_data` back with it, unchanged."""
 
     message: MessageId
     provider: str
@@ -77,10 +78,10 @@ class ThoughtEnded(Event, frozen=True, kw_only=True, tag="thought_sealed"):
 
 
 class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Tokens that model requests took.
+    """Token counts of model requests.
 
-    `input` counts everything sent, what was read from and written to a cache too; `output` counts
-    everything answered, reasoning too. `searches` counts the provider's searches of the web.
+    `input` counts all tokens sent, including those read from and written to a cache; `output`
+    counts all tokens received, including reasoning. `searches` counts the provider's web searches.
     """
 
     input: int = 0
@@ -91,11 +92,11 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     searches: int = 0
 
     def __bool__(self) -> bool:
-        """Whether anything was counted."""
+        """Return whether any tokens were counted."""
         return bool(self.input or self.output)
 
     def __add__(self, other: Usage) -> Usage:
-        """What two requests took together."""
+        """Return the sum of both."""
         return Usage(
             input=self.input + other.input,
             output=self.output + other.output,
@@ -107,14 +108,14 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ModelAnswered(Event, frozen=True, kw_only=True, tag="model_answered"):
-    """The model's answer is complete, or was cut off where `complete` is false.
+    """The model's answer is complete, or was cut off if `complete` is false.
 
-    The text of an answer that was cut off and then asked for again is kept for the user and left
-    out of what the model is sent (`discarded`). `cost` is what the request cost in US dollars by
-    the prices of its day; None where they were not known. `stop` is why the answer stopped, where
-    it was not at its end or for its calls, or what kind of failure ended the request, and `cut` the
-    call that the limit of tokens cut off: its name, and how many characters of arguments it had.
-    `USER_CALL` stands there where no model was asked, as the user made the call.
+    A `discarded` answer was cut off and requested again: the user still sees it, the model does
+    not. `cost` is the cost of the request in US dollars at the prices of its day; None if they were
+    unknown. `stop` says why the answer stopped, unless it reached its end or made calls, or which
+    kind of failure ended the request; it is `USER_CALL` if the user made the call and no model was
+    asked. `cut` describes the call that the token limit cut off: its name, and the number of
+    characters of arguments received.
     """
 
     message: MessageId
@@ -137,12 +138,12 @@ def agent_message(text: str) -> tuple[AgentText, ModelAnswered]:
 
 
 def agent_notice(text: str) -> tuple[AgentText, ModelAnswered]:
-    """Return an `agent_message` in italics that is a paragraph even if a client joins messages."""
+    """Return an `agent_message` in italics, a paragraph even in clients that join messages."""
     return agent_message(f"\n\n*{text}*\n\n")
 
 
 class UsageReported(Event, frozen=True, kw_only=True, tag="usage_reported"):
-    """How full the context is: `used` of `size` tokens, and what the session has cost so far."""
+    """The context contains `used` of `size` tokens; `cost` is the cost of the session until now."""
 
     used: int
     size: int
@@ -151,10 +152,11 @@ class UsageReported(Event, frozen=True, kw_only=True, tag="usage_reported"):
 
 
 class LoopNoticed(Event, frozen=True, kw_only=True, tag="loop_noticed"):
-    """The model went round in circles, `rounds` times; `call` was the last one.
+    """The model repeated itself `rounds` times; `call` is the last call.
 
-    `note` is what the model is told with that call's result. `step` is what was done: the model was
-    told, the user asked, the turn ended. `decision` is what the user decided where they were asked.
+    `note` is added for the model to that call's result. `step` is the reaction: the model was told,
+    the user was asked, or the turn was stopped. `decision` is the user's answer, if they were
+    asked.
     """
 
     call: CallId
@@ -166,10 +168,10 @@ class LoopNoticed(Event, frozen=True, kw_only=True, tag="loop_noticed"):
 
 
 class TurnEnded(Event, frozen=True, kw_only=True, tag="turn_ended"):
-    """A turn ended with a stop reason, or with an `error` that the user was told.
+    """A turn ended with a stop reason, or with an `error` that the user saw.
 
-    `error_kind` is what kind of error it was, as `acp_agent.errors.AcpAgentError.kind` names it,
-    "" where nobody said. `usage` is what all requests of the turn took; None where no model said.
+    `error_kind` is the kind of the error (`acp_agent.errors.AcpAgentError.kind`), "" if unknown.
+    `usage` is the sum for all requests of the turn, None if no model reported any.
     """
 
     turn: TurnId
@@ -180,9 +182,9 @@ class TurnEnded(Event, frozen=True, kw_only=True, tag="turn_ended"):
 
 
 class TurnInterrupted(Event, frozen=True, kw_only=True, tag="turn_interrupted"):
-    """The process died in this turn; written when the session is opened the next time.
+    """The process died during this turn; written when the session is opened again.
 
-    `cut` is the message that was being written, if one was; `calls` are the calls left open.
+    `cut` is the message that was being written, if any; `calls` are the calls that had not ended.
     """
 
     turn: TurnId
@@ -194,7 +196,7 @@ class TurnInterrupted(Event, frozen=True, kw_only=True, tag="turn_interrupted"):
 class ToolCalled(Event, frozen=True, kw_only=True, tag="tool_called"):
     """The model called a tool. `arguments` is the JSON text exactly as the model wrote it.
 
-    `provider` is set where the model's provider runs the tool itself, within its answer.
+    `provider` is set if the model's provider runs the tool itself, as part of its answer.
     """
 
     call: CallId
@@ -205,7 +207,7 @@ class ToolCalled(Event, frozen=True, kw_only=True, tag="tool_called"):
     kind: ToolKind = "other"
     locations: tuple[Location, ...] = ()
     content: tuple[CallContent, ...] = ()
-    # What the provider wants back with the call, unchanged.
+    # Data that the provider requires back with the call, unchanged.
     provider_data: JsonObject | None = field(default=None, name="seal")
     provider: str = ""
 
@@ -213,8 +215,8 @@ class ToolCalled(Event, frozen=True, kw_only=True, tag="tool_called"):
 class ToolStarted(Event, frozen=True, kw_only=True, tag="tool_started"):
     """A call that was allowed began to run.
 
-    `cwd` is set where it runs a command, and `command` where that is not in the call's arguments as
-    such, since the model called a tool of another agent's.
+    `cwd` is set if the call runs a command. `command` is set if the arguments do not contain the
+    command line, because the model called a tool of another agent.
     """
 
     call: CallId
@@ -223,10 +225,10 @@ class ToolStarted(Event, frozen=True, kw_only=True, tag="tool_started"):
 
 
 class ToolOutput(Event, frozen=True, kw_only=True, tag="tool_output"):
-    """A further piece of a running command's output.
+    """A piece of a running command's output.
 
-    `invalid` has a byte for each U+FFFD in the text, where the command wrote bytes that are not
-    UTF-8: the byte that the character stands for, or 0 where it stands for itself.
+    `invalid` has one byte for each U+FFFD in the text, if the command wrote bytes that are not
+    UTF-8: the byte that the character replaces, or 0 if the command wrote U+FFFD itself.
     """
 
     call: CallId
@@ -235,7 +237,7 @@ class ToolOutput(Event, frozen=True, kw_only=True, tag="tool_output"):
 
 
 class ToolShown(Event, frozen=True, kw_only=True, tag="tool_shown"):
-    """A call that runs shows something new: whole lists, None where nothing changed."""
+    """A running call changed its display: complete lists, None for what did not change."""
 
     call: CallId
     title: str | None = None
@@ -246,13 +248,12 @@ class ToolShown(Event, frozen=True, kw_only=True, tag="tool_shown"):
 class ToolEnded(Event, frozen=True, kw_only=True, tag="tool_ended"):
     """A call ended. `result` and `images` are for the model; the rest is for the user.
 
-    `cancelled` where the user stopped the call, or the turn that it was in; it is `failed` as well.
-    `content` and `locations` are whole lists, None where what was shown before stays.
-    `exit_code` and `signal` are set where a command ran. `wrote` has the files that a tool for
-    files wrote: the path, and git's id of the content that was on the disk right after.
-    `instructions` has the instruction files that hold for what was touched and that the model is
-    told of with the result: the path and the text. `provider_data` is what the provider wants back
-    of a tool that it ran itself.
+    `cancelled` means that the user stopped the call or its turn; the call is `failed` too.
+    `content` and `locations` are complete lists, None to leave the display unchanged. `exit_code`
+    and `signal` are set if a command ran. `wrote` lists the files that a file tool wrote: the path,
+    and git's id of the content on disk right after the write. `instructions` lists the instruction
+    files that apply to the files of the call and that the model gets with the result: path and
+    text. `provider_data` is data that the provider requires back for a tool that it ran itself.
     """
 
     call: CallId
@@ -271,11 +272,11 @@ class ToolEnded(Event, frozen=True, kw_only=True, tag="tool_ended"):
 
 
 class BackgroundCommandChanged(Event, frozen=True, kw_only=True, tag="background_command_changed"):
-    """The command of a call goes on behind it from now on, or has ended.
+    """The command of a call moved to the background, or a background command ended.
 
-    `name` is what the model calls it, `command` the line that the user sees. One that was `lost`
-    ended with the program that ran it, and nobody knows how. `stopped` where the user ended it;
-    `heard` where a call tells the model of the end by itself.
+    `name` is the model's name for it, `command` the line that the user sees. A `lost` command ended
+    together with the program that ran it; its outcome is unknown. `stopped` means that the user
+    ended it, `heard` that a call reports the end to the model.
     """
 
     call: CallId
@@ -300,10 +301,10 @@ class PermissionDecided(Event, frozen=True, kw_only=True, tag="permission_decide
     """A call was allowed or refused, for the reason `why`.
 
     `by` says who decided: the user, the mode, a remembered grant, a rule, or a flag that the client
-    was started with; or nobody, as there was nobody to ask. `name` is the mode or the flag. Where
-    it is not `known`, in older journals, `user` means that the client answered, perhaps by itself.
-    `rule` is the rule of the policy or the remembered answer that decided, or that wanted the
-    question: its effect, its text and its place. `tier` is how dangerous a command line is.
+    was started with; or nobody, because no client could be asked. `name` is the mode or the flag.
+    If `known` is false, in older journals, `user` means that the client answered, perhaps without
+    asking the user. `rule` is the policy rule or the remembered answer that decided or required the
+    question: its effect, its text and its location. `tier` is the danger level of a command line.
     """
 
     call: CallId
@@ -325,13 +326,13 @@ class PlanEntry(Struct, frozen=True, kw_only=True):
 
 
 class PlanChanged(Event, frozen=True, kw_only=True, tag="plan_changed"):
-    """The whole plan as it is now."""
+    """The complete plan after a change."""
 
     entries: tuple[PlanEntry, ...]
     plan_id: str = PLAN
 
 
 class PlanRemoved(Event, frozen=True, kw_only=True, tag="plan_removed"):
-    """There is no plan any more."""
+    """The plan was removed."""
 
     plan_id: str = PLAN

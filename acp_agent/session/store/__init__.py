@@ -1,1 +1,1 @@
-"""The journal's file: writing, reading and listing sessions, and recovery from damage."""
+"""Store for the journal file: writing, reading, listing, and recovery from damage."""

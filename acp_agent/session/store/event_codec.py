@@ -34,7 +34,7 @@ class _Tagged(msgspec.Struct):
 
 @cache
 def _decoder() -> msgspec.json.Decoder[AnyEvent]:
-    # Built when it is first needed: start-up has no event to read.
+    # Built on first use: start-up has no event to read.
     with first_use:
         return msgspec.json.Decoder(AnyEvent)
 
@@ -48,7 +48,7 @@ def encode_event(event: AnyEvent | UnknownEvent) -> bytes:
     """Encode an event as UTF-8 JSON.
 
     Raises:
-        InvalidInputError: JSON cannot hold a value of it, or it is larger than the journal keeps.
+        InvalidInputError: JSON cannot represent it, or it exceeds the size limit.
     """
     if isinstance(event, UnknownEvent):
         return event.raw
@@ -72,7 +72,7 @@ def decode_event(body: bytes) -> AnyEvent | UnknownEvent:
     """Decode an event.
 
     Raises:
-        StoreDamagedError: it is not JSON, or not an event at all.
+        StoreDamagedError: the body is not JSON, or not an event.
     """
     try:
         return _decoder().decode(body)
@@ -89,8 +89,8 @@ def decode_event(body: bytes) -> AnyEvent | UnknownEvent:
 def replace_surrogates(text: str) -> str:
     """Replace lone surrogates in `text`, which UTF-8 cannot represent.
 
-    Two halves of a character that came in separate pieces become that character; a half that
-    stays alone becomes U+FFFD.
+    Two halves of a character from separate pieces become that character; a single half becomes
+    U+FFFD.
     """
     try:
         text.encode()
@@ -99,7 +99,7 @@ def replace_surrogates(text: str) -> str:
     return text
 
 
-def _repaired(value: Any) -> Any:  # what came as JSON and is only passed on
+def _repaired(value: Any) -> Any:  # JSON values of any type
     if isinstance(value, str):
         return replace_surrogates(value)
     if isinstance(value, dict):
@@ -109,19 +109,19 @@ def _repaired(value: Any) -> Any:  # what came as JSON and is only passed on
     return value
 
 
-MERGED_CHARACTERS = 1 << 20  # keeps one row, and one update sent to an editor, of moderate size
+MERGED_CHARACTERS = 1 << 20  # limits the size of a row, and of an update sent to an editor
 
 EventT = TypeVar("EventT", bound=Struct)
 
 
 def merge_adjacent(events: Sequence[EventT], *, output: bool = True) -> list[EventT]:
-    """Join neighbours that are pieces of the same text, up to about a million characters.
+    """Merge adjacent pieces of the same text, up to about a million characters.
 
-    Pieces are of the same text when both are `AgentText` or `AgentThought` of one message,
+    Pieces belong to the same text if both are `AgentText` or `AgentThought` of one message,
     `ToolOutput` of one call, or `CompactionSummaryText` of one compaction. Output with bytes that
-    are not UTF-8 stays by itself. What child sessions did is joined likewise. Everything else keeps
-    its place, so the concatenated text and the order of what surrounds it do not change. With
-    `output` false every `ToolOutput` stays by itself.
+    are not UTF-8 is not merged. Events of child sessions are merged likewise. All other events keep
+    their place, so neither the text nor the order of events changes. If `output` is false, no
+    `ToolOutput` is merged.
     """
     merged: list[EventT] = []
     pieces: list[str] = []
@@ -143,7 +143,7 @@ def merge_adjacent(events: Sequence[EventT], *, output: bool = True) -> list[Eve
 
 
 def _piece(event: object) -> tuple[tuple[type[Event], str] | None, str]:
-    """Which text the event is a piece of, and the piece."""
+    """Return the identity of the text that the event is a piece of, and the piece."""
     if isinstance(event, AgentText | AgentThought):
         return (type(event), event.message), event.text
     if isinstance(event, ToolOutput) and not event.invalid:

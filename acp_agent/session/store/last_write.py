@@ -1,10 +1,10 @@
-"""A record of the last write, beside the journal, that reveals a lost log.
+"""A record of the last write, beside the journal, that reveals a lost write-ahead log.
 
-SQLite treats a missing log as an empty one: without it the journal is sound but shorter. So after a
-commit, the session and its number of events are written over a small file, at most ten times a
-second for one session. The file is not synchronised: what a power failure takes from the log but
-not from here is lost all the same. A record that the journal does not match is kept in a second
-file until `acp-agent sessions repair`, since the next write overwrites the first.
+SQLite treats a missing log as an empty one: the journal is then intact but shorter. Therefore the
+session and its number of events are written to a small file after a commit, at most ten times a
+second for one session. The file is not synchronised: if a power failure loses part of the log, it
+is lost whether or not this file still mentions it. The next write overwrites the record, so a
+record that does not match the journal is saved in a second file until `acp-agent sessions repair`.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from acp_agent.session.store import write_queries
 
 _log = logging.getLogger(__name__)
 
-_LENGTH = 256  # bytes; each note is as long, so that it takes the place of the one before
-_PAUSE = 0.1  # seconds between two notes
-_MOST = 100  # notes of lost writes
+_LENGTH = 256  # bytes; all notes have this length, so that each overwrites the previous one
+_PAUSE = 0.1  # seconds between two notes of the same session
+_MOST = 100  # notes of lost writes at most
 
 
 class WriteNote(Struct, frozen=True):
-    """A write: a session, how many events it had then, and when that was (ms since 1970)."""
+    """A write: a session, its number of events after the write, and the time (ms since 1970)."""
 
     session: str
     events: int
@@ -40,14 +40,14 @@ class WriteNote(Struct, frozen=True):
 
 
 class LostWrite(Struct, frozen=True):
-    """A write that the journal lacks; `there` is how many events the session has, None: gone."""
+    """A write that the journal lacks; `there` is the session's number of events, None if gone."""
 
     note: WriteNote
     there: int | None
 
 
 class LastWrite:
-    """The note of the newest write of a journal. One thread uses it.
+    """The note of a journal's newest write. Only one thread uses it.
 
     Args:
         journal: the journal's file.
@@ -56,11 +56,11 @@ class LastWrite:
     def __init__(self, journal: Path) -> None:
         self._file = _newest_file(journal)
         self._descriptor: int | None = None
-        self._session = ""  # that was noted last
-        self._due = 0.0  # by the monotonic clock: when it is noted again
+        self._session = ""  # the session of the last note
+        self._due = 0.0  # time of the next note, by the monotonic clock
 
     def note(self, session: str, events: int) -> None:
-        """Note a write that was committed, where it is time. Silent where there is no room."""
+        """Note a committed write if enough time has passed. Ignores a full disk."""
         now = time.monotonic()
         if session == self._session and now < self._due:
             return
@@ -70,7 +70,7 @@ class LastWrite:
             self._put(note.ljust(_LENGTH - 1) + b"\n")
 
     def forget(self, session: str) -> None:
-        """A session was deleted on purpose."""
+        """Clear the note of a session that was deleted on purpose."""
         noted = _notes(self._file)
         if noted and noted[0].session == session:
             self._put(b" " * (_LENGTH - 1) + b"\n")
@@ -90,7 +90,7 @@ class LastWrite:
 
 
 def record_lost_writes(journal: Path, connection: sqlite3.Connection) -> None:
-    """Keep the note of the newest write where the journal lacks it, before another takes its place.
+    """Save the note of the newest write if the journal lacks that write, before it is overwritten.
 
     Raises:
         sqlite3.Error: the journal cannot be read.
@@ -115,7 +115,7 @@ def lost_writes(journal: Path, connection: sqlite3.Connection) -> tuple[LostWrit
 
 
 def forget_lost_writes(journal: Path) -> None:
-    """Forget every note: what is lost is lost, or another journal is here now."""
+    """Remove all notes, after a repair or for a new journal."""
     for file in (_newest_file(journal), _lost_file(journal)):
         file.unlink(missing_ok=True)
 
@@ -140,7 +140,7 @@ def _lacking(notes: list[WriteNote], connection: sqlite3.Connection) -> list[Los
 
 
 def _notes(file: Path) -> list[WriteNote]:
-    """The notes in a file; what is none of ours is left out."""
+    """Return the valid notes in a file."""
     try:
         with file.open("rb") as opened:
             lines = opened.read(_LENGTH * _MOST).splitlines()

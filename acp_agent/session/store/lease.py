@@ -1,7 +1,7 @@
-"""The exclusive right to write a session, across processes.
+"""A lease: the exclusive right to write a session, across processes.
 
-A lease is a file lock that the operating system holds for as long as the process lives, so it is
-released by any end of the process, `kill -9` included. The file is removed on release.
+A lease is a file lock that the operating system holds as long as the process lives, so any end of
+the process releases it, `kill -9` included. The file is removed on release.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _STALE_SECONDS = 3600.0
 
 
 class Lease:
-    """The right to write a session, until it is released."""
+    """The exclusive right to write a session until it is released."""
 
     __slots__ = ("_descriptor", "_file", "session_id")
 
@@ -33,11 +33,11 @@ class Lease:
 
     @property
     def held(self) -> bool:
-        """Whether it was not released yet."""
+        """Return whether the lease is not released yet."""
         return self._descriptor is not None
 
     def release(self) -> None:
-        """Let others write the session. Releasing twice does nothing."""
+        """Release the session for other writers. Releasing twice does nothing."""
         if self._descriptor is None:
             return
         descriptor, self._descriptor = self._descriptor, None
@@ -86,7 +86,7 @@ def sweep(folder: Path) -> None:
 
 
 def any_held(folder: Path) -> bool:
-    """Whether any process has a session open."""
+    """Return whether any process has a session open."""
     with contextlib.suppress(OSError):
         for entry in list(os.scandir(folder)):
             if entry.name.endswith(".lock"):
@@ -98,15 +98,15 @@ def any_held(folder: Path) -> bool:
 
 
 def _lock(file: Path) -> int | None:
-    """A descriptor of the locked file; None when another holds it."""
+    """Lock the file and return its descriptor; None if it is already locked."""
     while True:
         descriptor = os.open(file, os.O_CREAT | os.O_RDWR, 0o600)
         locked = False
         try:
             if not try_lock(descriptor):
                 return None
-            # Its last holder may have removed the file between our opening and our locking it;
-            # then the lock is on a file that nobody else will ever find.
+            # The last holder may have removed the file between our opening and locking it; the lock
+            # would then be on a file that no other process can find.
             try:
                 locked = os.path.samestat(os.fstat(descriptor), file.stat())
             except FileNotFoundError:
@@ -119,13 +119,14 @@ def _lock(file: Path) -> int | None:
 
 
 def _remove(file: Path, descriptor: int) -> None:
-    # Removed while it is still locked: whoever opened it already finds out by `_lock`'s check.
+    # Remove the file while it is locked; a process that has it open notices by the check in
+    # `_lock`.
     with contextlib.suppress(OSError):
         file.unlink()
     os.close(descriptor)
 
 
 def _is_plain(session_id: str) -> bool:
-    """Whether the id can be a file's name; all ids that we make can."""
+    """Return whether the id can be a file name; all ids that we create can."""
     letters = session_id.replace("_", "").replace("-", "")
     return letters.isascii() and letters.isalnum() and len(session_id) <= 100

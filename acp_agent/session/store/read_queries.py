@@ -1,4 +1,4 @@
-"""Queries that read sessions and events, around damage.
+"""Queries that read sessions and events, and skip damage.
 
 Each function runs inside the transaction of its caller.
 """
@@ -29,10 +29,10 @@ from acp_agent.session.store.sqlite_errors import is_damage, primary_code
 from acp_agent.session.store.write_queries import SEQ_BITS, find_session
 
 BATCH_EVENTS = 1000
-BATCH_BYTES = 1 << 20  # a batch ends with the event that reaches it
+BATCH_BYTES = 1 << 20  # a batch ends with the event that reaches this size
 
 _RECORD = "id, cwd, directories, title, created_at, updated_at, turns, archived"
-# What a person looks for in a list: a conversation, or a session that the user named or configured.
+# Sessions worth listing: those with a turn, and those that the user named or configured.
 _IN_USE = " AND (turns > 0 OR title IS NOT NULL OR configured)"
 _ARCHIVED: dict[ArchiveFilter, str] = {
     "exclude": " AND NOT archived",
@@ -44,7 +44,7 @@ _ARCHIVED: dict[ArchiveFilter, str] = {
 def read(connection: sqlite3.Connection, key: int, after: int, last: int) -> list[StoredEvent]:
     """Return a batch of events after number `after`, up to `last`.
 
-    `DamagedEvent`s replace what cannot be read.
+    `DamagedEvent`s replace events that cannot be read.
     """
     events: list[StoredEvent] = []
     size = 0
@@ -84,7 +84,7 @@ def read(connection: sqlite3.Connection, key: int, after: int, last: int) -> lis
         if not is_damage(error):
             raise
         if events:
-            return events  # what was read before the damage is sound
+            return events  # events read before the damage are intact
         from acp_agent.session.store import damaged_events  # noqa: PLC0415 - rarely needed
 
         return damaged_events.read_around(connection, first, after, last, BATCH_EVENTS)
@@ -109,7 +109,7 @@ def get(connection: sqlite3.Connection, session_id: SessionId) -> SessionRecord:
 
 
 def beginning_with(connection: sqlite3.Connection, name: str, limit: int) -> list[SessionRecord]:
-    """Up to `limit` sessions whose ids begin with `name`, newest first."""
+    """Return up to `limit` sessions whose ids begin with `name`, newest first."""
     return _select_records(
         connection,
         f"SELECT {_RECORD} FROM sessions WHERE substr(id, 1, ?) = ?"  # noqa: S608 - a constant of this module
@@ -127,9 +127,9 @@ def _select_page(
     with_empty: bool,
     archived: ArchiveFilter,
 ) -> list[SessionRecord]:
-    """Up to `limit` sessions, newest first, that come after `before` (`updated_at`, id).
+    """Return up to `limit` sessions, newest first, that come after `before` (`updated_at`, id).
 
-    `with_empty` includes those that hold nothing yet.
+    `with_empty` includes sessions that contain nothing yet.
     """
     return _select_records(
         connection,
@@ -148,7 +148,7 @@ def _select_records(
         return [_record(row) for row in connection.execute(query, values)]
     except (sqlite3.OperationalError, TypeError, ValueError) as error:
         if isinstance(error, sqlite3.Error) and primary_code(error):
-            raise  # SQLite's own; a text that is not UTF-8 is Python's
+            raise  # an error of SQLite; text that is not UTF-8 raises an error of Python
         from acp_agent.session.store import damaged_events  # noqa: PLC0415 - rarely needed
 
         return damaged_events.readable_records(connection, query, values)
@@ -172,10 +172,10 @@ def _record(row: tuple[str, str, str, str | None, int, int, int, int]) -> Sessio
 
 MAX_PAGE = 1000
 
-# When the last session of a page was written, its id, and which list it is a page of.
+# The time of the last session on a page, its id, and the filters of the list.
 _Position = tuple[Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)], str, str]
 
-# Before every session: SQLite sorts bytes behind all times, and behind what is in the place of one.
+# Sorts before every session: SQLite orders bytes after all numbers and texts.
 _START = (b"\xff", "")
 
 
@@ -188,10 +188,10 @@ def page(
     with_empty: bool,
     archived: ArchiveFilter,
 ) -> SessionPage:
-    """A page of the list; see `Store.list`. It runs inside the transaction of its caller.
+    """Return a page of the list; see `Store.list`. Runs inside the caller's transaction.
 
     Raises:
-        InvalidInputError: the cursor or the limit cannot be used.
+        InvalidInputError: the cursor or the limit is invalid.
     """
     if not 1 <= limit <= MAX_PAGE:
         raise InvalidInputError(f"the limit must be from 1 to {MAX_PAGE}", field="limit")
@@ -211,22 +211,22 @@ def page(
 
 
 def _selection(cwd: str | None, archived: ArchiveFilter) -> str:
-    """Return a short name for what a list is filtered by, so that a cursor can repeat it."""
+    """Return a short hash of a list's filters, which a cursor includes."""
     filters = msgspec.json.encode((cwd, archived))
     return hashlib.blake2b(filters, digest_size=9).hexdigest()
 
 
 def _cursor_after(record: SessionRecord, selection: str) -> str:
-    """The cursor of the page that follows `record`."""
+    """Return the cursor of the page that follows `record`."""
     position = msgspec.json.encode((record.updated_at, record.id, selection))
     return base64.urlsafe_b64encode(position).decode()
 
 
 def _position_of(cursor: str | None, selection: str) -> tuple[int | bytes, str]:
-    """The place in the list (`updated_at`, id) that a cursor stands for.
+    """Return the position in the list (`updated_at`, id) that a cursor encodes.
 
     Raises:
-        InvalidInputError: it is not a cursor of ours, or belongs to another list.
+        InvalidInputError: the cursor is malformed or belongs to another list.
     """
     if cursor is None:
         return _START

@@ -11,15 +11,15 @@ from acp_agent.ids import SessionId
 
 LATEST = 253_402_300_799_999  # ms since 1970: the last moment of the year 9999
 
-# Which sessions a list has: those that are not archived, all, or those that are.
+# Which sessions a list contains: those not archived, all, or only archived ones.
 ArchiveFilter = Literal["exclude", "include", "only"]
 
 
 class SessionRecord(Struct, frozen=True, kw_only=True):
-    """What is known of a session without reading its events.
+    """The data of a session that is known without reading its events.
 
-    `created_at` and `updated_at` are milliseconds since 1970 (UTC); `turns` counts those begun;
-    `archived` says that lists leave it out.
+    `created_at` and `updated_at` are milliseconds since 1970 (UTC); `turns` counts started turns;
+    `archived` sessions are left out of lists.
     """
 
     id: SessionId
@@ -40,9 +40,9 @@ class SessionPage(Struct, frozen=True, kw_only=True):
 
 
 class UnknownEvent(Struct, frozen=True):
-    """An event of a kind, or of a shape, that this version does not know.
+    """An event whose kind or format this version does not know.
 
-    `raw` is its JSON as in the journal, so that nothing is lost for newer versions.
+    `raw` is its JSON from the journal, so that newer versions can still read it.
     """
 
     tag: str
@@ -65,7 +65,7 @@ class DamagedEvent(UnknownEvent, frozen=True, kw_only=True):
 
 
 class StoredEvent(Struct, frozen=True, gc=False):
-    """An event with its place in the session, counted from 1, and its time.
+    """An event with its number in the session, counted from 1, and its time.
 
     `at` is in milliseconds since 1970 (UTC).
     """

@@ -12,10 +12,10 @@ APPLICATION_ID = 0x41435041
 
 Migration = tuple[str, ...]
 
-# The statement tuple at index n makes version n + 1 of version n; a new journal runs them all.
+# The statements at index n upgrade version n to n + 1; a new journal runs them all.
 MIGRATIONS: tuple[Migration, ...] = (
     (
-        # Everything here but `id` and `last_seq` is a projection of the session's events.
+        # All columns except `id` and `last_seq` are derived from the session's events.
         """
         CREATE TABLE sessions (
             key INTEGER PRIMARY KEY,
@@ -30,8 +30,8 @@ MIGRATIONS: tuple[Migration, ...] = (
         )
         """,
         "CREATE INDEX sessions_by_time ON sessions (updated_at, id)",
-        # `place` is the session's key and the event's number in it (see `rows`): the events
-        # of a session lie side by side, and adding one at its end splits no page.
+        # `place` combines the session's key and the event's number (see `SEQ_BITS`): the events of
+        # a session are adjacent, and appending an event splits no page.
         """
         CREATE TABLE events (
             place INTEGER PRIMARY KEY,
@@ -40,11 +40,11 @@ MIGRATIONS: tuple[Migration, ...] = (
         )
         """,
     ),
-    # Whether lists leave the session out: no part of the conversation, and so not in its events.
+    # Whether lists leave the session out. It is no part of the conversation, so no event has it.
     ("ALTER TABLE sessions ADD COLUMN archived INTEGER NOT NULL DEFAULT 0",),
     (
-        # What requests to models took (`usage`), `cost` in US dollars, NULL where unknown. No
-        # projection of what is there: a session that is deleted leaves its numbers behind.
+        # Token usage of model requests; `cost` in US dollars, NULL if unknown. These rows are not
+        # derived from the events: they stay when the session is deleted.
         """
         CREATE TABLE usage (
             at INTEGER NOT NULL,
@@ -60,7 +60,7 @@ MIGRATIONS: tuple[Migration, ...] = (
         )
         """,
         "CREATE INDEX usage_by_time ON usage (at)",
-        # Of the sessions that are there already; what a fork copied is older than the fork.
+        # Fill the table from existing sessions; events copied by a fork are older than the fork.
         """
         INSERT INTO usage
         SELECT events.at, id, cwd, json_extract(body, '$.model'),
@@ -75,18 +75,18 @@ MIGRATIONS: tuple[Migration, ...] = (
             AND json_extract(body, '$.usage') IS NOT NULL
         """,
     ),
-    # Whether the user changed a setting of the session, so that it is listed before its first turn.
+    # Whether the user changed a setting, so that the session is listed before its first turn.
     ("ALTER TABLE sessions ADD COLUMN configured INTEGER NOT NULL DEFAULT 0",),
 )
 
 
 class Identity:
-    """Whose file it is: the header's marks, and whether it holds anything."""
+    """The program and version that wrote a file, from its header, and whether it is empty."""
 
     __slots__ = ("application_id", "empty", "version")
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        # One transaction, or another process's first one could come between the answers.
+        # In one transaction, as another process may initialise the file between the queries.
         alone = not connection.in_transaction
         if alone:
             connection.execute("BEGIN")
@@ -105,10 +105,10 @@ def _number(connection: sqlite3.Connection, query: str) -> int:
 
 
 def migrate(connection: sqlite3.Connection, migrations: tuple[Migration, ...]) -> None:
-    """Bring an empty or older journal up to date, all of it or nothing.
+    """Upgrade an empty or older journal in one transaction.
 
-    The marks are set in the same transaction as the tables, so no file is ever half a journal.
-    Another process may do the same at this moment; whoever comes second finds nothing to do.
+    The header is set in the same transaction as the tables, so no file is ever half a journal.
+    Another process may do the same at this moment; the second one finds nothing to do.
     """
     connection.execute("BEGIN EXCLUSIVE")
     try:

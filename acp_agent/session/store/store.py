@@ -1,7 +1,7 @@
 """The journal: the events of all sessions, in one SQLite file that several processes share.
 
-Every call returns when its work is done: what `append` returned for is committed and survives the
-death of the process. The event loop never waits for the disk; one thread does.
+Every call returns when its work is done: events are committed when `append` returns, and survive
+the death of the process. The event loop never waits for the disk; a thread does.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ class Store:
 
     @classmethod
     async def open(cls, path: Path, *, clock: Callable[[], int] = _now) -> Store:
-        """Open the journal at `path`, or create it for its owner only.
+        """Open the journal at `path`, or create it with access for its owner only.
 
         Args:
-            path: The file; its folder is made too.
-            clock: The time in milliseconds since 1970.
+            path: The file; its folder is created too.
+            clock: Returns the time in milliseconds since 1970.
 
         Raises:
-            StoreDamagedError: the file is not a journal, or is broken; it is left as it is.
-            StoreNewerError: a newer version of the program wrote it; it is left as it is.
+            StoreDamagedError: the file is not a journal, or is damaged; it is not changed.
+            StoreNewerError: a newer version of the program wrote it; it is not changed.
             StoreError: it cannot be opened.
         """
         worker = Worker(path, asyncio.get_running_loop())
@@ -80,7 +80,7 @@ class Store:
 
         Raises:
             SessionError: the id is taken, or the first event is not `SessionStarted`.
-            InvalidInputError: an event cannot be kept.
+            InvalidInputError: an event cannot be stored.
             StoreError: it could not be written.
         """
         if not events or not isinstance(events[0], SessionStarted):
@@ -95,19 +95,19 @@ class Store:
         copied: Sequence[StoredEvent],
         events: Sequence[AnyEvent],
     ) -> None:
-        """Create a session from the first events of another, followed by events of its own.
+        """Create a session from the first events of another, followed by new events.
 
         Args:
-            session_id: the new session.
-            source: the other one; whoever writes it may go on meanwhile.
-            copied: its events, from the first on, that the new session begins with.
-            events: what follows them.
+            session_id: the id of the new session.
+            source: the other session; it may be written meanwhile.
+            copied: the events of `source`, from the first one on, that the new session begins with.
+            events: the events that follow them.
 
         Raises:
             SessionError: the id is taken.
             SessionNotFoundError: there is no such source.
-            InvalidInputError: an event cannot be kept.
-            StoreError: it could not be written; there is no new session then.
+            InvalidInputError: an event cannot be stored.
+            StoreError: it could not be written; no session was created.
         """
         source = _known_text(source)
         entry = JournalEntry(
@@ -121,15 +121,15 @@ class Store:
     async def append(
         self, session_id: SessionId, events: Sequence[AnyEvent | UnknownEvent]
     ) -> None:
-        """Add events to a session, all of them or none; they are committed when this returns.
+        """Append all of the events to a session or none; they are committed when this returns.
 
-        Calls of one session keep their order, also when they are not awaited one by one. When one
-        of several under way fails, those behind it fail too, so that the journal has no holes.
+        Calls for one session keep their order, even if they are not awaited one by one. If one of
+        several pending calls fails, the later ones fail too, so that the journal has no holes.
 
         Raises:
             SessionNotFoundError: there is no such session.
-            InvalidInputError: an event cannot be kept.
-            StoreError: they could not be written; what was committed before is safe.
+            InvalidInputError: an event cannot be stored.
+            StoreError: they could not be written; earlier events are safe.
         """
         if not events:
             return
@@ -140,9 +140,9 @@ class Store:
     async def read(
         self, session_id: SessionId, *, after: int = 0
     ) -> AsyncIterator[list[StoredEvent]]:
-        """Yield the events of a session after number `after`, in batches, as of this moment.
+        """Yield batches of the events after number `after` that exist at the time of the call.
 
-        `records.DamagedEvent`s replace what is missing or broken.
+        `records.DamagedEvent`s replace missing or damaged events.
 
         Raises:
             SessionNotFoundError: there is no such session, or it was deleted meanwhile.
@@ -212,15 +212,15 @@ class Store:
     ) -> SessionPage:
         """Return a page of sessions, last written first.
 
-        A cursor is a position in that order: sessions that are new, or written again, while a
-        client turns pages come before it and neither repeat nor shift what follows.
+        A cursor is a position in that order: sessions that are created or written while a client
+        turns pages come before it and neither repeat nor shift the sessions that follow.
 
         Args:
-            cwd: Only sessions of exactly this folder.
-            cursor: `next_cursor` of the page before.
+            cwd: Only sessions in exactly this folder.
+            cursor: `next_cursor` of the previous page.
             limit: Sessions on a page, 1 to 1000.
-            with_empty: Also those without a turn that nobody named or configured.
-            archived: Whether those that are archived are left out, among the others, or alone.
+            with_empty: Include sessions without a turn that the user neither named nor configured.
+            archived: Whether to exclude archived sessions, include them, or return only them.
 
         Raises:
             InvalidInputError: the cursor or the limit cannot be used.
@@ -244,8 +244,8 @@ class Store:
         """Return usage and cost in all sessions from a moment on (ms since 1970).
 
         Args:
-            at: the moment.
-            until: the moment from which on nothing counts any more, where there is one.
+            at: the start.
+            until: the end, exclusive; None: no end.
 
         Raises:
             StoreError: it could not be read.
@@ -261,12 +261,12 @@ class Store:
         by: Collection[By] = ("time", "project", "model"),
         apart: Collection[str] | None = None,
     ) -> Sequence[UsageRow]:
-        """Return usage grouped by quarter of an hour, project and model, or some of these.
+        """Return usage grouped by quarter of an hour, project and model, or by some of these.
 
         Args:
-            at: the moment.
-            by: what to tell apart.
-            apart: the models whose requests without a price are a row each; None: all are.
+            at: the start, in ms since 1970.
+            by: the columns to group by.
+            apart: the models whose requests without a price get a row each; None: all models.
 
         Raises:
             StoreError: it could not be read.
@@ -276,7 +276,7 @@ class Store:
         return await self._worker.run(lambda db: usage_since(db, at, by=by, apart=apart))
 
     async def decisions_since(self, at: int) -> Sequence[Sequence[AnyEvent]]:
-        """Return the events about permissions from a moment on, those of each session together.
+        """Return the events about permissions from a moment on (ms since 1970), grouped by session.
 
         Raises:
             StoreError: they could not be read.
@@ -286,7 +286,7 @@ class Store:
         return await self._worker.run(lambda db: decisions_since(db, at))
 
     async def archive(self, session_id: SessionId, *, archived: bool = True) -> None:
-        """Archive a session, which hides it in lists, or restore it.
+        """Archive a session, which hides it in lists, or unarchive it.
 
         Raises:
             SessionNotFoundError: there is no such session.
@@ -298,10 +298,10 @@ class Store:
         )
 
     async def delete(self, session_id: SessionId) -> bool:
-        """Remove a session and all its events; false when there is none.
+        """Delete a session and all its events; return false if there is none.
 
         Raises:
-            StoreError: it could not be removed.
+            StoreError: it could not be deleted.
         """
         session_id = _known_text(session_id)
         return await self._write(session_id, lambda db: write_queries.delete(db, session_id))
@@ -309,17 +309,17 @@ class Store:
     def lease(self, session_id: SessionId) -> Lease:
         """Take the exclusive right to write a session, across processes.
 
-        The store itself does not ask for it: whoever continues a session takes it first. It is
-        free again after `Lease.release` and after any end of the process, `kill -9` included.
+        The store does not check the lease: callers take it before they write to an existing
+        session. `Lease.release` and any end of the process, `kill -9` included, free it.
 
         Raises:
-            SessionBusyError: another process, or another part of this one, holds it.
-            StoreError: the folder of the locks cannot be written.
+            SessionBusyError: another process, or another caller in this one, holds it.
+            StoreError: the folder of the lock files cannot be written.
         """
         return take_lease(self._locks, session_id)
 
     async def check_sessions(self) -> CheckResult:
-        """Read every event, and say in which sessions some cannot be read.
+        """Read every event and return the sessions in which some cannot be read.
 
         Raises:
             StoreError: the file could not be read.
@@ -329,7 +329,7 @@ class Store:
         return await self._worker.run(check_sessions)
 
     async def check(self) -> tuple[str, ...]:
-        """Say what is broken in the file itself, one line each; empty when it is sound.
+        """Return the damage in the file itself, one line each; empty if there is none.
 
         Raises:
             StoreError: it could not be read at all.
@@ -337,7 +337,7 @@ class Store:
         return await self._worker.run(write_queries.check)
 
     async def lost_writes(self) -> Sequence[LostWrite]:
-        """Return what was written once and is not there: the log, or a newer file, was lost.
+        """Return recorded writes that the journal lacks, because its log or a newer file was lost.
 
         Raises:
             StoreError: the file could not be read.
@@ -347,7 +347,7 @@ class Store:
         return await self._worker.run(lambda db: lost_writes(self.path, db))
 
     async def checkpoint(self) -> None:
-        """Move what is in the log into the file itself, as far as nobody has to wait for that.
+        """Move the log into the file, as far as possible without waiting for other processes.
 
         Raises:
             StoreError: the file could not be written.
@@ -355,7 +355,7 @@ class Store:
         await self._worker.run(database.checkpoint)
 
     async def close(self) -> None:
-        """Write what is still waiting, and close the file. Closing twice does nothing."""
+        """Write what is still pending, and close the file. Closing twice does nothing."""
         await self._worker.stop()
 
     @property
@@ -376,5 +376,5 @@ class Store:
 
 
 def _known_text(session_id: SessionId) -> SessionId:
-    """The id as SQLite can compare it; one that is not valid Unicode names no session anyway."""
+    """Return the id as stored, with lone surrogates replaced."""
     return SessionId(replace_surrogates(session_id))

@@ -1,6 +1,6 @@
 """Token usage and cost of model requests, in all sessions.
 
-The copied beginning of a fork is not counted twice, and a deleted session still counts.
+Events copied by a fork are not counted twice, and deleted sessions still count.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from acp_agent.session.store.records import UnknownEvent
 from acp_agent.session.store.write_queries import SEQ_BITS
 
 _COUNTS = ("input", "output", "cache_read", "cache_write", "reasoning")
-QUARTER = 15 * 60 * 1000  # ms; every time zone's midnight is at the beginning of one
-_LAST = 253_370_764_800_000  # ms; the year 9999 begins, the last that a calendar has whole
-_MOST = 1e12  # US dollars; what costs more is damage
+QUARTER = 15 * 60 * 1000  # ms; midnight in every time zone is a multiple of this
+_LAST = 253_370_764_800_000  # ms; start of the year 9999, the last year that a calendar has in full
+_MOST = 1e12  # US dollars; a higher cost is damage
 _COST = f"CASE WHEN abs(cost) < {_MOST:.0f} THEN cost END"
 
 By = Literal["time", "project", "model"]
 
 
 class UsageRow(Struct, frozen=True, kw_only=True):
-    """What the requests of a quarter of an hour took, of one model in one project.
+    """The usage of one model in one project in a quarter of an hour.
 
-    `at` is its beginning, in milliseconds since 1970 (UTC), `cost` in US dollars. What was not
-    asked for is 0 or "", but for the model of requests without a price.
+    `at` is the start of the quarter, in milliseconds since 1970 (UTC), `cost` is in US dollars.
+    Columns that were not requested are 0 or "", except the model of requests without a price.
     """
 
     at: int
@@ -43,7 +43,7 @@ class UsageRow(Struct, frozen=True, kw_only=True):
 
 
 class SpentTotal(Struct, frozen=True, kw_only=True):
-    """Tokens, US dollars, and the requests whose price was not known: model and usage of each."""
+    """Tokens, cost in US dollars, and the model and usage of each request without a known price."""
 
     tokens: int
     cost: float
@@ -51,7 +51,7 @@ class SpentTotal(Struct, frozen=True, kw_only=True):
 
 
 def spent_since(connection: sqlite3.Connection, at: int, until: int | None = None) -> SpentTotal:
-    """What was spent from a moment on, in all sessions; the moments in ms since 1970."""
+    """Return the usage of all sessions from `at` to `until`, in ms since 1970."""
     period = at, _LAST if until is None else until
     tokens, cost, unpriced = connection.execute(
         "SELECT coalesce(sum(input + output), 0),"  # noqa: S608 - names of ours
@@ -77,14 +77,14 @@ def usage_since(
     by: Collection[By] = ("time", "project", "model"),
     apart: Collection[str] | None = None,
 ) -> list[UsageRow]:
-    """What was used from a moment on, in order.
+    """Return the usage from a moment on, in order of time, project and model.
 
     Args:
         connection: to the journal.
-        at: the moment, in ms since 1970.
-        by: what to tell apart; the less, the faster.
-        apart: the models whose requests without a price are a row each, for what they would cost
-            today depends on the length of each; None: any model.
+        at: the start, in ms since 1970.
+        by: the columns to group by; fewer are faster.
+        apart: the models whose requests without a price get a row each, because today's price of a
+            request depends on its length; None: all models.
     """
     alone = "TRUE" if apart is None else f"model IN ({', '.join('?' * len(apart))})"
     columns = (
@@ -116,7 +116,7 @@ def usage_since(
 def decisions_since(connection: sqlite3.Connection, at: int) -> list[list[AnyEvent]]:
     """Return the events about permissions from a moment on, a list for each session.
 
-    What a fork copied is left out, and so is what cannot be read.
+    Events copied by a fork and events that cannot be read are left out.
     """
     rows = connection.execute(
         "SELECT key, CAST(body AS BLOB) FROM sessions JOIN events"

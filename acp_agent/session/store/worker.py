@@ -1,8 +1,8 @@
 """The thread that owns the journal's connection.
 
-All jobs that wait when the thread is free share one transaction, in the order of their submission,
-so many sessions that stream at once cost one commit. A job that fails does not affect the others:
-the group is rolled back, and each job runs in a transaction of its own.
+All jobs that wait when the thread is free share one transaction, in the order of submission, so
+many sessions that write at once cost one commit. A failed job does not affect the others: the group
+is rolled back, and each job runs again in a separate transaction.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ from acp_agent.session.store.sqlite_errors import damage_error, primary_code, st
 
 T = TypeVar("T")
 
-_GROUP = 256  # jobs in one transaction at most, so that none waits long for its answer
+_GROUP = 256  # jobs in one transaction at most, to limit the wait for each
 
 
 class WriteChain:
-    """Writes of one session that are under way together.
+    """The pending writes of one session.
 
-    Once one of them failed, those already asked for fail with it: a journal has no holes. The
-    chain ends, and `ended` is called with it, when the failure was reported or nothing is pending.
+    If one of them fails, all writes submitted after it fail too, so that the journal has no holes.
+    The chain ends, and `ended` is called with it, when the failure was reported or nothing is
+    pending.
     """
 
     __slots__ = ("broken", "ended", "pending", "session")
@@ -45,7 +46,7 @@ class WriteChain:
 
 
 class Job(Generic[T]):
-    """A piece of work for the thread. One with a `chain` writes, and shares a transaction."""
+    """A function to run on the thread. A job with a `chain` writes, and shares a transaction."""
 
     __slots__ = ("chain", "error", "future", "result", "run")
 
@@ -62,25 +63,25 @@ class Job(Generic[T]):
         self.error: Exception | None = None
 
     def check_chain(self) -> None:
-        """Raise what broke the chain, if something did."""
+        """Raise the error that broke the chain, if any."""
         if self.chain is not None and self.chain.broken is not None:
             raise self.chain.broken
 
     def settle(self) -> None:
-        """Give the outcome to whoever waits; called on the event loop."""
+        """Pass the result or error to the waiting task; called on the event loop."""
         if self.chain is not None:
             self.chain.pending -= 1
             if self.error is not None or not self.chain.pending:
                 self.chain.ended(self.chain)
         if self.future.done():
-            return  # the waiting task was cancelled; the work is done all the same
+            return  # the waiting task was cancelled, but the job is done
         if self.error is not None:
             self.future.set_exception(self.error)
         else:
             self.future.set_result(self.result)  # type: ignore[arg-type]  # set where error is not
 
 
-AnyJob = Job[Any]  # jobs of every kind share the queue; each future is typed by its own
+AnyJob = Job[Any]  # jobs of all types share the queue; each future is typed separately
 
 
 class Worker:
@@ -90,7 +91,7 @@ class Worker:
         self.path = path  # its real path once the thread has opened it
         self._loop = loop
         self._queue: queue.SimpleQueue[AnyJob | None] = queue.SimpleQueue()
-        self._database: Database | None = None  # the thread's alone
+        self._database: Database | None = None  # used by the thread only
         self._newest: LastWrite | None = None  # likewise
         self._closed = False
         self._ended: asyncio.Future[None] = loop.create_future()
@@ -99,25 +100,25 @@ class Worker:
         """Start the thread and open the journal.
 
         Raises:
-            StoreError: as `open_database` does; the thread has ended then.
+            StoreError: the journal cannot be opened, as in `open_database`; the thread has ended.
         """
         opened: asyncio.Future[None] = self._loop.create_future()
-        # A daemon, so that a program that forgets to close still ends; what was
-        # committed stays.
+        # A daemon thread, so that a program that forgets to close the journal still ends; committed
+        # writes are safe.
         threading.Thread(target=self._main, args=(opened,), name="journal", daemon=True).start()
         try:
             await opened
         except asyncio.CancelledError:
-            self._queue.put(None)  # nobody will close what was opened in vain
+            self._queue.put(None)  # close the journal, as the caller never will
             raise
 
     async def run(
         self, run: Callable[[sqlite3.Connection], T], chain: WriteChain | None = None
     ) -> T:
-        """Run a job on the thread and give back its result; jobs keep their order.
+        """Run a job on the thread and return its result; jobs keep their order.
 
         Raises:
-            StoreError: the journal failed, or is closed.
+            StoreError: the journal failed or is closed.
         """
         if self._closed:
             raise StoreError(f"the journal {self.path} is closed already")
@@ -128,11 +129,11 @@ class Worker:
         return await future
 
     def schedule(self, run: Callable[[sqlite3.Connection], None]) -> None:
-        """Submit a job that nobody waits for and that does not fail."""
+        """Submit a job whose result nobody awaits and that cannot fail."""
         self._queue.put(Job(run, self._loop.create_future(), None))
 
     async def stop(self) -> None:
-        """Finish what was asked for, close the file and end the thread."""
+        """Run all submitted jobs, close the file and end the thread."""
         if self._closed:
             await asyncio.shield(self._ended)
             return
@@ -140,7 +141,7 @@ class Worker:
         self._queue.put(None)
         await asyncio.shield(self._ended)
 
-    # What follows runs on the thread.
+    # The methods below run on the thread.
 
     def _main(self, opened: asyncio.Future[None]) -> None:
         start = Job[None](lambda _: None, opened, None)
@@ -158,7 +159,7 @@ class Worker:
         self._answer([Job(lambda _: None, self._ended, None)])
 
     def _serve(self) -> bool:
-        """Do all that waits; false when the end was asked for."""
+        """Run all waiting jobs; return false after `stop`."""
         jobs, going_on = self._take()
         for writes, group in groupby(jobs, key=lambda job: job.chain is not None):
             members = list(group)
@@ -171,7 +172,7 @@ class Worker:
         return going_on
 
     def _take(self) -> tuple[list[AnyJob], bool]:
-        """All that waits (a group at most), and false when it is the last."""
+        """Return all waiting jobs, at most one group, and false if no more will follow."""
         jobs: list[AnyJob] = []
         job = self._queue.get()
         while job is not None:
@@ -192,7 +193,7 @@ class Worker:
 
     def _write(self, jobs: list[AnyJob]) -> None:
         if self._database is not None and self._database.read_only:
-            # A full disk may have space again, a file may have become writable.
+            # Retry: a full disk may have space again, or the file may be writable now.
             self._disconnect()
         if len(jobs) > 1:
             try:
@@ -200,9 +201,9 @@ class Worker:
                 return
             except sqlite3.OperationalError as error:
                 if primary_code(error) == sqlite3.SQLITE_BUSY:
-                    self._fail(jobs, error)  # to wait again for each of them would take minutes
+                    self._fail(jobs, error)  # waiting again for each job would take minutes
                     return
-            except Exception:  # noqa: BLE001, S110 - each meets its own error below
+            except Exception:  # noqa: BLE001, S110 - each job runs again below
                 pass
         for job in jobs:
             try:
@@ -219,7 +220,7 @@ class Worker:
     def _commit(self, jobs: list[AnyJob]) -> None:
         connection = self._connection()
         if self._database is not None and not self._database.in_place(self.path):
-            self._disconnect()  # so that what comes next begins a new journal
+            self._disconnect()  # the next write creates a new journal
             raise StoreError(
                 f"the journal {self.path} was moved or deleted while it was in use; put it back, "
                 "or start a new session"
@@ -244,7 +245,7 @@ class Worker:
         self._note(jobs)
 
     def _note(self, jobs: list[AnyJob]) -> None:
-        """Note what was committed last; a number is how many events a session has by now."""
+        """Record the last committed write; an integer result is the session's number of events."""
         if self._newest is None:
             self._newest = LastWrite(self.path)
         for job in jobs:
@@ -256,7 +257,7 @@ class Worker:
                 break
 
     def _connection(self) -> sqlite3.Connection:
-        """The open journal; opened again where that failed before."""
+        """Return the open journal; open it if it is not open or failed before."""
         if self._database is None:
             self._database = open_database(self.path)
             with contextlib.suppress(sqlite3.Error, UnicodeDecodeError, StoreError):
@@ -266,7 +267,7 @@ class Worker:
     def _disconnect(self) -> None:
         database, self._database = self._database, None
         if database is not None:
-            with contextlib.suppress(sqlite3.Error):  # what is committed the next start finds
+            with contextlib.suppress(sqlite3.Error):  # the next start recovers commits
                 database.connection.close()
         if self._newest is not None:
             self._newest.close()
@@ -284,7 +285,7 @@ class Worker:
         return error
 
     def _answer(self, jobs: list[AnyJob]) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop ended without waiting for us
+        with contextlib.suppress(RuntimeError):  # the event loop ended before the job
             self._loop.call_soon_threadsafe(_settle, jobs)
 
 

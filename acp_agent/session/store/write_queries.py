@@ -30,7 +30,7 @@ from acp_agent.session.store.sqlite_errors import is_damage
 
 
 class JournalEntry:
-    """Events to be written: their encoded bodies, and their changes to the session's row."""
+    """Events to write: their encoded bodies, and the changes to the session's row."""
 
     __slots__ = ("at", "bodies", "configured", "cwd", "directories", "title", "turns", "usage")
 
@@ -41,15 +41,16 @@ class JournalEntry:
         *,
         behind: Sequence[AnyEvent | UnknownEvent] = (),
     ) -> None:
-        """Encode `events`, which happened at `at` (ms since 1970).
+        """Encode `events` with the time `at` (ms since 1970).
 
         Args:
-            events: what is to be written.
-            at: its time.
-            behind: what is in the journal in front of them, where the session is made with both.
+            events: the events to write.
+            at: their time.
+            behind: earlier events that are in the journal already, if the session's row is derived
+                from both.
 
         Raises:
-            InvalidInputError: one of them cannot be kept.
+            InvalidInputError: an event cannot be stored.
         """
         self.at = at
         self.bodies = [encode_event(event) for event in events]
@@ -75,29 +76,29 @@ class JournalEntry:
             elif isinstance(event, TurnStarted):
                 self.turns += 1
             elif isinstance(event, UserMessage) and event.local and not event.steering:
-                self.turns -= 1  # a command that the agent answers by itself is no conversation
+                self.turns -= 1  # a command that the agent answers itself is not a conversation
 
 
 def _counts(usage: Usage) -> tuple[int, ...]:
     return usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning
 
 
-SEQ_BITS = 32  # an event's place is its session's key, shifted by these, and its number there
-LARGEST_KEY = 1 << 30  # far more than anybody has sessions; a larger one is a damaged one
-LARGEST_SEQ = (1 << SEQ_BITS) - (1 << 20)  # likewise; what is added must fit in behind it
+SEQ_BITS = 32  # an event's place is its session's key, shifted by this, plus its number
+LARGEST_KEY = 1 << 30  # far more than anybody has sessions; a larger key is damaged
+LARGEST_SEQ = (1 << SEQ_BITS) - (1 << 20)  # likewise; leaves room for appended events
 
 
 def create(connection: sqlite3.Connection, session_id: SessionId, entry: JournalEntry) -> int:
-    """Create a session with its first events; return how many it has.
+    """Create a session with its first events; return their number.
 
     Raises:
-        SessionError: there is a session with this id.
+        SessionError: a session with this id exists.
     """
     key = _new_session(connection, session_id, entry, len(entry.bodies))
     try:
         _insert(connection, key, 0, entry)
     except sqlite3.IntegrityError:
-        # The table of sessions has lost its last ones; their events are still there.
+        # The sessions table lost its last rows, but their events are still there.
         behind = connection.execute("SELECT max(place) >> ? FROM events", (SEQ_BITS,)).fetchone()
         key = _move(connection, key, behind[0] + 1)
         _insert(connection, key, 0, entry)
@@ -111,18 +112,18 @@ def fork(
     last: int,
     entry: JournalEntry,
 ) -> int:
-    """Make a new session: the events of `source` up to place `last`, then `entry`'s.
+    """Create a session: the events of `source` up to number `last`, then those of `entry`.
 
-    Returns how many it has.
+    Returns the number of its events.
 
     Raises:
         SessionNotFoundError: there is no such source.
-        SessionError: there is a session with the new id.
+        SessionError: a session with the new id exists.
     """
     first = find_extent(connection, source)[0] << SEQ_BITS
     key = _new_session(connection, session_id, entry, last + len(entry.bodies))
     connection.execute(
-        # Damaged events are copied as they are, and missing ones are missing in the copy, too.
+        # Damaged events are copied unchanged; missing ones are missing in the copy too.
         "INSERT INTO events (place, at, body)"
         " SELECT place - ? + ?, at, body FROM events WHERE place > ? AND place <= ?",
         (first, key << SEQ_BITS, first, first + last),
@@ -152,24 +153,24 @@ def _new_session(
     except sqlite3.IntegrityError as error:
         raise SessionError(f"a session with the id {session_id} exists already") from error
     assert key is not None
-    if key >= LARGEST_KEY:  # the one before it is damaged
+    if key >= LARGEST_KEY:  # the previous key is damaged
         sound = connection.execute("SELECT max(key) FROM sessions WHERE key < ?", (LARGEST_KEY,))
         return _move(connection, key, (sound.fetchone()[0] or 0) + 1)
     return key
 
 
 def _move(connection: sqlite3.Connection, key: int, free: int) -> int:
-    """Give a session that has no events yet another key."""
+    """Change the key of a session that has no events yet."""
     connection.execute("UPDATE sessions SET key = ? WHERE key = ?", (free, key))
     return free
 
 
 def append(connection: sqlite3.Connection, session_id: SessionId, entry: JournalEntry) -> int:
-    """Add further events to a session; return how many it has then.
+    """Append events to a session; return its new number of events.
 
     Raises:
         SessionNotFoundError: there is no such session.
-        StoreDamagedError: there is no room behind its last event.
+        StoreDamagedError: no event number is free after its last event.
     """
     key, last = find_session(connection, session_id)
     if type(last) is not int or not 0 <= last < LARGEST_SEQ:
@@ -178,7 +179,7 @@ def append(connection: sqlite3.Connection, session_id: SessionId, entry: Journal
     try:
         _insert(connection, key, last, entry)
     except sqlite3.IntegrityError:
-        # `last_seq` is damaged: there are events behind it. What is here of ours is taken back.
+        # `last_seq` is damaged: events follow it. Delete the rows just inserted and retry.
         place = (key << SEQ_BITS) + last
         done = min(connection.total_changes - before, len(entry.bodies))
         connection.execute(
@@ -208,7 +209,7 @@ def _insert(connection: sqlite3.Connection, key: int, last: int, entry: JournalE
     at = entry.at
     place = (key << SEQ_BITS) + last
     connection.executemany(
-        # The bytes are UTF-8 already; as text they stay readable to SQLite's own JSON functions.
+        # The bytes are UTF-8 already; stored as text, SQLite's JSON functions can read them.
         "INSERT INTO events (place, at, body) VALUES (?, ?, CAST(? AS TEXT))",
         [(place + number, at, body) for number, body in enumerate(entry.bodies, 1)],
     )
@@ -221,7 +222,7 @@ def _insert(connection: sqlite3.Connection, key: int, last: int, entry: JournalE
 
 
 def delete(connection: sqlite3.Connection, session_id: SessionId) -> bool:
-    """Remove a session and its events; false when there is none."""
+    """Delete a session and its events; return false if there is none."""
     try:
         key, _ = find_session(connection, session_id)
     except SessionNotFoundError:
@@ -231,17 +232,17 @@ def delete(connection: sqlite3.Connection, session_id: SessionId) -> bool:
         "DELETE FROM events WHERE place > ? AND place < ?", (first, first + (1 << SEQ_BITS))
     )
     connection.execute("DELETE FROM sessions WHERE key = ?", (key,))
-    # What was spent stays spent; in which conversation, and where, is forgotten with it.
+    # The usage still counts, but no longer says in which session and folder.
     connection.execute("UPDATE usage SET session = '', cwd = '' WHERE session = ?", (session_id,))
     return True
 
 
 def find_extent(connection: sqlite3.Connection, session_id: SessionId) -> tuple[int, int]:
-    """Return the session's key, and the number of its last event.
+    """Return the session's key and the number of its last event.
 
     Raises:
         SessionNotFoundError: there is no such session.
-        StoreDamagedError: the places of its events make no sense.
+        StoreDamagedError: the numbers of its events are impossible.
     """
     key, last = find_session(connection, session_id)
     try:
@@ -255,7 +256,7 @@ def find_extent(connection: sqlite3.Connection, session_id: SessionId) -> tuple[
 
 
 def find_session(connection: sqlite3.Connection, session_id: SessionId) -> tuple[int, int]:
-    """Return the session's key, and the number of its last event according to its row.
+    """Return the session's key and the number of its last event according to its row.
 
     Raises:
         SessionNotFoundError: there is no such session.
@@ -265,11 +266,11 @@ def find_session(connection: sqlite3.Connection, session_id: SessionId) -> tuple
     ).fetchone()
     if row is not None and type(row[0]) is int:
         return row
-    # The index may be damaged, or the id be no text any more, which lists tell as well as they can.
+    # The index may be damaged, or the id may not be text; lists show such an id decoded.
     for key, last, raw in connection.execute(
         "SELECT key, last_seq, CAST(id AS BLOB) FROM sessions NOT INDEXED"
     ):
-        if type(key) is not int:  # the table of the names is damaged
+        if type(key) is not int:  # the schema table is damaged
             raise StoreDamagedError("a value has the wrong type")
         if (raw or b"").decode("utf-8", "replace") == session_id:
             return key, last
@@ -277,7 +278,7 @@ def find_session(connection: sqlite3.Connection, session_id: SessionId) -> tuple
 
 
 def _last_seq(connection: sqlite3.Connection, key: int) -> int:
-    """The place of the last event that is there, 0 where none is; it may not be `last_seq`."""
+    """Return the number of the last stored event or 0; `last_seq` may differ from it."""
     first = key << SEQ_BITS
     place = connection.execute(
         "SELECT max(place) FROM events WHERE place > ? AND place < ?",
@@ -290,7 +291,7 @@ def _last_seq(connection: sqlite3.Connection, key: int) -> int:
 
 
 def archive(connection: sqlite3.Connection, session_id: SessionId, *, archived: bool) -> None:
-    """Leave a session out of lists, or put it into them again.
+    """Hide a session in lists, or show it again.
 
     Raises:
         SessionNotFoundError: there is no such session.
@@ -303,6 +304,6 @@ def archive(connection: sqlite3.Connection, session_id: SessionId, *, archived: 
 
 
 def check(connection: sqlite3.Connection) -> tuple[str, ...]:
-    """Return what is broken in the file, one line each (SQLite's `quick_check`)."""
+    """Return the damage in the file, one line each (SQLite's `quick_check`)."""
     found = tuple(str(row[0]) for row in connection.execute("PRAGMA quick_check(20)"))
     return () if found == ("ok",) else found
