@@ -1,1 +1,1 @@
-"""Agents that work on a task of a session's: child sessions, and who starts and stops them."""
+"""Child sessions: agents that work on a task for a session, and code that starts and stops them."""

@@ -1,7 +1,8 @@
 """A child session: an agent that works on a task for one call of its parent's turn.
 
-It is a turn like any other, with a context and a loop guard of its own. Its events are part of the
-parent's journal (`ChildWorked`); its calls are judged as the parent's are, and need the same user.
+A child runs ordinary turns, with its own context and loop detection. Its events are stored in the
+parent's journal (`ChildWorked`); its calls need permission from the parent's user, by the same
+rules as the parent's.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from acp_agent.tools.base import Answer, AnyTool, Progress, Question
 from acp_agent.tools.toolset import Toolset
 from acp_agent.workspace.workspace import Workspace
 
-# What belongs to the user's own conversation, or would let a child have children.
+# Tools for the user's own conversation, and those that would allow a child to have children.
 NOT_FOR_CHILDREN = (
     "task",
     "skill",
@@ -59,32 +60,32 @@ NOT_FOR_CHILDREN = (
     "write_skill",
 )
 
-SHOWN = 20  # calls in the list; of more, the last ones
+SHOWN = 20  # calls in the list; the last ones if there are more
 
 _MARKS = {True: "✗", False: "✓", None: "…"}
 
 
 class ChildSession:
-    """A child session that runs, with its journal (`acp_agent.agent.resources.Journal`).
+    """A running child session and its journal (`acp_agent.agent.resources.Journal`).
 
     Args:
         core: the session.
-        parent: what the session's turn works with.
-        parent_tools: the tools of whoever the child works for.
+        parent: the resources of the session's turn.
+        parent_tools: the tools of the turn or child that the child works for.
         budget: the session's budgets.
         child: the child's id.
         call: the call that it works for.
-        options: its model, and which tools it has.
-        progress: shows at the call what it does.
-        agent: the name of the agent that works there.
+        options: its model and its tools.
+        progress: shows the child's activity at the call.
+        agent: the name of the child's agent.
         added: tools that the parent does not have.
         above: the child that it works for; None: the session's turn.
 
     Attributes:
-        resources: what the child works with.
-        parent: as given.
-        tools: what it may call.
-        budget: what it may spend, and did.
+        resources: the resources of the child's turns.
+        parent: the argument of that name.
+        tools: the tools that the child may call.
+        budget: the child's budget, with its cost.
     """
 
     def __init__(
@@ -134,7 +135,7 @@ class ChildSession:
 
     @property
     def context(self) -> Context:
-        """What the child's model is sent."""
+        """The context from which requests to the child's model are built."""
         return self._context
 
     @property
@@ -148,30 +149,30 @@ class ChildSession:
         return self._core.secrets
 
     def apply(self, event: AnyEvent) -> None:
-        """Apply an event of the child that is in the journal."""
+        """Apply an event of the child from the journal."""
         self._context.feed([event])
         self._loop_detector.feed([event])
         self._events.append(event)
 
     def resume(self, work: Sequence[AnyEvent]) -> None:
-        """Continue the conversation of a child that has ended, with all that it did."""
+        """Continue the conversation of a child that has ended, from all its events."""
         for event in work:
             self.apply(event)
             if isinstance(event, UsageReported):
                 self.budget.cost_so_far = event.cost
 
     async def history(self) -> Sequence[AnyEvent]:
-        """Return every event of the child so far."""
+        """Return every event of the child."""
         return list(self._events)
 
     async def settled(self) -> None:
-        """Wait until everything that anyone emitted is applied and shown."""
+        """Wait until every emitted event is applied and shown."""
         await self._core.settled()
 
     async def emit(self, *events: AnyEvent) -> None:
-        """Write events to the parent's journal, as the child's; notices are the parent's."""
+        """Write the child's events to the parent's journal; notices become the parent's."""
         wrapped = [*map(self.wrap, events)]
-        # All of it before the wait: it must be recorded even if the caller is cancelled there.
+        # No await before the emit: it must be recorded even if the caller is cancelled.
         for event in events:
             if isinstance(event, UsageReported) and event.cost is not None:
                 wrapped.append(self._parents_usage())
@@ -185,13 +186,13 @@ class ChildSession:
                 await self._activity.end(event)
 
     def wrap(self, event: AnyEvent) -> AnyEvent:
-        """Return an event of the child as the parent's journal has it."""
+        """Return an event of the child in the form of the parent's journal."""
         if isinstance(event, NoticeShown):
             return event
         return ChildWorked(session=self.id, call=self.call, did=event)
 
     def _parents_usage(self) -> UsageReported:
-        """Return what the session costs now."""
+        """Return the current usage and cost of the session."""
         parent, model = self.parent, self.parent.models.current
         return UsageReported(
             used=next_request_tokens(parent.journal, parent.tools, model),
@@ -199,7 +200,7 @@ class ChildSession:
             cost=parent.budget.cost,
         )
 
-    # -- what it did ---------------------------------------------------------------------------
+    # -- its results ----------------------------------------------------------------------------
 
     @property
     def last_answer(self) -> str:
@@ -214,7 +215,7 @@ class ChildSession:
 
     @property
     def activity(self) -> str:
-        """The child's calls as a list in Markdown; empty where it made none."""
+        """The child's calls as a list in Markdown; empty if it made none."""
         return self._activity.text
 
     @property
@@ -226,8 +227,8 @@ class ChildSession:
 class ChildTools:
     """The tools of a child (`acp_agent.agent.resources.Tools`).
 
-    They may touch all that the parent's may. What the parent read, or another child, the child's
-    model has not seen.
+    A child has the access of its parent. Files that the parent or another child read count as
+    unread, because the child's model has not seen them.
     """
 
     def __init__(
@@ -245,56 +246,56 @@ class ChildTools:
         self._own = CachedChange(lambda tools: tools.for_workspace(self.workspace))
         files = parent.workspace.files.copy_unseen()
         terminals = parent.workspace.terminals
-        if terminals is not None:  # shown in the child's calls, and so the child's
+        if terminals is not None:  # shown in the child's calls, so they belong to the child
             terminals = core.client.terminals(child)
         self.workspace: Workspace = replace(parent.workspace, files=files, terminals=terminals)
 
     @property
     def unfiltered(self) -> Toolset:
-        """The session's own tools, and those of MCP servers as they are at the moment."""
+        """The session's tools, with the current tools of MCP servers."""
         return self._parent.unfiltered
 
     @property
     def toolset(self) -> Toolset:
-        """What the child's model may call."""
+        """The tools that the child's model may call."""
         return self._own.apply(self._allowed.apply(self.unfiltered))
 
     @property
     def gate(self) -> Gate:
-        """What decides about side effects."""
+        """The parent's gate, which decides about side effects."""
         return self._parent.gate
 
     @property
     def edit_checks(self) -> SessionEditChecks:
-        """What finds the problems that edits cause, which is the parent's."""
+        """The parent's checks, which find problems that edits cause."""
         return self._parent.edit_checks
 
     def slot(self) -> AbstractAsyncContextManager[None]:
-        """Wait until one more call may run in the process, as the parent's."""
+        """Wait until one more call may run in the process, in the parent's queue."""
         return self._parent.slot()
 
     async def save_files(self, access: Access) -> None:
-        """Save the files before the parent's turn changes any."""
+        """Save the files before the first change in the parent's turn."""
         await self._parent.save_files(access)
 
     async def changed_by(self, access: Access) -> tuple[CallContent, ...]:
-        """Return what shows the files that a command changed since its files were saved."""
+        """Return diffs of the files that a command changed since they were saved."""
         return await self._parent.changed_by(access)
 
 
 class ChildBudget(TurnBudget):
-    """What a child may spend, which is what its parent may; the cost is the child's own."""
+    """The budget of a child: the parent's limits, and the child's own cost."""
 
     cost_so_far: float | None = None
-    above: ChildBudget | None = None  # of the child that it works for
+    above: ChildBudget | None = None  # the budget of the child that it works for
 
     @property
     def cost(self) -> float | None:
-        """What the child cost so far."""
+        """The cost of the child until now."""
         return self.cost_so_far
 
     def charge(self, model: ModelInfo, usage: Usage) -> float | None:
-        """Add a request's cost to the child's, and to the session's."""
+        """Add the cost of a request to the child and to the session."""
         super().charge(model, usage)
         price = model.cost(usage)
         if price is not None:
@@ -302,29 +303,29 @@ class ChildBudget(TurnBudget):
         return self.cost_so_far
 
     def add_cost(self, price: float) -> None:
-        """Add to what the child cost, and to what those above it did."""
+        """Add to the cost of the child and of the children that it works for."""
         self.cost_so_far = (self.cost_so_far or 0.0) + price
         if self.above is not None:
             self.above.add_cost(price)
 
 
 class ChildUser(SessionUser):
-    """The user of a session, asked by a child; the parent shows that the child waits."""
+    """The user of a session, asked by a child; the child's state shows that it waits."""
 
     can_reply = False
 
     def __init__(self, core: SessionCore, child: SessionId) -> None:
         super().__init__(core, take_compaction_request=lambda: None)
         self._child = child
-        self._open = 0  # questions
+        self._open = 0  # number of open questions
 
     async def ask_permission(self, asking: PermissionRequest, ask: Ask) -> Decision:
-        """Let the user decide about a call of the child's."""
+        """Ask the user for permission for a call of the child."""
         async with self._waiting():
             return await super().ask_permission(asking, ask)
 
     async def ask_question(self, call: CallId, question: Question) -> Answer | None:
-        """Ask the user something for the child."""
+        """Ask the user a question for the child."""
         async with self._waiting():
             return await super().ask_question(call, question)
 
@@ -346,10 +347,10 @@ class ChildUser(SessionUser):
 
 
 class ChildActivity:
-    """The list of the calls that a child made, shown at the call that it works for.
+    """The list of a child's calls, shown at the call that the child works for.
 
     Args:
-        progress: of that call.
+        progress: the progress of that call.
     """
 
     def __init__(self, progress: Progress) -> None:

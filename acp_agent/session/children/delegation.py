@@ -1,4 +1,4 @@
-"""How the model delegates tasks to agents, and uses skills."""
+"""Tools by which the model delegates tasks to agents and uses skills."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from acp_agent.tools.skill import SkillTool
 from acp_agent.tools.skills.composed import ComposedSkill, composed_tool
 from acp_agent.tools.task import BundledTaskTool, GivenTask, InnerTaskTool, TaskTool
 
-LEVELS = 3  # of agents, each of which works for the one before
+LEVELS = 3  # of agents, each working for the previous one
 
 
 class Delegation:
@@ -31,7 +31,7 @@ class Delegation:
 
     Args:
         parent: the turn.
-        chain: the skills that are being followed, each by an agent that the previous one called.
+        chain: the skills that are being followed, each by an agent that the previous skill started.
     """
 
     def __init__(self, parent: ParentTurn, chain: tuple[str, ...] = ()) -> None:
@@ -41,7 +41,7 @@ class Delegation:
         self._definitions = parent.definitions
 
     def tools(self) -> Sequence[AnyTool]:
-        """The tool that gives tasks to agents and the one that uses skills, where there are any."""
+        """Return the tools `task` and `skill`, if there are agents and skills."""
         workspace = self._parent.tools.workspace
         agents, others = self._definitions.task_agents, self._definitions.other_agents
         skills = [(one.name, one.description) for one in self._definitions.skills if one.by_model]
@@ -61,7 +61,7 @@ class Delegation:
         return tools
 
     def composed_tools(self, uses: RunSettings) -> list[AnyTool]:
-        """Return the skills that a skill has as tools."""
+        """Return a tool for each skill that a skill uses."""
         if not uses.composed:
             return []
         known: dict[str, ComposedSkill] = {
@@ -77,7 +77,7 @@ class Delegation:
         return [composed_tool(workspace, one, self._composed) for one in named]
 
     async def _composed(self, name: str, given: Given, progress: Progress) -> Outcome:
-        """Have an agent follow a skill for the agent that follows another one."""
+        """Start an agent that follows a skill for the agent that follows another skill."""
         way = " → ".join([*filter(None, self._chain), name])
         if name in self._chain:
             raise ToolError(
@@ -94,7 +94,7 @@ class Delegation:
         return await self._follow(skill, given.rest, progress, given)
 
     async def give(self, given: GivenTask, progress: Progress) -> Outcome:
-        """Have an agent do something."""
+        """Give a task to an agent."""
         other = self._definitions.other_agents.get(given.agent)
         if other is not None:
             return await self._give_other(given, other, progress)
@@ -122,9 +122,9 @@ class Delegation:
         return await run.work(self._prompt(spec), given.task, spec.uses, inner=inner)
 
     def _inner(self, spec: AgentSpec) -> InnerTools | None:
-        """Return what makes the tool by which an agent delegates; None: it has none to work for it.
+        """Return a function that makes the agent's tool `task`; None if it has no agents to use.
 
-        Those at work already are left out, so that none waits for itself.
+        Agents already at work are left out, so that none waits for itself.
         """
         busy = (*self._parent.agents, spec.name)
         others = self._definitions.other_agents
@@ -144,7 +144,7 @@ class Delegation:
         return tools
 
     def _limits(self) -> RunSettings:
-        """Return what an agent may do that the model makes: what the turn may that makes it."""
+        """Return the limits of an agent that the model defines: those of the current turn."""
         if self._parent.options is None:
             return RunSettings()
         return RunSettings().over(self._parent.options.uses.bounds)
@@ -152,7 +152,7 @@ class Delegation:
     async def _give_other(
         self, given: GivenTask, config: AgentConfig, progress: Progress
     ) -> Outcome:
-        """Have an agent do something that is another program."""
+        """Give a task to an agent that is another program."""
 
         def worker(child: ChildSession) -> AbstractAsyncContextManager[NextTurn]:
             from acp_agent.session.children.other_agent import other_agent  # noqa: PLC0415 - where one is used
@@ -168,8 +168,8 @@ class Delegation:
     ) -> Outcome:
         """Have another program follow a skill that the user chose.
 
-        The question whether to start the program is one of the tool `task`, so the model has to use
-        that.
+        Only the tool `task` asks the user whether to start the program, so the model has to use
+        that tool.
         """
         if not self._parent.tools.open_calls.is_by_user(CallId(progress.call)):
             raise ToolError(
@@ -188,7 +188,7 @@ class Delegation:
         return self._core.clean(spec.prompt_in(self._core.cwd, own_prompt))
 
     async def _skill(self, name: str, request: str, progress: Progress) -> Outcome:
-        """Give a skill's text to the model; have an agent follow it that wants a run of its own."""
+        """Return a skill's text to the model, or start an agent if the skill needs its own run."""
         skill = await self._definitions.find_skill(name)
         if skill is None:
             raise ToolError(f"there is no skill {name!r} any more: its file is gone")
@@ -204,7 +204,7 @@ class Delegation:
     async def _follow(
         self, skill: Skill, request: str, progress: Progress, given: Given | None = None
     ) -> Outcome:
-        """Have an agent follow a skill."""
+        """Start an agent that follows a skill."""
         prompt, uses = None, skill.uses
         title = f"{skill.name}: {request or skill.description}"
         text = self._core.clean(skill_text(skill, request, given))
@@ -225,5 +225,5 @@ class Delegation:
 
 
 def _digest(config: AgentConfig) -> str:
-    """Return what tells one program from another: a permission for one is none for the other."""
+    """Return a digest of a program, so that permission for one does not apply to another."""
     return sha256(json.encode((config.command, config.args, config.env))).hexdigest()[:16]

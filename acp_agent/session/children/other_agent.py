@@ -1,4 +1,4 @@
-"""Another program's agent that works in a child session: its start, its time and its end."""
+"""Run another program's agent in a child session, with a time limit."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ async def other_agent(
     config: AgentConfig,
     servers: Sequence[ServerConfig],
 ) -> AsyncIterator[NextTurn]:
-    """Start another agent, and have it work in a child session.
+    """Start another agent and run it in a child session.
 
     Args:
         core: the session that the child works for.
         child: the child session.
         name: the agent's name.
-        config: how it is started.
+        config: the configuration of its program.
         servers: the session's MCP servers.
 
     Raises:
-        ToolError: it cannot be used, or took too long; the message says why.
+        ToolError: it cannot be used, or exceeded its time; the message says why.
     """
     try:
         async with asyncio.timeout(config.timeout) as limit:
@@ -76,10 +76,10 @@ async def _close(agent: OtherAgent, *, cancelled: bool) -> None:
 def _program(
     core: SessionCore, name: str, config: AgentConfig, servers: Sequence[ServerConfig]
 ) -> Program:
-    """Return how an agent's program is started.
+    """Return the command, environment and settings to start an agent's program.
 
     Raises:
-        ToolError: there is no such program, or it would get a server that cannot be passed on.
+        ToolError: the program does not exist, or a server cannot be passed to it.
     """
     environ = core.services.environ
     found = find_command(config.command, environ, (core.cwd, *core.directories))
@@ -93,7 +93,7 @@ def _program(
     return Program(
         name=name,
         command=(found, *config.args),
-        # A script's interpreter is looked up as well.
+        # The interpreter of a script is searched in PATH too.
         environ={**passed, "PATH": absolute_folders(passed.get("PATH", os.defpath)), **config.env},
         cwd=core.cwd,
         mode=config.mode,
@@ -104,10 +104,10 @@ def _program(
 def _servers(
     agent: str, names: Sequence[str], servers: Sequence[ServerConfig]
 ) -> Iterator[ProgramServer | HttpServer]:
-    """Return those of the session's servers that an agent gets.
+    """Yield the session's servers that an agent gets.
 
     Raises:
-        ToolError: one of them is named, and has limits that another program would not keep to.
+        ToolError: a named server has limits that another program would not respect.
     """
     for one in servers:
         if one.name not in names and "*" not in names:

@@ -1,4 +1,4 @@
-"""What another agent works for: the user that it asks, the files, and the child session."""
+"""The host of another agent: permission questions, files, and the events of its child session."""
 
 from __future__ import annotations
 
@@ -42,27 +42,27 @@ from acp_agent.trust.items import TRUST_OPTION
 from acp_agent.workspace.file_io import display_path
 from acp_agent.workspace.scrub import incomplete_tail, scrub
 
-_LABEL = 100  # characters of an option of the agent's
+_LABEL = 100  # characters of the label of an option
 _MOST_OPTIONS = 10
 _KINDS = ("allow_once", "allow_always", "reject_once", "reject_always")  # in the order of buttons
 
 
 class OtherAgentUser(ChildUser):
-    """The user, asked by another agent: its name precedes every question."""
+    """The user, asked by another agent, whose name precedes every question."""
 
     def __init__(self, core: SessionCore, child: ChildSession, name: str) -> None:
         super().__init__(core, child.id)
         self._name = name
-        self._approved: dict[str, DiffPart] = {}  # changes that the agent was allowed
+        self._approved: dict[str, DiffPart] = {}  # changes that the user allowed, by path
 
     def approve(self, content: Sequence[CallContent]) -> None:
-        """Note that the user allowed the agent a call that shows this."""
+        """Record the changes shown by a call that the user allowed."""
         for part in content:
             if isinstance(part, DiffPart):
                 self._approved[_real(part.path)] = part
 
     async def ask_permission(self, asking: PermissionRequest, ask: Ask) -> Decision:
-        """Let the user decide, unless they have just allowed the agent this very change."""
+        """Ask the user, unless they have just allowed the agent exactly this change."""
         changes = [one for one in asking.content if isinstance(one, DiffPart)]
         once = next((one for one in ask.choices if one.kind == "allow_once"), None)
         if changes and once is not None and not (ask.warning or ask.rule):
@@ -74,13 +74,13 @@ class OtherAgentUser(ChildUser):
 
 
 class OtherAgentHost:
-    """What another agent works for (`acp_agent.acp_client.agent.Host`).
+    """The host of another agent (`acp_agent.acp_client.agent.Host`).
 
     Args:
         core: the session.
         child: the child session.
         name: the agent's name.
-        limit: the agent's time, which does not run while the user is asked.
+        limit: the agent's time limit, which is paused while the user is asked.
     """
 
     def __init__(
@@ -92,14 +92,14 @@ class OtherAgentHost:
         self._questions = 0
         self._left = 0.0
         self._user = OtherAgentUser(core, child, name)
-        self._held: AgentText | AgentThought | None = None  # may end within a secret
-        self._seen = 0  # events of the child that were looked through for messages
+        self._held: AgentText | AgentThought | None = None  # may end inside a secret
+        self._seen = 0  # events of the child already searched for user messages
         child.resources = replace(child.resources, user=self._user)
 
-    # -- what it shows ---------------------------------------------------------------------------
+    # -- events ----------------------------------------------------------------------------------
 
     async def show(self, events: Sequence[AnyEvent]) -> None:
-        """Show events of the agent, without secrets, and count what they cost."""
+        """Show events of the agent without secrets, and add their cost."""
         shown = self._without_secrets(events)
         for index, event in enumerate(shown):
             if isinstance(event, ModelAnswered) and event.cost is not None:
@@ -134,7 +134,7 @@ class OtherAgentHost:
         return clean
 
     async def unsent_words(self) -> str:
-        """Return what the user said to the agent meanwhile; empty if that was nothing."""
+        """Return the user's messages since the last call; empty if there are none."""
         events = await self._child.history()
         new = events[self._seen :]
         self._seen = len(events)
@@ -142,13 +142,14 @@ class OtherAgentHost:
         blocks = [block for one in messages for block in one.content]
         return "\n\n".join(one.text for one in blocks if isinstance(one, TextBlock))
 
-    # -- what it asks ----------------------------------------------------------------------------
+    # -- permissions -----------------------------------------------------------------------------
 
     async def ask(self, call: OtherCall, options: Sequence[PermissionOption]) -> str | None:
-        """Let the mode or the user decide about a call of the agent's.
+        """Decide by the mode, or ask the user, about a call of the agent.
 
-        What its tools do is not known, so only the mode that allows everything answers for the
-        user, and the modes that change nothing refuse. Whether to trust a folder is for the user.
+        The effects of the agent's tools are unknown, so only the mode that allows everything allows
+        them without a question, and the read-only modes refuse them. Only the user decides whether
+        to trust a folder.
         """
         mode = self._user.mode
         refused = READ_ONLY.get(mode)
@@ -217,7 +218,7 @@ class OtherAgentHost:
 
     @contextmanager
     def _outside_time(self) -> Iterator[None]:
-        """Let the agent's time rest inside the `with` block."""
+        """Pause the agent's time limit inside the `with` block."""
         loop, until = asyncio.get_running_loop(), self._limit.when()
         if self._questions == 0 and until is not None:
             self._left = until - loop.time()
@@ -230,13 +231,13 @@ class OtherAgentHost:
             if self._questions == 0 and not self._limit.expired():
                 self._limit.reschedule(loop.time() + self._left)
 
-    # -- its files -------------------------------------------------------------------------------
+    # -- files -----------------------------------------------------------------------------------
 
     async def read_file(self, path: str) -> str:
-        """Return the text of a file of the session's.
+        """Return the text of a file in the session's folders.
 
         Raises:
-            AcpAgentError: it cannot be read, or may not be.
+            AcpAgentError: it cannot be read, or reading is not allowed.
         """
         tools, files = self._child.resources.tools, self._child.resources.tools.workspace.files
         found = files.resolve(path, to_read=True)
@@ -258,12 +259,12 @@ class OtherAgentHost:
         return file.text
 
     async def write_file(self, path: str, text: str) -> None:
-        """Write a file of the session's, as our own tool does: asked about, and with a checkpoint.
+        """Write a file like our own tool `write`: with permission and a checkpoint.
 
         Raises:
-            AcpAgentError: it cannot be written, or may not be.
+            AcpAgentError: it cannot be written, or writing is not allowed.
         """
-        # Some agents write a file themselves as well.
+        # Some agents also write the file themselves.
         if await self._has(path, text):
             return
         try:
@@ -278,7 +279,7 @@ class OtherAgentHost:
         return display_path(files.resolve(path, to_read=True), files.roots[0])
 
     async def _has(self, path: str, text: str) -> bool:
-        """Return whether a file has this text already, and note that it was read."""
+        """Return whether a file already has this text, and mark it as read."""
         files = self._child.resources.tools.workspace.files
         try:
             file = await files.read_text(files.resolve(path))
@@ -291,7 +292,7 @@ class OtherAgentHost:
         """Call one of our own tools for the agent.
 
         Raises:
-            ToolError: it failed, or was refused.
+            ToolError: the call failed or was refused.
         """
         written = json.encode(arguments).decode()
         shown = scrub_json(written, self._child.secrets)
@@ -322,7 +323,7 @@ def _real(path: str) -> str:
 
 
 def _is_same_change(approved: DiffPart | None, change: DiffPart) -> bool:
-    """Return whether the user saw a change: as whole texts, or as the piece that is replaced."""
+    """Return whether the user saw a change: as whole texts, or as the replaced piece."""
     if approved is None:
         return False
     if approved.new_text == change.new_text:
@@ -344,7 +345,7 @@ def _scrubbed(event: AgentText | AgentThought, secrets: Sequence[str]) -> AnyEve
 
 
 def _without_secrets(event: AnyEvent, secrets: Sequence[str]) -> AnyEvent:
-    """Return a call without secrets; titles and plans are cleaned by the journal."""
+    """Return an event of a call without secrets; the journal cleans titles and plans."""
     match event:
         case ToolCalled():
             return replace(

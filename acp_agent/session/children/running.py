@@ -1,4 +1,4 @@
-"""The child sessions of a session: those that run, and the tasks that all were given."""
+"""The child sessions of a session: the running ones, and the tasks of all."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from acp_agent.ids import CallId, SessionId
 
 
 class TaskRecord(Struct):
-    """The task of an agent, which has a child session.
+    """The task of an agent in a child session.
 
-    `agent` is who works there, "" where nobody can go on with it; `role` has the instructions of
-    an agent that the model made for the session. `inherited` where another session, which this one
-    was forked from, gave the task.
+    `agent` is the agent, "" if the task cannot be continued; `role` has the instructions of an
+    agent that the model defined. `inherited` means that the session from which this one was forked
+    gave the task.
     """
 
     session: SessionId
@@ -38,10 +38,10 @@ class TaskRecord(Struct):
 
 
 class TaskRecords:
-    """The tasks of a session. The journal is read when they are first needed.
+    """The tasks of a session. Reads the journal on first use.
 
     Args:
-        history: returns every event of the session so far.
+        history: returns every event of the session.
     """
 
     def __init__(self, history: Callable[[], Awaitable[Sequence[AnyEvent]]]) -> None:
@@ -62,7 +62,7 @@ class TaskRecords:
         if self._found is None:
             found: dict[SessionId, TaskRecord] = {}
             _fold(found, await self._history())
-            if self._found is None:  # nobody else read it meanwhile
+            if self._found is None:  # no other caller read it meanwhile
                 _fold(found, self._meanwhile)
                 self._found, self._meanwhile = found, []
         return {str(number): one for number, one in enumerate(self._found.values(), 1)}
@@ -73,10 +73,10 @@ class TaskRecords:
         return next(found, "")
 
     async def ended(self, number: str) -> TaskRecord:
-        """Return a task that an agent can go on with.
+        """Return a task that can be continued.
 
         Raises:
-            ToolError: there is none of this number, or it cannot be gone on with.
+            ToolError: no task has this number, or it cannot be continued.
         """
         one = (await self.all()).get(number)
         if one is None:
@@ -88,7 +88,7 @@ class TaskRecords:
         return one
 
     async def agent_of(self, number: str) -> str:
-        """Return the agent that can go on with a task; see `ended`."""
+        """Return the agent of a task that can be continued; see `ended`."""
         return (await self.ended(number)).agent
 
     async def work_of(self, child: SessionId) -> Sequence[AnyEvent]:
@@ -100,7 +100,7 @@ class TaskRecords:
         ]
 
     async def roles(self) -> Mapping[str, str]:
-        """Return the agents that the model made, each with its instructions."""
+        """Return the agents that the model defined, with their instructions."""
         made: dict[str, str] = {}
         for one in (await self.all()).values():
             if one.role:
@@ -109,7 +109,7 @@ class TaskRecords:
 
 
 def _fold(found: dict[SessionId, TaskRecord], events: Sequence[AnyEvent]) -> None:
-    """Apply events in their order; to apply them twice changes nothing."""
+    """Apply events in order; applying them twice changes nothing."""
     for event in events:
         if isinstance(event, SubagentChanged):
             one = found.setdefault(event.session, TaskRecord(event.session))
@@ -122,14 +122,14 @@ def _fold(found: dict[SessionId, TaskRecord], events: Sequence[AnyEvent]) -> Non
 
 
 class RunningChild(Protocol):
-    """A child session that runs; `call` is the call that it works for."""
+    """A running child session; `call` is the call that it works for."""
 
     id: SessionId
     call: CallId
     open_calls: OpenCalls
 
     def apply(self, event: AnyEvent) -> None:
-        """Apply an event of the child that is in the journal."""
+        """Apply an event of the child from the journal."""
         ...
 
     async def emit(self, *events: AnyEvent) -> None:
@@ -138,10 +138,10 @@ class RunningChild(Protocol):
 
 
 class RunningChildren:
-    """Passes the events of child sessions on to them, and finds their calls.
+    """Passes journal events to the running children, and finds their calls.
 
     Args:
-        records: the tasks of the session, those that have ended among them.
+        records: the tasks of the session, including those that have ended.
     """
 
     def __init__(self, records: TaskRecords) -> None:
@@ -150,7 +150,7 @@ class RunningChildren:
 
     @contextmanager
     def running(self, child: RunningChild) -> Iterator[None]:
-        """Count a child as running inside the `with` block."""
+        """Treat a child as running inside the `with` block."""
         self._running[child.id] = child
         try:
             yield
@@ -158,7 +158,7 @@ class RunningChildren:
             del self._running[child.id]
 
     def apply(self, events: Sequence[AnyEvent]) -> None:
-        """Apply events that are in the journal."""
+        """Apply events from the journal."""
         self.records.apply(events)
         if not self._running:
             return
@@ -167,20 +167,20 @@ class RunningChildren:
                 self._running[event.session].apply(event.did)
 
     def call_of(self, child: SessionId) -> CallId | None:
-        """Return the call that a child works for; None where it is not running."""
+        """Return the call that a child works for; None if it is not running."""
         found = self._running.get(child)
         return None if found is None else found.call
 
     async def tell(self, child: SessionId, message: UserMessage) -> None:
-        """Add a message of the user's to a child's conversation. Does nothing if it has ended."""
+        """Add a user message to a child's conversation. Does nothing if the child has ended."""
         found = self._running.get(child)
         if found is not None:
             await found.emit(message)
 
     def stop(self, call: CallId) -> bool:
-        """Stop one call of a child's. False: there is no such call, or it has ended."""
+        """Stop a call of a child. Return false if there is no such call or it has ended."""
         return any(child.open_calls.stop(call) for child in self._running.values())
 
     def stop_command(self, call: CallId) -> bool:
-        """End the command that a call of a child's runs. False: none runs."""
+        """Stop the command that a child's call runs. Return false if none runs."""
         return any(child.open_calls.stop_command(call) for child in self._running.values())

@@ -1,4 +1,4 @@
-"""One task of one agent: a child session from its begin to its end, and what comes of it."""
+"""A task of an agent: runs it in a child session and returns its result."""
 
 from __future__ import annotations
 
@@ -53,16 +53,16 @@ _CUT_SHORT: dict[StopReason | None, str] = {
     "refusal": "[Its model refused to go on.]",
 }
 
-# Has the agent work on what it is told; it is given the words that are new.
+# Gives the agent new text to work on, and returns when it stops.
 NextTurn = Callable[[str], Awaitable[StopReason]]
-# What works in a child session, from when it begins until it is done.
+# A context manager around an agent's work in a child session.
 Worker = Callable[[ChildSession], AbstractAsyncContextManager[NextTurn]]
 
 
 class ParentTurn(Struct, frozen=True, kw_only=True):
-    """The turn that delegates: its session, what it works with, the session's agents.
+    """The turn that delegates: its session, its resources and the session's agents.
 
-    `above` is the child that delegates, where the turn is one of a child, and `agents` are those
+    `above` is the child that delegates, if the turn belongs to a child, and `agents` are the agents
     at work there, the first one first. `servers` are the session's MCP servers.
     """
 
@@ -79,7 +79,7 @@ class ParentTurn(Struct, frozen=True, kw_only=True):
     agents: tuple[str, ...] = ()
 
     def inner(self, child: ChildSession, options: RunOptions, agent: str) -> ParentTurn:
-        """Return the turn of a child of this one, which delegates in its turn."""
+        """Return the turn of a child of this one, which can delegate too."""
         return replace(
             self,
             turn=child.resources,
@@ -90,23 +90,23 @@ class ParentTurn(Struct, frozen=True, kw_only=True):
         )
 
 
-# Makes the tools by which an agent delegates, of its turn.
+# Makes the tools by which an agent delegates from its turn.
 InnerTools = Callable[[ParentTurn], Sequence[AnyTool]]
 
 
 class TaskRun:
-    """One task of one agent.
+    """A task of an agent.
 
     Args:
         parent: the turn that the task belongs to.
-        title: the task, with who does it.
-        description: what the agent is for.
-        progress: of the call that the agent works for.
-        agent: the agent's name; empty for the session's own, which follows a skill.
-        role: the instructions of an agent that the model made. It counts as the parent's: a rule
-            for an agent of its name is not for it.
-        can_go_on: whether another task can continue the conversation when this one is done.
-        earlier: the task whose conversation this one continues; None: it begins one.
+        title: the task, with the agent's name.
+        description: the purpose of the agent.
+        progress: the progress of the call that the agent works for.
+        agent: the agent's name; empty for the session's own agent, which follows a skill.
+        role: the instructions of an agent that the model defined. The permission rules of the
+            parent apply to it, not those for an agent of its name.
+        can_go_on: whether another task can continue the conversation afterwards.
+        earlier: the task whose conversation this one continues; None: a new conversation.
     """
 
     def __init__(
@@ -140,17 +140,17 @@ class TaskRun:
         added: Sequence[AnyTool] = (),
         inner: InnerTools | None = None,
     ) -> Outcome:
-        """Run an agent of ours until it is done with the task.
+        """Run one of our own agents until it is done with the task.
 
         Args:
-            prompt: the agent's own system prompt; None: the session's.
-            task: what it is to do.
-            uses: what it wants to be run with.
-            added: tools that it has besides those of the session.
-            inner: makes the tools by which it delegates; None: it does not.
+            prompt: the agent's system prompt; None: the session's.
+            task: the task.
+            uses: the run settings of the agent.
+            added: tools in addition to those of the session.
+            inner: makes the tools by which the agent delegates; None: it does not.
 
         Raises:
-            ToolError: it cannot be run so.
+            ToolError: it cannot be run with these settings.
             StoreError: the journal could not be written.
         """
         if self._parent.options is not None:
@@ -169,7 +169,7 @@ class TaskRun:
         added: Sequence[AnyTool] = (),
         inner: InnerTools | None = None,
     ) -> Outcome:
-        """Have a worker do the task in a child session; see `work`."""
+        """Run a worker on the task in a child session; see `work`."""
         services, models = self._core.services, self._parent.turn.models
         try:
             options = run_options(
@@ -213,7 +213,7 @@ class TaskRun:
 
     async def _run(self, child: ChildSession, worker: Worker, task: str) -> Outcome:
         turn = new_turn_id()
-        ended = TurnEnded(turn=turn, error=BROKE)  # unless it is known better
+        ended = TurnEnded(turn=turn, error=BROKE)  # replaced unless an unexpected error occurs
         try:
             told = await self._begin(child, turn, task)
             async with worker(child) as next_turn:
@@ -238,7 +238,7 @@ class TaskRun:
         return _outcome(child, ended.stop_reason)
 
     async def _begin(self, child: ChildSession, turn: TurnId, task: str) -> str:
-        """Record that it begins, and with what; returns the task with what hooks add to it."""
+        """Record the beginning and the task; return the task with text that hooks add."""
         words = (TextBlock(text=task),)
         today = datetime.now().astimezone().date()
         notes = Notes(self._core.services.config.draft_folder).due(
@@ -261,7 +261,7 @@ class TaskRun:
                 title=self._title,
                 description=self._description,
             )
-        await self._core.emit(  # all or nothing, wherever it is stopped
+        await self._core.emit(  # all or nothing, even if it is cancelled
             begins,
             SessionMessageSent(
                 message=new_message_id(),
@@ -275,7 +275,7 @@ class TaskRun:
         return "\n\n".join(filter(None, [task, more]))
 
     async def _end(self, child: ChildSession, ended: TurnEnded) -> None:
-        """Record how it ended, and its last answer."""
+        """Record the end and the last answer."""
         await child.settled()
         await child.emit(ended)
         await self._core.emit(
@@ -302,26 +302,26 @@ class TaskRun:
 async def _own_turns(
     parent: ParentTurn, child: ChildSession, prompt: str | None
 ) -> AsyncIterator[NextTurn]:
-    """Have the model work in the child session, with a system prompt; None: the session's."""
+    """Run our own agent in the child session, with a system prompt; None: the session's."""
     from acp_agent.agent.system_prompt import agent_prompt  # noqa: PLC0415 - for prompts only
     from acp_agent.agent.turn import run_turn  # noqa: PLC0415 - it brings what runs this
 
-    if child.context.system_prompt is None:  # it has one where it worked before
+    if child.context.system_prompt is None:  # a resumed child has one
         given = None
         if prompt is not None:
             given = SystemPromptGiven(mode="override", text=agent_prompt(prompt))
         await write_system_prompt(parent.core, child, given, parent.environment)
 
     async def next_turn(_: str) -> StopReason:
-        return await run_turn(child.resources)  # the words are in its context
+        return await run_turn(child.resources)  # its context contains the words already
 
     yield next_turn
 
 
 async def run_to_end(work: Coroutine[Any, Any, None]) -> None:
-    """Finish `work` before a cancellation of the caller takes effect.
+    """Run `work` to its end before a cancellation of the caller takes effect.
 
-    An agent can be stopped in the same moment as its turn; its end must be recorded all the same.
+    An agent can be stopped at the same moment as its turn; its end must still be recorded.
     """
     task = asyncio.create_task(work)
     try:
@@ -353,7 +353,7 @@ def _outcome(child: ChildSession, stop: StopReason | None) -> Outcome:
 
 
 async def _goes_on(turn: TurnResources, rounds: int) -> str:
-    """Return what the user's hooks have an agent go on with at its end; "" where they do not."""
+    """Return text from the user's hooks that makes an agent continue at its end; "" for none."""
     if turn.hooks is None or rounds >= MOST_ROUNDS:
         return ""
     return await turn.hooks.agent_ends(turn.agent, rounds)

@@ -1,4 +1,4 @@
-"""`/agents`: the agents of a session and their tasks; start one, message it, stop it."""
+"""The command `/agents`: list agents and their tasks; start, message or stop an agent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from acp_agent.session.extensions import Definitions
 from acp_agent.tools.quoting import code_span, escape_markdown, first_line
 from acp_agent.workspace.scrub import scrub
 
-_SHOWN = 20  # tasks, the last ones
+_SHOWN = 20  # tasks in the list, the last ones
 _ROLE = 100  # characters of an agent's instructions
 STATES: Mapping[Activity, str] = {
     "running": "running",
@@ -30,13 +30,13 @@ STATES: Mapping[Activity, str] = {
 
 
 class AgentTasks(Struct, frozen=True, kw_only=True):
-    """What `/agents` works on.
+    """The data that `/agents` works with.
 
     Attributes:
         core: the session.
-        definitions: the agents that there are.
-        children: the child sessions that run.
-        stop: stops one; False: it is not running.
+        definitions: the session's agents.
+        children: the running child sessions.
+        stop: stops a child session; returns false if it is not running.
     """
 
     core: SessionCore
@@ -46,11 +46,11 @@ class AgentTasks(Struct, frozen=True, kw_only=True):
 
 
 async def agents_command(tasks: AgentTasks, rest: str) -> FoundCommand:
-    """Return what `/agents` does.
+    """Return the effect of `/agents`.
 
     Args:
         tasks: the session's agents.
-        rest: what follows the command: nothing, or `start NAME TASK`, `message N TEXT`, `stop N`,
+        rest: the text after the command: nothing, or `start NAME TASK`, `message N TEXT`, `stop N`,
             `stop all`.
     """
     action, _, more = rest.strip().partition(" ")
@@ -60,8 +60,8 @@ async def agents_command(tasks: AgentTasks, rest: str) -> FoundCommand:
 
 
 async def _start(tasks: AgentTasks, rest: str) -> FoundCommand:
-    """Return the command that gives an agent a task, as if the model had given it."""
-    await tasks.definitions.load()  # it may have been written just now
+    """Return a call of the tool `task`, as if the model had made it."""
+    await tasks.definitions.load()  # its file may be new
     name, _, task = rest.partition(" ")
     task = task.strip()
     made = await tasks.children.records.roles()
@@ -108,10 +108,10 @@ async def _answer(tasks: AgentTasks, action: str, rest: str) -> str:
 
 
 def _running(tasks: AgentTasks, started: Mapping[str, TaskRecord], number: str) -> TaskRecord:
-    """Return a task that runs.
+    """Return a running task.
 
     Raises:
-        InvalidInputError: there is none of this number, or it has ended.
+        InvalidInputError: no task has this number, or it has ended.
     """
     one = started.get(number)
     if one is None or tasks.children.call_of(one.session) is None:

@@ -1,4 +1,4 @@
-"""`/mcp`: the MCP servers of a session, with their tools; switch or restart one."""
+"""The command `/mcp`: list MCP servers and their tools; enable, disable or restart a server."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from acp_agent.session.extensions import Extensions
 from acp_agent.tools.quoting import code_span, escape_markdown, first_line
 
 _ACTIONS = ("enable", "disable", "restart")
-_TOOLS = 200  # names that are listed
-_ABOUT = 200  # characters of what a tool says of itself
+_TOOLS = 200  # names in a list
+_ABOUT = 200  # characters of a tool's description
 
 
 async def mcp_command(core: SessionCore, extensions: Extensions, rest: str) -> str:
@@ -20,7 +20,7 @@ async def mcp_command(core: SessionCore, extensions: Extensions, rest: str) -> s
     Args:
         core: the session.
         extensions: its servers.
-        rest: what follows the command: nothing, a server, or an action and a server.
+        rest: the text after the command: nothing, a server, or an action and a server.
     """
     await extensions.select_servers()  # a file may have changed
     servers = _Servers(core, extensions)
@@ -38,7 +38,7 @@ class _Servers:
         self._selection = extensions.selection
 
     def listed(self) -> str:
-        """All servers, one a line."""
+        """Return the list of all servers, one per line."""
         translate = self._translate
         lines = [
             f"- {code_span(config.name)}: {self._state(config)}"
@@ -51,7 +51,7 @@ class _Servers:
         return "\n".join(lines) or translate("There are no MCP servers.")
 
     def tools_of(self, name: str) -> str:
-        """A server's state, and its tools."""
+        """Return a server's state and its tools."""
         config = self._config(name)
         if config is None:
             return self._unknown(name)
@@ -66,7 +66,7 @@ class _Servers:
         return "\n".join([f"{code_span(config.name)}: {self._state(config)}", *lines])
 
     def change(self, action: str, name: str) -> str:
-        """Switch a server on or off, or start it again."""
+        """Enable, disable or restart a server."""
         config = self._config(name)
         if config is None:
             return self._unknown(name)

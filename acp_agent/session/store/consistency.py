@@ -1,7 +1,7 @@
-"""Restore a consistent sequence of events where some are lost.
+"""Restore a consistent sequence of events if some are lost.
 
-Whoever shows a turn, or builds a model request from it, relies on answers and tool calls that begin
-and end.
+Code that shows a turn or builds a model request requires that every answer and tool call has a
+beginning and an end.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def make_consistent(events: Sequence[AnyEvent | None], name: str) -> list[list[A
 
     Args:
         events: those of a session, or of a child, with None where one is lost.
-        name: what the ids of what is made up begin with; the same each time.
+        name: the prefix of the ids of added events; it must be the same each time.
     """
     order = _Order(events, name)
     return [list(order.take(place, event)) for place, event in enumerate(events)]
@@ -60,7 +60,7 @@ class _Order:
         self._answered = {one.message: one for one in events if isinstance(one, ModelAnswered)}
         self._begun, self._homeless = _lost_calls(events)
         self._turn: TurnId | None = None
-        self._writing: tuple[MessageId, str] | None = None  # the answer that is open, its model
+        self._writing: tuple[MessageId, str] | None = None  # the open answer and its model
         self._open: dict[CallId, None] = {}
         self._by_provider: set[CallId] = set()  # the calls that a provider runs
         self._compactions: dict[str, None] = {}
@@ -107,7 +107,7 @@ class _Order:
                 pass
 
     def _lost(self, place: int) -> list[AnyEvent]:
-        """The calls that must have begun where something is lost, since they went on later."""
+        """Return substitutes for calls that must have begun at a lost event: later events show it."""
         made: list[AnyEvent] = []
         for call in self._begun.get(place, ()):
             if self._writing is None:
@@ -128,7 +128,7 @@ class _Order:
         return made
 
     def _lost_answer(self, place: int) -> MessageId:
-        """The answer whose beginning is lost at a place: the one that goes on behind it, if any."""
+        """Return the id of the answer whose beginning is lost at a place, or a new one."""
         for event in self._events[place:]:
             if isinstance(event, TurnStarted | ModelAsked):
                 break
@@ -144,7 +144,7 @@ class _Order:
         made: list[AnyEvent] = []
         of_model = isinstance(event, ThoughtEnded | ToolCalled) or event.message in self._answered
         if of_model and event.message not in self._asked:
-            # That the model was asked is lost. What the agent says by itself is no answer.
+            # The `ModelAsked` event is lost. A message by the agent itself has none.
             self._asked.add(event.message)
             answered = self._answered.get(event.message)
             model = "" if answered is None else answered.model
@@ -162,7 +162,7 @@ class _Order:
         if event.call in self._homeless:
             return []
         if event.call not in self._open:
-            # A command that goes on behind its call may still put something out.
+            # A background command may still write output after its call.
             return [event] if isinstance(event, ToolOutput) else []
         # Only the provider runs a call before the answer with it is complete.
         made = [] if event.call in self._by_provider else self._end_answer()
@@ -171,7 +171,7 @@ class _Order:
         return [*made, event]
 
     def _in_turn(self, place: int) -> list[AnyEvent]:
-        """The beginning of the turn that this is part of, where it is lost."""
+        """Return the beginning of the current turn if it is lost."""
         if self._turn is not None:
             return []
         self._turn = TurnId(f"{self._name}_{place}_turn")
@@ -184,7 +184,7 @@ class _Order:
         return [TurnStarted(turn=self._turn)]
 
     def _end_turn(self) -> list[AnyEvent]:
-        """The end of a turn that ended before another began."""
+        """Return the end of a turn whose end is lost before another turn begins."""
         if self._turn is None:
             return []
         made = [*self._end_answer(), *self._end_calls(), *self._end_compactions()]
@@ -216,10 +216,10 @@ class _Order:
 def _lost_calls(
     events: Sequence[AnyEvent | None],
 ) -> tuple[dict[int, list[CallId]], set[CallId]]:
-    """The calls whose beginning is lost: by the place where that stood, and those that have none.
+    """Return calls whose beginning is lost, by its likely place, and those without a place.
 
-    It stood in the last answer before the call is heard of, where something is lost in that, else
-    at the last thing lost before, in the same turn.
+    The place is a lost event in the last answer before the first event of the call; otherwise, the
+    last lost event before that in the same turn.
     """
     called = {one.call for one in events if isinstance(one, ToolCalled)}
     by_provider = {one.call for one in events if isinstance(one, ToolCalled) and one.provider}

@@ -1,6 +1,6 @@
 """Placeholders for events that cannot be read, and reading around damaged pages.
 
-Imported only when the journal turns out to be damaged. See docs/decisions/damage.md.
+Imported only if the journal is damaged. See docs/decisions/damage.md.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _TAG = re.compile(rb'\A\{"event":"([a-z_]{1,40})"')
 
 
 def as_json(event: UnknownEvent) -> dict[str, object]:
-    r"""An event that cannot be read, as an export has it: what it is in JSON, or its bytes as text.
+    r"""Return the export form of an event that cannot be read: its JSON, or its bytes as text.
 
-    Bytes that are no UTF-8 are written out, as `\xff`.
+    Bytes that are not UTF-8 are escaped, as in `\xff`.
     """
     if not isinstance(event, DamagedEvent):
         return {"event": msgspec.json.decode(event.raw)}
@@ -43,7 +43,7 @@ def damaged_event(seq: int, at: object, body: object) -> StoredEvent:
     if isinstance(body, str):
         raw = body.encode("utf-8", "surrogateescape")
     try:
-        event = decode_event(raw)  # only its time is none
+        event = decode_event(raw)  # only its time is invalid
     except Exception:  # noqa: BLE001 - bytes that may be anything
         found = _TAG.match(raw)
         tag = found[1].decode("ascii") if found else ""
@@ -67,17 +67,17 @@ def sound_time(at: object) -> int:
 def read_around(
     connection: sqlite3.Connection, first: int, after: int, last: int, limit: int
 ) -> list[StoredEvent]:
-    """The places behind `after`, one by one, where the file cannot be read in order.
+    """Return the events after `after`, read one by one because the file cannot be read in order.
 
-    Where none of `limit` places can be read, the next one that is there is looked for; where that
-    fails too, all that is left is one run.
+    If none of `limit` events can be read, a placeholder covers everything up to the next event that
+    exists, or to `last`.
 
     Args:
         connection: the journal.
         first: the session's key, shifted.
-        after: the place in the session before those that are wanted.
-        last: the last place that is wanted.
-        limit: how many are tried.
+        after: the number before the first requested event.
+        last: the last requested number.
+        limit: how many events are tried.
     """
     events: list[StoredEvent] = []
     found = False
@@ -104,7 +104,7 @@ def _one(connection: sqlite3.Connection, first: int, seq: int) -> StoredEvent:
 
 
 def _following(connection: sqlite3.Connection, first: int, after: int, last: int) -> int:
-    """The next place that is there behind `after`; the one behind `last` where none is found."""
+    """Return the number of the next event after `after`; `last` + 1 if there is none."""
     try:
         (place,) = connection.execute(
             "SELECT min(place) FROM events WHERE place > ? AND place <= ?",
@@ -114,7 +114,7 @@ def _following(connection: sqlite3.Connection, first: int, after: int, last: int
         if not is_damage(error):
             raise
         place = None
-    # What a damaged tree gives may be any place: each step must lead on.
+    # A damaged tree may return any place; only accept one that makes progress.
     return int(place) - first if place is not None and place > first + after else last + 1
 
 
@@ -127,9 +127,9 @@ def last_seq(item: StoredEvent) -> int:
 def readable_records(
     connection: sqlite3.Connection, query: str, values: Sequence[object]
 ) -> list[SessionRecord]:
-    """What can be read of sessions in whose rows a value is none of its kind.
+    """Return the readable data of sessions whose rows have values of the wrong type.
 
-    Times stay in the order that SQLite has them in, or pages of the list would not meet.
+    Times keep SQLite's sort order, as the pages of a list would not fit together otherwise.
     """
     connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
     try:
@@ -164,7 +164,7 @@ def _text(value: object) -> str:
 
 
 def _in_order(at: object) -> int:
-    """A time, that of the end of days for what SQLite sorts behind all times."""
+    """Return a valid time; the latest one for a value that SQLite sorts after all times."""
     if isinstance(at, str | bytes) or (isinstance(at, int | float) and at > LATEST):
         return LATEST
     return sound_time(at)

@@ -1,7 +1,6 @@
 """Open the journal's file: check its owner and version, create it, fall back to read-only.
 
-Nothing is changed in a file before it is known to be a journal of a version that this program can
-write.
+A file is not changed before it is known to be a journal of a version that this program can write.
 """
 
 from __future__ import annotations
@@ -29,21 +28,21 @@ from acp_agent.session.store.sqlite_errors import (
     store_error,
 )
 
-_LARGEST_VERSION = 1 << 16  # no program will ever have written so many
+_LARGEST_VERSION = 1 << 16  # no program will ever write so many versions
 LARGEST_ROW = 1 << 28  # bytes; an event is never half as large
 _SETTINGS = (
-    # A commit is in the operating system's hands when it returns and survives our own death;
-    # docs/decisions/journal.md has the whole reasoning.
+    # A commit is with the operating system when it returns and survives the death of the process;
+    # docs/decisions/journal.md explains this.
     "PRAGMA synchronous = NORMAL",
     "PRAGMA cache_size = -512",  # KiB; the operating system's cache does the rest
-    "PRAGMA journal_size_limit = 4194304",  # a large write must not leave a large file behind
-    "PRAGMA secure_delete = ON",  # a deleted conversation is gone from the file too
+    "PRAGMA journal_size_limit = 4194304",  # a large write must not leave a large log behind
+    "PRAGMA secure_delete = ON",  # a deleted conversation is erased from the file
     "PRAGMA temp_store = MEMORY",
 )
 
 
 class Database:
-    """An open journal, and whether it can only be read."""
+    """An open journal, which may be read-only."""
 
     __slots__ = ("_file", "connection", "read_only")
 
@@ -53,7 +52,7 @@ class Database:
         self._file = path.stat()
 
     def in_place(self, path: Path) -> bool:
-        """Whether the open file is still the one at `path`; one removed takes writes in vain."""
+        """Return whether the open file is still at `path`; writes to a removed file are lost."""
         try:
             return os.path.samestat(self._file, path.stat())
         except OSError:
@@ -61,12 +60,12 @@ class Database:
 
 
 def open_database(path: Path, *, migrations: tuple[Migration, ...] = MIGRATIONS) -> Database:
-    """Open the journal at `path`; create it, for its owner only, where there is none.
+    """Open the journal at `path`; create it, with access for its owner only, if there is none.
 
-    A journal that exists and cannot be written is opened for reading.
+    A journal that exists but cannot be written is opened read-only.
 
     Raises:
-        StoreDamagedError: the file is not a journal, or is broken.
+        StoreDamagedError: the file is not a journal, or is damaged.
         StoreNewerError: a newer version of the program wrote it.
         StoreError: it cannot be opened or created.
     """
@@ -81,7 +80,7 @@ def open_database(path: Path, *, migrations: tuple[Migration, ...] = MIGRATIONS)
             return Database(_open_to_read(path, len(migrations)), path, read_only=True)
     except sqlite3.Error as error:
         raise store_error(error, path) from error
-    except UnicodeDecodeError as error:  # what SQLite says names something that is damaged
+    except UnicodeDecodeError as error:  # SQLite's message contains a damaged name
         raise damage_error(path, "a name in it is not UTF-8") from error
     except OSError as error:
         raise StoreError(
@@ -90,7 +89,7 @@ def open_database(path: Path, *, migrations: tuple[Migration, ...] = MIGRATIONS)
 
 
 def _create_file(path: Path) -> None:
-    """An empty file that only its owner can read, unless there is a file."""
+    """Create an empty file that only its owner can read, unless there is a file."""
     if has_log(path, "-wal") and is_missing(path):
         raise StoreDamagedError(
             f"the journal {path} is missing or empty, but its log {path.name}-wal is still there; "
@@ -110,15 +109,15 @@ def _create_file(path: Path) -> None:
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:
-        return  # another process was faster
+        return  # another process created it first
 
 
 def _examine(path: Path, version: int) -> None:
-    """Refuse a file that is not ours, or newer, without changing a byte of it.
+    """Raise for a file that is not a journal or has a newer version, without changing it.
 
-    It is looked at as an immutable file, which takes no locks and makes no files beside it. Such a
-    look can meet another process in the middle of a write, so a bad one is taken again, and where
-    a log beside the file shows that it is not all there is, the verdict is left to the real open.
+    The file is opened as immutable, which takes no locks and creates no files. It may be read while
+    another process writes, so a bad result is checked a second time. If a log beside the file has
+    more data, the later open decides.
     """
     for last in (False, True):
         try:
@@ -139,7 +138,7 @@ def _examine(path: Path, version: int) -> None:
 
 
 def is_of_another_program(path: Path) -> bool:
-    """Whether a file is a sound database that is none of ours."""
+    """Return whether a file is an intact database of another program."""
     try:
         with closing(_connect(path, "mode=ro&immutable=1")) as connection:
             found = Identity(connection)
@@ -150,7 +149,7 @@ def is_of_another_program(path: Path) -> bool:
 
 
 def is_missing(path: Path) -> bool:
-    """Whether there is no journal, or only its name: ours is never empty once it has a log."""
+    """Return whether the journal is missing or empty; a journal with a log is never empty."""
     try:
         return not path.stat().st_size
     except FileNotFoundError:
@@ -158,15 +157,15 @@ def is_missing(path: Path) -> bool:
 
 
 def has_traces(path: Path) -> bool:
-    """Whether files beside it tell that there was a journal once."""
+    """Return whether files beside it show that there was a journal."""
     return has_log(path, "-wal", ".newest", ".lost")
 
 
 def _is_blank(path: Path) -> bool:
-    """Whether a file in which SQLite finds nothing may become a journal.
+    """Return whether a file in which SQLite finds nothing may become a journal.
 
-    SQLite takes a single byte for an empty file. And tables that are only in a log are another
-    program's: ours has its marks in the file itself before it has a log.
+    SQLite takes a file of one byte for an empty one. Tables that are only in a log belong to
+    another program: our header is in the file itself before there is a log.
     """
     return path.stat().st_size != 1 and not has_log(path, "-wal")
 
@@ -190,7 +189,7 @@ def _check_identity(found: Identity, path: Path, version: int) -> None:
 
 
 def has_log(path: Path, *suffixes: str) -> bool:
-    """Whether a file beside it holds what is not in the file itself."""
+    """Return whether a file beside it with one of the suffixes is not empty."""
     for suffix in suffixes:
         try:
             if path.with_name(path.name + suffix).stat().st_size:
@@ -208,7 +207,7 @@ def _open_to_write(path: Path, migrations: tuple[Migration, ...]) -> sqlite3.Con
             _check_identity(found, path, len(migrations))
         if found.version < len(migrations):
             migrate(connection, migrations)
-            # The header of the file itself tells the version, not only the log beside it.
+            # The header of the file itself must have the version, not only the log.
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             _check_identity(Identity(connection), path, len(migrations))
         _use_log(connection)
@@ -221,13 +220,13 @@ def _open_to_write(path: Path, migrations: tuple[Migration, ...]) -> sqlite3.Con
 
 
 def checkpoint(connection: sqlite3.Connection) -> None:
-    """Move the log into the file; where another process reads or writes, as far as that can be.
+    """Move the log into the file, as far as other processes that read or write allow.
 
     Raises:
         sqlite3.Error: the file cannot be written.
     """
     connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-    connection.execute("PRAGMA busy_timeout = 0")  # nobody waits for the log to become empty
+    connection.execute("PRAGMA busy_timeout = 0")  # do not wait for the log to become empty
     try:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     finally:
@@ -235,12 +234,12 @@ def checkpoint(connection: sqlite3.Connection) -> None:
 
 
 def _open_to_read(path: Path, version: int) -> sqlite3.Connection:
-    """Open without writing; where no log can be made beside the file, as an immutable one."""
+    """Open without writing; as an immutable file if no log can be created beside it."""
     try:
         return _open_checked(path, "mode=ro", version)
     except sqlite3.Error:
         if has_log(path, "-wal", "-journal"):
-            raise  # what the log holds would be missing
+            raise  # data in the log would be missing
     return _open_checked(path, "mode=ro&immutable=1", version)
 
 
@@ -255,13 +254,13 @@ def _open_checked(path: Path, query: str, version: int) -> sqlite3.Connection:
 
 
 def _use_log(connection: sqlite3.Connection) -> None:
-    """Write-ahead logging, which the file remembers from its first opening on."""
+    """Switch to write-ahead logging, which the file remembers after the first time."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
             (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         except sqlite3.OperationalError as error:
-            # Changing the mode does not wait for other processes by itself.
+            # SQLite does not wait for other processes when the mode changes.
             if primary_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
             time.sleep(0.005)
@@ -272,11 +271,11 @@ def _use_log(connection: sqlite3.Connection) -> None:
 
 
 def _connect(path: Path, query: str) -> sqlite3.Connection:
-    """A connection that leaves transactions to us (`isolation_level` None)."""
+    """Return a connection without implicit transactions (`isolation_level` None)."""
     name = str(path.absolute()).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     connection = sqlite3.connect(
         f"file:{name}?{query}", uri=True, timeout=BUSY_SECONDS, isolation_level=None
     )
-    # A damaged length must not take all the memory that there is.
+    # A damaged length must not exhaust the memory.
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_ROW)
     return connection

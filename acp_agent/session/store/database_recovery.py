@@ -1,9 +1,9 @@
-"""Recover sessions from a damaged journal file into a sound one.
+"""Recover sessions from a damaged journal file into an intact one.
 
-The damaged file is only read. SQLite finds a row from the root of its table's tree; where the
-file's header, or an inner page, is damaged, it finds nothing below. Here every page is read by
-itself, with the committed part of the log beside the file laid over it. Events keep their numbers,
-so what is missing is missing in the same place; a body that is not an event is copied as it is.
+The damaged file is only read. SQLite finds a row from the root of its table's tree; if the file's
+header or an inner page is damaged, it finds no row below. This module reads each page separately,
+with the committed part of the write-ahead log applied. Events keep their numbers, so a missing
+event is missing in the copy too; a body that is not an event is copied unchanged.
 
 Source: https://sqlite.org/fileformat2.html.
 """
@@ -29,7 +29,7 @@ _USAGE = 10  # columns
 
 
 class RecoveredSessions(NamedTuple):
-    """How many sessions and events were taken out; `known` were in the sound journal already."""
+    """Counts of the recovered sessions and events; `known` sessions were in the intact journal."""
 
     sessions: int
     events: int
@@ -37,7 +37,7 @@ class RecoveredSessions(NamedTuple):
 
 
 class _Found:
-    """What lies on the pages of a damaged journal, by the sessions' keys."""
+    """The rows on the pages of a damaged journal, by session key."""
 
     def __init__(self, path: Path) -> None:
         self.rows: dict[int, tuple[Value, ...]] = {}
@@ -71,14 +71,15 @@ class _Found:
 
 
 def recover_sessions(damaged: Path, connection: sqlite3.Connection) -> RecoveredSessions:
-    """Put every session of `damaged` that is not there yet into an open, sound journal.
+    """Copy every session of `damaged` that an open, intact journal lacks.
 
-    All of it or nothing. A session of which only events are left gets its folder and title from
+    Copies everything or nothing. If only a session's events remain, its folder and title come from
+    them; if no index has its id, it gets a new one. Blocks for as long as reading the file takes.
     them, and another id where no index has its own. Blocks for as long as reading the file takes.
 
     Raises:
         OSError: the damaged file cannot be read.
-        sqlite3.Error: the sound one cannot be written.
+        sqlite3.Error: the intact journal cannot be written.
     """
     found = _Found(damaged)
     connection.execute("BEGIN IMMEDIATE")
@@ -106,7 +107,7 @@ def _put(found: _Found, connection: sqlite3.Connection) -> RecoveredSessions:
         _put_session(connection, name, found.rows.get(key, ()), own)
         events += len(own)
     for row in found.usage:
-        if not there or _text(row[1]) in taken:  # what deleted sessions took is of no session
+        if not there or _text(row[1]) in taken:  # usage of deleted sessions names no session
             _put_usage(connection, row)
     return RecoveredSessions(len(taken), events, known)
 
@@ -124,14 +125,14 @@ def _put_session(
         times = sound_time(created_at), sound_time(updated_at)
         count = turns if isinstance(turns, int) and turns >= 0 else 1
         if isinstance(last_seq, int) and last < last_seq < LARGEST_SEQ:
-            last = last_seq  # the last ones are missing
+            last = last_seq  # the last events are missing
         archived, configured = (int(flag == 1) for flag in (*rest, 0, 0)[:2])
     else:
         entry = _entry(events)
         values = entry.cwd or "", entry.directories or "[]", entry.title
         ats = [at for at, _ in events.values() if at]
         times = min(ats, default=0), max(ats, default=0)
-        count = max(entry.turns, 1)  # it may have had turns; it must be listed
+        count = max(entry.turns, 1)  # it may have had turns; it must appear in lists
         archived = configured = 0
     key = connection.execute(
         "INSERT INTO sessions (id, cwd, directories, title, created_at, updated_at, turns,"
@@ -146,7 +147,7 @@ def _put_session(
 
 
 def _entry(events: Mapping[int, tuple[int, bytes]]) -> JournalEntry:
-    """What the events say of the session that they are of."""
+    """Return the session's data according to its events."""
     read = [damaged_event(seq, at, body).event for seq, (at, body) in sorted(events.items())]
     return JournalEntry(
         [], 0, behind=[event for event in read if not isinstance(event, DamagedEvent)]
@@ -175,18 +176,18 @@ _SIZES = {1 << power for power in range(9, 17)}
 _USUAL_SIZE = 4096
 _LOG_HEAD, _FRAME_HEAD = 32, 24
 _INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}  # bytes by serial type
-_LARGEST = 1 << 28  # bytes of one record; a larger one is a damaged one
+_LARGEST = 1 << 28  # bytes of one record; a larger record is damaged
 
 
 class Record(NamedTuple):
-    """A record. `rowid` is None in an index. Texts are bytes, as they stand in the file."""
+    """A record. `rowid` is None in an index. Texts are bytes, as in the file."""
 
     rowid: int | None
     values: tuple[Value, ...]
 
 
 class Pages:
-    """The pages of a file, read as they are asked for; of one that is missing, those of its log.
+    """The pages of a database file and its write-ahead log; the file itself may be missing.
 
     Raises:
         OSError: the file cannot be read.
@@ -202,7 +203,7 @@ class Pages:
         self.count = max([-(-len(self._data) // self._size), *self._log])
 
     def records(self) -> Iterator[Record]:
-        """Every record that is there whole, in tables and in indexes."""
+        """Yield every complete record of tables and indexes."""
         for number in range(1, self.count + 1):
             page = self._page(number)
             start = 100 if number == 1 else 0
@@ -212,7 +213,7 @@ class Pages:
                     try:
                         yield self._record(page, kind, offset)
                     except (IndexError, ValueError, struct.error):
-                        continue  # this cell is damaged; the next one may not be
+                        continue  # this cell is damaged; continue with the next one
 
     def _page(self, number: int) -> bytes:
         laid_over = self._log.get(number)
@@ -256,7 +257,7 @@ class Pages:
 
 
 def _shape(data: bytes, log: bytes) -> tuple[int, int]:
-    """The size of a page, and the bytes at its end that are not used."""
+    """Return the page size, and the number of unused bytes at the end of each page."""
     if len(data) < 100 or not data.startswith(b"SQLite format 3\x00"):
         size = int.from_bytes(log[8:12])
         return (size if not data and size in _SIZES else _USUAL_SIZE), 0
@@ -266,10 +267,10 @@ def _shape(data: bytes, log: bytes) -> tuple[int, int]:
 
 
 def _committed(log: bytes, size: int) -> dict[int, bytes]:
-    """The pages of a log up to its last commit, the newest of each.
+    """Return the newest version of each page in a log up to its last commit.
 
-    Frames of before the log was begun anew have another salt. Their checksums are not looked at:
-    from a frame that is damaged in one place the rest is still worth having.
+    Frames from before the last restart of the log have another salt. Checksums are ignored, because
+    a frame with a little damage is still useful.
     """
     step = _FRAME_HEAD + size
     frames = [
@@ -288,7 +289,7 @@ def _committed(log: bytes, size: int) -> dict[int, bytes]:
 
 
 def _cells(page: bytes, start: int, head: int, usable: int) -> Iterator[int]:
-    """Where the cells of a page begin."""
+    """Yield the offsets of the cells of a page."""
     if len(page) < start + head:
         return
     (count,) = struct.unpack_from(">H", page, start + 3)
@@ -300,7 +301,7 @@ def _cells(page: bytes, start: int, head: int, usable: int) -> Iterator[int]:
 
 
 def _varint(data: bytes, place: int) -> tuple[int, int]:
-    """A number of variable length, signed, and where it ends."""
+    """Return a signed number of variable length, and the place after it."""
     value = 0
     for index in range(9):
         byte = data[place + index]

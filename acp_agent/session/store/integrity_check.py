@@ -15,7 +15,7 @@ from acp_agent.session.store.write_queries import SEQ_BITS, find_extent
 
 
 class DamagedSession(NamedTuple):
-    """A session of whose events some cannot be read; `places` are the first of those."""
+    """A session with events that cannot be read; `places` has the numbers of the first few."""
 
     id: str
     title: str | None
@@ -25,7 +25,7 @@ class DamagedSession(NamedTuple):
 
 
 class CheckResult(NamedTuple):
-    """What was found: how many sessions, the damaged ones, and events that no session has."""
+    """The number of sessions, the damaged sessions, and the number of events without a session."""
 
     sessions: int
     damaged: tuple[DamagedSession, ...]
@@ -36,7 +36,7 @@ PLACES = 10
 
 
 def check_sessions(connection: sqlite3.Connection) -> CheckResult:
-    """Read every event of every session. Blocks for long where there are many."""
+    """Read every event of every session. Blocks for a long time if there are many."""
     names = [
         SessionId(bytes(row[0] or b"").decode("utf-8", "replace"))
         for row in connection.execute("SELECT CAST(id AS BLOB) FROM sessions")
@@ -53,7 +53,7 @@ def check_sessions(connection: sqlite3.Connection) -> CheckResult:
 def _examine(connection: sqlite3.Connection, session: SessionId) -> DamagedSession | None:
     try:
         key, last = find_extent(connection, session)
-    except SessionNotFoundError:  # its id itself is damaged
+    except SessionNotFoundError:  # its id is damaged
         return DamagedSession(session, None, 1, 1, ())
     places: list[int] = []
     lost, after = 0, 0

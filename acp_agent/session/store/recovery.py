@@ -1,9 +1,9 @@
-"""Read a damaged session as a conversation that is still consistent.
+"""Turn a damaged session into a consistent conversation.
 
-A notice for the user and the model replaces what cannot be read, and what is incomplete without it
-is completed (`consistency`). The result depends on the events alone, so a conversation is the same
-each time it is read; nothing of it is written. Imported only for journals with unreadable events.
-See docs/decisions/damage.md.
+A notice for the user and the model replaces events that cannot be read, and events that depend on
+them are completed (`consistency`). The result depends on the events alone, so the conversation is
+the same each time it is read; nothing is written. Imported only for journals with unreadable
+events. See docs/decisions/damage.md.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NEWER = "Part of this conversation was written by a newer version of acp-agent 
 _UPDATE = "Update acp-agent to see it."
 _CHECK = "The readable part follows; `acp-agent sessions check` has details."
 
-# What is missing, by the kind of event: for the user, and for the model where it was sent that.
+# What is missing, by kind of event: for the user, and for the model unless it was not sent to it.
 _USER = ("what you said", "what the user said")
 _ANSWER = ("a part of an answer", "a part of your answer")
 _CALL = ("a call of a tool", "a call of a tool")
@@ -63,9 +63,9 @@ _LOST: dict[str, tuple[str, str]] = {
 
 
 def recover(stored: Sequence[StoredEvent]) -> list[StoredEvent]:
-    """The events that can be read, with notes and made-up ones where something is lost.
+    """Return the readable events, with notices and substitutes for those that are lost.
 
-    What is made up has the place and the time of what it stands for.
+    A notice or substitute has the number and the time of the event that it replaces.
     """
     read = [_read(item) for item in stored]
     after: list[list[AnyEvent]] = [[] for _ in stored]
@@ -81,7 +81,7 @@ def recover(stored: Sequence[StoredEvent]) -> list[StoredEvent]:
 
 
 def _read(item: StoredEvent) -> AnyEvent | None:
-    """The event, or what can be read of it."""
+    """Return the event, or its readable part; None if nothing can be read."""
     if isinstance(item.event, DamagedEvent):
         return salvaged(item.event.raw)
     return None if isinstance(item.event, UnknownEvent) else item.event
@@ -91,7 +91,7 @@ def _read(item: StoredEvent) -> AnyEvent | None:
 
 
 def _streams(read: Sequence[AnyEvent | None]) -> Iterator[list[list[AnyEvent]]]:
-    """What stands in each place: of the session itself, and of each child."""
+    """Yield the events for each place: of the session, then of each child."""
     children = list(dict.fromkeys(one.session for one in read if isinstance(one, ChildWorked)))
     own = [place for place, one in enumerate(read) if not isinstance(one, ChildWorked)]
     yield _spread(len(read), own, make_consistent([read[place] for place in own], "lost"))
@@ -102,7 +102,7 @@ def _streams(read: Sequence[AnyEvent | None]) -> Iterator[list[list[AnyEvent]]]:
 def _child(read: Sequence[AnyEvent | None], child: SessionId, name: str) -> list[list[AnyEvent]]:
     places: list[int] = []
     did: list[AnyEvent | None] = []
-    calls: list[CallId | None] = []  # that it works for
+    calls: list[CallId | None] = []  # the parent's calls
     for place, event in enumerate(read):
         if event is None or (isinstance(event, ChildWorked) and event.session == child):
             places.append(place)
@@ -133,7 +133,7 @@ def _spread(
 def _notes(
     stored: Sequence[StoredEvent], read: Sequence[AnyEvent | None]
 ) -> dict[int, list[NoticeShown]]:
-    """The notes, by the place that each stands in front of: one for neighbours that are lost."""
+    """Return the notices by the place that each precedes: one for each run of lost events."""
     notes: dict[int, list[NoticeShown]] = {}
     newer = False
     run: list[tuple[StoredEvent, bool]] = []
@@ -160,7 +160,7 @@ def _notes(
 
 
 def is_damage(event: UnknownEvent) -> bool:
-    """Whether it is one that this version should be able to read."""
+    """Return whether this version should be able to read the event."""
     return isinstance(event, DamagedEvent) or event.tag in _LOST
 
 
@@ -192,7 +192,7 @@ def _tag(item: StoredEvent) -> str:
     return item.event.tag if isinstance(item.event, UnknownEvent) else ""
 
 
-# The kinds that have a text worth reading in part, with the field that must have begun.
+# The kinds whose text is worth reading in part, with the field of that text.
 _TEXTS = {
     "user_message": "content",
     "agent_text": "text",
@@ -207,7 +207,7 @@ _PLACE = re.compile(r"line 1 column (\d+)$")
 
 
 def salvaged(raw: bytes) -> AnyEvent | None:
-    """The event with what can be read of its text; None where that is not enough to be one."""
+    """Return the event with the readable part of its text; None if too little can be read."""
     value = _beginning(raw)
     if not isinstance(value, dict):
         return None
@@ -228,10 +228,10 @@ def salvaged(raw: bytes) -> AnyEvent | None:
 
 
 def _beginning(raw: bytes) -> Any:
-    """The JSON value that `raw` begins with, as far as it goes."""
+    """Return the JSON value at the beginning of `raw`, as far as it can be parsed."""
     from pydantic_core import from_json  # noqa: PLC0415 - for damage only
 
-    # Bytes that are not UTF-8 become U+FFFD; none may end a line or a text.
+    # Bytes that are not UTF-8 become U+FFFD; control characters would end a line or a text.
     text = raw.translate(bytes.maketrans(_CONTROLS, b" " * len(_CONTROLS)))
     data = text.decode("utf-8", "replace").encode()
     for _ in range(2):
@@ -246,7 +246,7 @@ def _beginning(raw: bytes) -> Any:
 
 
 def _complete_call(event_fields: dict[str, Any]) -> None:
-    """Give a call that ends in its arguments what else it must have."""
+    """Add the required fields that follow the arguments of a call that was cut off there."""
     event_fields.setdefault("title", event_fields.get("name", ""))
     try:
         msgspec.json.decode(str(event_fields["arguments"]).encode())

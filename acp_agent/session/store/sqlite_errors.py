@@ -11,9 +11,9 @@ from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 
 BUSY_SECONDS = 5.0  # how long to wait for another process that writes
 
-# What is too large for a row was never written by us: its length is damaged.
+# We never write a row that is too large: its length is damaged.
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_TOOBIG}
-# Our statements are right: where a name is not there, the table of the names is damaged.
+# Our statements are correct: if a name does not exist, the schema table is damaged.
 _NAMES_GONE = ("no such ", "table sessions has no ", "table events has no ", "table usage has no ")
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 UNWRITABLE = {
@@ -26,18 +26,18 @@ UNWRITABLE = {
 
 
 def primary_code(error: sqlite3.Error) -> int:
-    """The error's primary code (https://sqlite.org/rescode.html), 0 where it has none."""
+    """Return the error's primary code (https://sqlite.org/rescode.html); 0 if it has none."""
     code = getattr(error, "sqlite_errorcode", None)
     return code & 0xFF if isinstance(code, int) else 0
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """Whether an error says that the file is damaged, rather than out of reach."""
+    """Return whether the error means that the file is damaged, not just inaccessible."""
     return primary_code(error) in _DAMAGED or str(error).startswith(_NAMES_GONE)
 
 
 def damage_error(path: Path, why: str) -> StoreDamagedError:
-    """The error for a journal that cannot be trusted, with the way out."""
+    """Return the error for a damaged journal, with advice."""
     return StoreDamagedError(
         f"the journal {path} is damaged ({_one_line(why)}) and was left as it is; run "
         "`acp-agent sessions repair`, which keeps it under another name and takes out of it what "
@@ -46,7 +46,7 @@ def damage_error(path: Path, why: str) -> StoreDamagedError:
 
 
 def store_error(error: sqlite3.Error, path: Path) -> StoreError:
-    """What `error` means for the person whose journal is at `path`."""
+    """Return an error that explains `error` to the user of the journal at `path`."""
     code = primary_code(error)
     limited = explain_descriptor_limit(error)
     if limited is not None:
@@ -69,7 +69,7 @@ def store_error(error: sqlite3.Error, path: Path) -> StoreError:
 
 
 def describe_system_error(error: OSError) -> str:
-    """What the system says of a file or a folder of ours, and what helps."""
+    """Return a description of a system error for one of our files or folders, with advice."""
     limited = explain_descriptor_limit(error)
     if limited is not None:
         return limited
