@@ -107,7 +107,7 @@ class _Order:
                 pass
 
     def _lost(self, place: int) -> list[AnyEvent]:
-        """Return substitutes for calls that must have begun at a lost event: later events show it."""
+        """Return substitutes for calls that must have begun here, as later events show."""
         made: list[AnyEvent] = []
         for call in self._begun.get(place, ()):
             if self._writing is None:
