@@ -1,4 +1,4 @@
-"""`/budget`: shows what was spent and the budgets, and changes them for the session."""
+"""The command `/budget`: show usage and budgets, and change the session's budgets."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from acp_agent.session.turns.budget import (
 
 
 async def budget_command(core: SessionCore, budget: SessionBudget, rest: str) -> str:
-    """Do what follows `/budget`; return the answer.
+    """Execute `/budget` with its arguments and return the answer.
 
     Raises:
-        StoreError: what was spent could not be read, or the change not be written.
+        StoreError: the usage could not be read, or the change could not be written.
     """
     translate = core.translate
     scope, _, amount = rest.strip().partition(" ")
@@ -50,7 +50,7 @@ async def budget_command(core: SessionCore, budget: SessionBudget, rest: str) ->
 
 
 def _changes(amount: str) -> dict[Unit, str] | None:
-    """Return what an amount changes, by the unit; None where it is none."""
+    """Return the changes by unit; None if the amount is invalid."""
     if amount.lower() in {NONE, "off"}:
         return dict.fromkeys(UNITS, NONE)
     found = parse_amount(amount)
@@ -72,7 +72,7 @@ async def _spent(core: SessionCore, budget: SessionBudget) -> str:
     unpriced = False
     for scope in SCOPES:
         spent = await budget.spent(scope)
-        if scope == "turn" and not spent.tokens:  # of commands, which ask no model
+        if scope == "turn" and not spent.tokens:  # commands ask no model
             spent = core.state.spent_before
         unpriced = unpriced or bool(spent.unpriced)
         parts = [translate("{count} tokens", count=f"{spent.tokens:,}"), _money(spent)]
@@ -92,7 +92,7 @@ async def _spent(core: SessionCore, budget: SessionBudget) -> str:
 
 
 def _money(spent: Spending) -> str:
-    """US dollars, and a question mark where some of them are not known."""
+    """Return the amount in US dollars, with a question mark if some prices are unknown."""
     if not spent.unpriced:
         return format_dollars(spent.cost)
     return f"{format_dollars(spent.cost)} +?" if spent.cost else "?"

@@ -1,4 +1,4 @@
-"""Slash commands as the client lists them, and as a prompt contains them."""
+"""Slash commands: the list for the client, and finding a command in a prompt."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Command(Struct, frozen=True, kw_only=True):
-    """A command as the editor offers it; `hint` says what may follow its name."""
+    """A command as the editor shows it; `hint` describes its arguments."""
 
     name: str
     description: str
@@ -24,21 +24,21 @@ class Command(Struct, frozen=True, kw_only=True):
 
 
 class FoundCommand(Struct, frozen=True, kw_only=True):
-    """A command in a prompt, which the agent answers by itself or asks the model to do.
+    """A command found in a prompt, which the agent answers itself or passes to the model.
 
     Attributes:
         answer: returns the agent's answer.
-        ask: what the model is told besides the user's words.
-        action: what a turn of its own does instead of asking the model.
-        compaction: where a turn runs already, its next request compacts the conversation first;
-            this is what matters to the user.
-        refusal: why it cannot be done while a turn runs.
-        repetition: repeats the prompt in a turn of its own.
-        flow: runs the steps of a flow in a turn of its own.
-        options: what a turn that begins with it is run with.
-        call: a call that such a turn makes first, as if the model had made it: the tool's name, and
-            its arguments as JSON. Where a turn runs already the model is asked instead.
-        asks_with_call: whether `ask` is sent with the call, and not in its place alone.
+        ask: text for the model in addition to the user's words.
+        action: runs in a separate turn instead of a request to the model.
+        compaction: the user's text on what matters. If a turn is running, its next request compacts
+            the conversation first.
+        refusal: the reason why the command cannot run during a turn.
+        repetition: repeats the prompt in a separate turn.
+        flow: runs the steps of a flow in a separate turn.
+        options: the options of a turn that begins with the command.
+        call: a call that such a turn makes first, as if the model had made it: the tool's name and
+            its arguments as JSON. If a turn is running, the model is asked instead.
+        asks_with_call: whether to send `ask` in addition to the call.
     """
 
     answer: Callable[[], Awaitable[str]] | None = None
@@ -54,7 +54,7 @@ class FoundCommand(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def answering(cls, text: str) -> FoundCommand:
-        """Return a command that is answered with a text."""
+        """Return a command whose answer is a text."""
 
         async def answer() -> str:
             return text
@@ -140,7 +140,7 @@ def commands_in(translate: Translator) -> Sequence[Command]:
 
 
 def is_answered_at_once(content: Sequence[ContentBlock]) -> bool:
-    """Whether a prompt is a command that the agent answers by itself, even while a turn runs."""
+    """Return whether the agent itself answers this prompt, even while a turn runs."""
     line = command_line(content)
     return (
         line is not None
@@ -150,7 +150,7 @@ def is_answered_at_once(content: Sequence[ContentBlock]) -> bool:
 
 
 def command_line(content: Sequence[ContentBlock]) -> tuple[str, str] | None:
-    """Return the name of the command in a prompt, in whichever block, and what follows it."""
+    """Return the name of the command in any block of a prompt, and the text after it."""
     for block in content:
         if is_command(block):
             name, *rest = block.text.split(maxsplit=1)
@@ -159,5 +159,5 @@ def command_line(content: Sequence[ContentBlock]) -> tuple[str, str] | None:
 
 
 def is_command(block: ContentBlock) -> TypeGuard[TextBlock]:
-    """Whether a block of a prompt begins as a command does."""
+    """Return whether a block of a prompt begins like a command."""
     return isinstance(block, TextBlock) and block.text.lstrip().startswith("/")

@@ -1,4 +1,4 @@
-"""Finds the slash command in a prompt, and what it does."""
+"""Find the slash command in a prompt, and determine its effect."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from acp_agent.session.turns.resources import SessionResources
 if TYPE_CHECKING:
     from acp_agent.session.mcp.catalog import ServerPrompt
 
-_SHOWN_COMMAND = 120  # characters of a command that runs in the background
+_SHOWN_COMMAND = 120  # characters shown of a background command
 LATER = "Try again when the current turn has ended."
-_CANCEL_POLL = 0.05  # seconds between two looks whether a prompt was cancelled
+_CANCEL_POLL = 0.05  # seconds between two checks whether a prompt was cancelled
 
 
 class CommandContext(Struct, frozen=True, kw_only=True):
-    """What commands may use of a session; `waiting` counts the prompts that wait.
+    """The parts of a session that commands use; `waiting` returns the number of queued prompts.
 
-    `stop_child` stops an agent that works for it. False: it is not running.
+    `stop_child` stops a child session; it returns false if the child is not running.
     """
 
     core: SessionCore
@@ -44,15 +44,16 @@ async def find_command(
     content: Sequence[ContentBlock],
     cancelled: Callable[[], bool] = lambda: False,
 ) -> FoundCommand | None:
-    """Return the command in a prompt; None where there is none we know.
+    """Return the command in a prompt; None if it contains no known command.
 
-    A prompt of an MCP server is fetched; where that fails, the answer says why. It is given up when
+    Fetches the prompt of an MCP server; if that fails, the answer says why. The fetch stops when
+    the user's own prompt is cancelled.
     the user's own prompt is cancelled meanwhile.
 
     Args:
         context: the session.
         content: the prompt.
-        cancelled: whether the user's own prompt is.
+        cancelled: returns whether the user's own prompt is cancelled.
     """
     line = command_line(content)
     if line is None:
@@ -137,7 +138,7 @@ async def _builtin(
 
 
 def _answer(context: CommandContext, name: str, rest: str) -> Callable[[], Awaitable[str]] | None:
-    """Return what answers a command at once; None where that is not all that it does."""
+    """Return the answer function of a command that only answers; None for other commands."""
     core, answer = context.core, None
     match name:
         case "help":
@@ -164,7 +165,7 @@ def _answer(context: CommandContext, name: str, rest: str) -> Callable[[], Await
 
 
 def _ask(name: str, rest: str) -> FoundCommand:
-    """Return the command that tells the model a text of ours, with what the user adds."""
+    """Return the command that sends the model a bundled text, with the user's additions."""
     from importlib.resources import files  # noqa: PLC0415 - 8 ms that only this needs
 
     ask = (files(__package__) / name).read_text("utf-8").strip()
@@ -174,9 +175,9 @@ def _ask(name: str, rest: str) -> FoundCommand:
 async def _unprefixed(
     context: CommandContext, name: str, rest: str, content: Sequence[ContentBlock]
 ) -> FoundCommand | None:
-    """Return the skill that a command names without `skill:`, as other programs have it."""
+    """Return the skill that a command names without `skill:`, as in other programs."""
     definitions = context.extensions.definitions
-    await definitions.load()  # a prompt may come before they were read
+    await definitions.load()  # a prompt may arrive before they are loaded
     if not any(command.name == PREFIX + name for command in definitions.commands):
         return None
     from acp_agent.session.commands.prompting import skill_command  # noqa: PLC0415 - where one is named
@@ -187,8 +188,8 @@ async def _unprefixed(
 async def _help(extensions: Extensions) -> str:
     from acp_agent.tools.quoting import code_span, escape_markdown  # noqa: PLC0415 - not at start
 
-    await extensions.definitions.load()  # a skill may have been written just now
-    # A project's skills and servers' prompts choose their own descriptions.
+    await extensions.definitions.load()  # a skill's file may be new
+    # Projects and servers choose the descriptions of skills and prompts, so escape them.
     return "\n".join(
         f"- {code_span(' '.join(filter(None, [f'/{one.name}', one.hint])))}: "
         f"{escape_markdown(one.description)}"

@@ -1,4 +1,4 @@
-"""`/flow:NAME` runs a flow skill, `/flow:NAME resume` goes on where its last run was stopped."""
+"""The command `/flow:NAME`: run a flow skill; `/flow:NAME resume` continues its last run."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ RESUME = "resume"
 async def flow_command(
     core: SessionCore, skill: Skill, flow: Flow, rest: str, options: RunOptions
 ) -> FoundCommand:
-    """Return what `/flow:name` does.
+    """Return the effect of `/flow:name`.
 
     Args:
         core: the session.
-        skill: the flow's.
+        skill: the skill of the flow.
         flow: its steps.
-        rest: what follows the command.
-        options: what the skill wants to be run with.
+        rest: the text after the command.
+        options: the skill's options for the run.
     """
     request, history = rest.strip(), list[AnyEvent]()
     if resumes := request == RESUME:
@@ -56,7 +56,7 @@ async def flow_command(
 
 
 def _last_request(name: str, history: Sequence[AnyEvent]) -> str:
-    """Return what the user gave the last run of a flow."""
+    """Return the user's text for the last run of a flow."""
     lines = (
         command_line(event.content) for event in reversed(history) if isinstance(event, UserMessage)
     )

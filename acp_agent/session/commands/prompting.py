@@ -1,4 +1,4 @@
-"""Commands that become prompts to the model: `/skill:name request` and `/loop N prompt`."""
+"""Commands that send prompts to the model: `/skill:name request` and `/loop N prompt`."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from acp_agent.extensions.definitions.types import Skill
 
 MAX_ROUNDS = 100
-ASK_TOOL = "ask_user"  # `acp_agent.tools.ask_user`, likewise
-_ASKED = 4  # questions that one call of it may have
-_COMMAND_MARK = "!`"  # programs that run what follows it do so before the model reads the text
-SKILL_TOOL = "skill"  # `acp_agent.tools.skill`, which brings pydantic
-FINISH_TOOL = "finish_loop"  # `acp_agent.tools.finish_loop`, likewise
+ASK_TOOL = "ask_user"  # from `acp_agent.tools.ask_user`, which is not imported here either
+_ASKED = 4  # questions in one call of it
+_COMMAND_MARK = "!`"  # other programs run the command after this before the model reads the text
+SKILL_TOOL = "skill"  # from `acp_agent.tools.skill`, which imports pydantic
+FINISH_TOOL = "finish_loop"  # from `acp_agent.tools.finish_loop`, likewise
 
 
 async def skill_command(
@@ -39,24 +39,24 @@ async def skill_command(
     rest: str,
     content: Sequence[ContentBlock] = (),
 ) -> FoundCommand:
-    """Return what `/skill:name` does.
+    """Return the effect of `/skill:name`.
 
-    The turn that it begins is run with what the skill wants to be run with, or begins by having an
-    agent follow the skill, where the skill wants that. Where a turn runs already the skill's text
-    becomes part of it, and the turn's options stay the same.
+    The turn runs with the skill's options; if the skill needs its own run, the turn begins by
+    starting an agent that follows it. If a turn is already running, the skill's text is added to it
+    and the turn's options do not change.
 
     Args:
         core: the session.
         definitions: its skills.
         name: the name of the command.
-        rest: what follows it.
-        content: the prompt that contains it. An agent sees nothing else of the conversation, so it
-            is given what the user attached.
+        rest: the text after it.
+        content: the prompt that contains it. An agent does not see the rest of the conversation, so
+            it gets the user's attachments.
     """
     translate = core.translate
     is_flow, name = name.startswith(FLOW_PREFIX), name.removeprefix(PREFIX)
     name = name.removeprefix(FLOW_PREFIX)
-    await definitions.load()  # it may have been written just now
+    await definitions.load()  # its file may be new
     skill = await definitions.find_skill(name)
     if skill is None or not skill.by_user or (is_flow and skill.flow is None):
         text = translate("Unknown skill {name!r}; /help lists the available ones.", name=name)
@@ -94,13 +94,13 @@ async def skill_command(
     if isinstance(options, FoundCommand):
         return options
     options = replace(options, skill=skill.name)
-    if call is not None:  # a skill with few tools must be able to ask, too
+    if call is not None:  # a skill with few tools must still be able to ask
         options = replace(options, always=(ASK_TOOL,))
     return replace(asked, options=options)
 
 
 def _options(core: SessionCore, skill: Skill) -> RunOptions | FoundCommand:
-    """Return what a skill is run with, or the answer that it cannot be run."""
+    """Return the options of a skill's run, or an answer if it cannot be run."""
     settings, services, translate = core.settings, core.services, core.translate
     try:
         return run_options(
@@ -117,12 +117,12 @@ def _options(core: SessionCore, skill: Skill) -> RunOptions | FoundCommand:
 
 
 def skill_text(skill: Skill, request: str = "", given: Given | None = None) -> str:
-    """Return a skill's instructions, where its files are, and what it is to be used for.
+    """Return a skill's instructions, with the location of its files and its input.
 
     Args:
         skill: the skill.
-        request: what it is to be used for.
-        given: its named inputs; None: they are not known apart from the request.
+        request: the user's text.
+        given: its named inputs; None: only the request is known.
     """
     values = {} if given is None else given.values
     text, has_request = fill_in(skill.text.strip(), request.strip(), values, skill.path.parent)
@@ -146,8 +146,8 @@ def skill_text(skill: Skill, request: str = "", given: Given | None = None) -> s
 def _question(
     core: SessionCore, skill: Skill, given: Given, content: Sequence[ContentBlock]
 ) -> tuple[str, str] | None:
-    """Return the call that asks for what a skill needs and was not given; None: it has all."""
-    attached = len(content) > 1  # as a file is
+    """Return a call that asks for the missing inputs of a skill; None if none are missing."""
+    attached = len(content) > 1  # such as a file
     missing = [one for one in given.missing if not (attached and one.type.lower() in FILES)]
     if not missing:
         return None
@@ -171,7 +171,7 @@ def _question(
 
 
 def _attached(content: Sequence[ContentBlock]) -> list[str]:
-    """Return the text of the blocks of a prompt that are not the command."""
+    """Return the text of the blocks of a prompt other than the command."""
     command = next((block for block in content if is_command(block)), None)
     parts = [user_part(block) for block in content if block is not command]
     return [part.text for part in parts if isinstance(part, UserText) and part.text.strip()]
@@ -182,12 +182,12 @@ async def loop_command(
     rest: str,
     find: Callable[[Sequence[ContentBlock]], Awaitable[FoundCommand | None]],
 ) -> FoundCommand:
-    """Return what `/loop` does.
+    """Return the effect of `/loop`.
 
     Args:
-        translate: our texts in the user's language.
-        rest: what follows the command.
-        find: finds the command that is to be repeated, where it is one.
+        translate: translates texts for the user.
+        rest: the text after the command.
+        find: finds a command in the repeated prompt.
     """
     parsed = parse_loop(rest)
     if parsed is None:
@@ -211,11 +211,11 @@ async def loop_command(
         return _repeated(Repetition(prompt, rounds, ask=found.ask), found)
     if line is not None and any(command.name == line[0] for command in COMMANDS):
         return _not_repeatable(line[0], translate)
-    return found  # it says why there is nothing to repeat
+    return found  # its answer says why nothing can be repeated
 
 
 def parse_loop(rest: str) -> tuple[int, str] | None:
-    """Return the rounds and the prompt; None where one of them is missing or not valid."""
+    """Return the number of rounds and the prompt; None if one of them is missing or invalid."""
     count, *prompt = rest.split(maxsplit=1) or [""]
     if not (count.isascii() and count.isdigit() and len(count) <= len(str(MAX_ROUNDS))):
         return None
@@ -226,7 +226,7 @@ def parse_loop(rest: str) -> tuple[int, str] | None:
 
 def _repeated(repetition: Repetition, found: FoundCommand | None = None) -> FoundCommand:
     options = None if found is None else found.options
-    if options is not None:  # a skill with few tools must be able to end the loop, too
+    if options is not None:  # a skill with few tools must still be able to end the loop
         options = replace(options, always=(FINISH_TOOL,))
     return FoundCommand(ask=repetition.first_note, repetition=repetition, options=options)
 

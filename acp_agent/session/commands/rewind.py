@@ -1,4 +1,4 @@
-"""`/rewind`: lists the points to go back to, shows what going back would change, and does it."""
+"""The command `/rewind`: list the points to go back to, preview going back to one, and do it."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from acp_agent.workspace.file_io import display_name
 
 _LISTED = 30  # points
 _SHOWN = 50  # changes
-_ALONE = 10  # files that are left unchanged, or not saved
+_ALONE = 10  # files named as left unchanged or not saved
 
 FORCE = "--force"
 TURN_RUNS = "A turn is running. Stop it before you go back."
 
 
 class _Arguments(Struct, frozen=True, kw_only=True):
-    """What follows the command: a point, what goes back, and whether others' changes do, too."""
+    """The arguments: a point, what to restore, and whether to restore others' changes too."""
 
     point: str
     what: str
@@ -47,12 +47,12 @@ def _parse(rest: str) -> _Arguments:
 
 
 def rewind_command(core: SessionCore, rewinder: Rewinder, rest: str) -> FoundCommand:
-    """Return what `/rewind` does.
+    """Return the effect of `/rewind`.
 
     Args:
         core: the session.
-        rewinder: takes it back.
-        rest: what follows the command.
+        rewinder: executes the rewind.
+        rest: the text after the command.
     """
     answer = partial(_describe, core, rewinder, rest)
     if not rest.strip():
@@ -63,7 +63,7 @@ def rewind_command(core: SessionCore, rewinder: Rewinder, rest: str) -> FoundCom
 
 
 async def _describe(core: SessionCore, rewinder: Rewinder, rest: str) -> str:
-    """List the points, or show what going back to one would change."""
+    """List the points, or preview going back to one."""
     arguments, translate = _parse(rest), core.translate
     try:
         if not arguments.point:
@@ -78,7 +78,7 @@ async def _describe(core: SessionCore, rewinder: Rewinder, rest: str) -> str:
 
 
 async def _pick(core: SessionCore, rewinder: Rewinder) -> str:
-    """Let the user pick a point in a form and go back to it; list the points without forms."""
+    """Ask the user for a point in a form and go back to it; without forms, list the points."""
     translate = core.translate
     points = (await rewinder.points())[: -_LISTED - 1 : -1]  # the newest first
     response = None
@@ -112,7 +112,7 @@ async def _pick(core: SessionCore, rewinder: Rewinder) -> str:
 
 
 def _one_of(title: str, choices: Mapping[str, str]) -> JsonObject:
-    """The schema of a field with these choices, the first one as the default."""
+    """Return the schema of a field with these choices, the first one as the default."""
     return {
         "type": "string",
         "title": title,
@@ -122,7 +122,7 @@ def _one_of(title: str, choices: Mapping[str, str]) -> JsonObject:
 
 
 async def _go_back(core: SessionCore, rewinder: Rewinder, rest: str) -> str:
-    """Go back; return what was done."""
+    """Go back, and return a description of the result."""
     arguments = _parse(rest)
     force = arguments.force
     try:
@@ -140,9 +140,9 @@ async def _go_back(core: SessionCore, rewinder: Rewinder, rest: str) -> str:
 
 
 async def _ask_for_others(core: SessionCore, preview: RewindResult) -> bool | None:
-    """Ask whether the files that others changed are restored, too; None: do not go back.
+    """Ask whether to also restore files that others changed; None: do not go back.
 
-    Where the client shows no forms they are left unchanged.
+    If the client shows no forms, they are left unchanged.
     """
     others, translate = preview.files.by_others, core.translate
     if not others:
@@ -227,7 +227,7 @@ def _preview(back: RewindResult, translate: Translator) -> str:
 
 def _files(files: RestoredFiles, translate: Translator) -> list[str]:
     lines = [f"- `{line}`" for line in changed_lines(files, _SHOWN, translate)]
-    # First those that others changed: it is their work that is not lost.
+    # Files that others changed come first: their work is not lost.
     alone = sorted(files.left_alone, key=lambda one: not one.by_others)
     shown = max(_ALONE, min(_SHOWN, len(files.by_others)))
     lines += [
@@ -244,7 +244,7 @@ def _files(files: RestoredFiles, translate: Translator) -> list[str]:
 
 
 def _forcing(back: RewindResult, translate: Translator) -> list[str]:
-    """A paragraph on how to restore what others changed; nothing where there is nothing."""
+    """Return a paragraph on how to restore files that others changed; empty if there are none."""
     if not back.files.by_others:
         return []
     what = "files" if back.rewind else back.what
@@ -257,7 +257,7 @@ def _forcing(back: RewindResult, translate: Translator) -> list[str]:
 
 
 def _not_saved(not_saved: NotSaved, translate: Translator) -> list[str]:
-    """A paragraph that names what can never go back; nothing where there is none."""
+    """Return a paragraph that names files that cannot be restored; empty if there are none."""
     if not not_saved.count:
         return []
     shown = translate(", ").join(

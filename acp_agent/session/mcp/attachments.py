@@ -1,4 +1,4 @@
-"""Resources of MCP servers that a prompt names as `@server:uri`, as the model may see them."""
+"""Resources of MCP servers that a prompt names as `@server:uri`, as text for the model."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ from acp_agent.tools.mcp_resource import has_resources
 from acp_agent.tools.mcp_tool import call_server, resource_outcome
 
 _MENTION = re.compile(r'(?:(?<=\s)|^)@([A-Za-z0-9_-]+):(?:"([^"\n]+)"|([^\s"]+))')
-_AFTER = ".,;:!?)]}'"  # may follow an address without being part of it
+_AFTER = ".,;:!?)]}'"  # may follow an address
 _LONGEST = 4_000  # characters of an address
 _NAME = 200  # characters of a resource's name
-_MOST = 10  # resources of one prompt
-_SECONDS = 15.0  # for each: the prompt waits for it
+_MOST = 10  # resources in one prompt
+_SECONDS = 15.0  # for each resource, because the prompt waits for it
 
 
 async def attached_resources(content: Sequence[ContentBlock], servers: McpServers) -> list[str]:
-    """Return the text of each resource that the user names, or why there is none.
+    """Return the text of each resource that the user names, or the reason why it failed.
 
-    The user who names a resource allows to read it. What names no server with resources is text.
+    Naming a resource gives permission to read it. A name that matches no server with resources is
+    plain text.
 
     Args:
         content: the prompt.
-        servers: the session's.
+        servers: the session's servers.
     """
     named = list(dict.fromkeys(_mentions(content)))
     if not named:
@@ -56,7 +57,7 @@ async def attached_resources(content: Sequence[ContentBlock], servers: McpServer
 
 
 def mentions_of(servers: McpServers) -> list[tuple[str, str]]:
-    """Return what a prompt can name, with the name that the server gives it; without secrets."""
+    """Return the possible mentions with the resources' names; omits those with secrets."""
     found: list[tuple[str, str]] = []
     for server in servers.servers:
         for one in () if server.offer is None else server.offer.resources:
@@ -80,13 +81,13 @@ def _mentions(content: Sequence[ContentBlock]) -> Iterator[tuple[str, str]]:
 
 
 def _whole(server: McpServer, uri: str) -> str:
-    """Return the address without the punctuation behind it, unless the server has it with that."""
+    """Return the address without trailing punctuation, unless a listed address includes it."""
     listed = () if server.offer is None else server.offer.resources
     return uri if any(one.uri == uri for one in listed) else uri.rstrip(_AFTER)
 
 
 async def _read(server: McpServer, uri: str) -> tuple[str, bool]:
-    """Return the resource's text, or the reason, and whether reading failed."""
+    """Return the resource's text or an error message, and whether reading failed."""
     try:
         result = await call_server(
             server, lambda: server.client.read_resource(uri), seconds=_SECONDS

@@ -1,4 +1,4 @@
-"""Tools and prompts of all MCP servers of a session: named, validated and bounded."""
+"""Tools and prompts of all MCP servers of a session, with unique names and limits."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from acp_agent.tools.quoting import first_line
 from acp_agent.tools.toolset import Toolset
 from acp_agent.workspace.workspace import Workspace
 
-OFFERED = 30  # tools of all servers together; of more, names are offered, and a search
-_TOOLS = 1_000  # of all servers together
-_BYTES = 4_000_000  # of all their descriptions and schemas together
+OFFERED = 30  # tools of all servers; if there are more, the model gets names and a search tool
+_TOOLS = 1_000  # of all servers
+_BYTES = 4_000_000  # of all descriptions and schemas
 _PROMPTS = 200
-_REASONS = 3  # that a notice names
+_REASONS = 3  # in a notice
 
 
 class McpCatalog:
-    """The tools and prompts as they are when this is made; makes no request.
+    """The tools and prompts at the time of construction; makes no requests.
 
-    `left_out` are notices: which server's tools are not there, and why.
+    `left_out` has notices about tools that are left out.
 
     Args:
-        servers: all servers of the session; those that are not connected offer nothing.
-        call_seconds: how long a call may take.
+        servers: all servers of the session; those that are not connected have no tools.
+        call_seconds: the time limit of a call.
     """
 
     def __init__(self, servers: tuple[McpServer, ...], *, call_seconds: float) -> None:
@@ -47,7 +47,7 @@ class McpCatalog:
         self._made: tuple[Toolset, Toolset] | None = None
 
     def toolset(self, core: Toolset, workspace: Workspace) -> Toolset:
-        """The session's own tools, then these; the same object for the same `core`."""
+        """Return the session's own tools and these; the same object for the same `core`."""
         if self._made is None or self._made[0] is not core:
             tools = [tool(workspace) for tool in self._tools]
             more = [*tools, *_search_tools(workspace, tools), *self._resource_tools(workspace)]
@@ -75,7 +75,7 @@ class McpCatalog:
         problems: dict[str, list[str]] = {}
         for server in self._servers:
             assert server.offer is not None
-            # Of two tools with one name the first is meant: the server could not tell them apart.
+            # If two tools have the same name, use the first: the server cannot distinguish them.
             offers = server.config.options.offers
             own = {one.name: one for one in reversed(server.offer.tools) if offers(one.name)}
             found += [(server, own[name]) for name in sorted(own)]
@@ -131,7 +131,7 @@ class McpCatalog:
 
 
 def _search_tools(workspace: Workspace, tools: Sequence[McpTool]) -> list[AnyTool]:
-    """What finds and calls tools that the model is not sent; empty where it is sent all."""
+    """Return tools that find and call deferred tools; empty if none are deferred."""
     if not any(tool.deferred for tool in tools):
         return []
     from acp_agent.tools.mcp_search.search import CallMcpTool, SearchMcpTools  # noqa: PLC0415 - where there are many
@@ -139,19 +139,19 @@ def _search_tools(workspace: Workspace, tools: Sequence[McpTool]) -> list[AnyToo
     return [SearchMcpTools(workspace, tools), CallMcpTool(workspace)]
 
 
-LONGEST = 50_000  # characters of a prompt that the model is sent
+LONGEST = 50_000  # characters of a prompt sent to the model
 _DESCRIPTION = 300  # characters
 _HINT = 200
 
 
 class ServerPrompt:
-    """A prompt of a server, under the name of its command.
+    """A prompt of a server, available as a command.
 
     Args:
         name: the command's name.
         prompt: the prompt as the server describes it.
-        server: whose it is.
-        seconds: how long fetching it may take.
+        server: the server of the prompt.
+        seconds: the time limit of fetching it.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class ServerPrompt:
         )
 
     async def fetch(self, rest: str) -> str:
-        """The prompt's text, with what stands behind the command as its arguments.
+        """Fetch the prompt's text, with the text after the command as arguments.
 
         Raises:
             ToolError: an argument is missing, or the server failed.
@@ -181,10 +181,10 @@ class ServerPrompt:
         return text if len(text) <= LONGEST else text[:LONGEST] + "\n[the rest is left out]"
 
     def _given(self, rest: str) -> dict[str, str]:
-        """Words go to the arguments in their order; the last one gets all that is left.
+        """Assign words to the arguments in order; the last argument gets the remaining text.
 
-        Quotes keep words together where there are several arguments. The last one is taken as it
-        is written, since it is mostly prose, with apostrophes in it.
+        With several arguments, quotes keep words together. A single argument is used verbatim,
+        since it is usually prose with apostrophes.
         """
         names = [argument.name for argument in self._prompt.arguments or ()]
         given: dict[str, str] = {}
@@ -216,7 +216,7 @@ class ServerPrompt:
 
 
 def _first_word(text: str) -> tuple[str, str]:
-    """The first word, whole where it is quoted, and what follows it."""
+    """Return the first word, without quotes if it is quoted, and the rest."""
     if text[:1] in {'"', "'"}:
         end = text.find(text[0], 1)
         if end > 0:
@@ -226,7 +226,7 @@ def _first_word(text: str) -> tuple[str, str]:
 
 
 def _unquoted(text: str) -> str:
-    """`text` without the quotes around it, where it is one quoted word."""
+    """Return `text` without quotes if it is one quoted word."""
     try:
         words = shlex.split(text)
     except ValueError:

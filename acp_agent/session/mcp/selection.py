@@ -1,4 +1,4 @@
-"""Which MCP servers a session uses: the client's, the user's, the project's, those of plugins."""
+"""The MCP servers that a session uses: those of the client, user, project and plugins."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from acp_agent.extensions.mcp.config import ServerConfig
 from acp_agent.extensions.mcp.configured import FoundServers, find_servers, first_of_each_name
 from acp_agent.session.core import SessionCore
 
-_SHOWN = 3  # problems that are reported one by one
+_SHOWN = 3  # problems reported individually
 
 Stamps = tuple[tuple[int, int, int] | None, ...]
 
 
 class ServerSelection:
-    """The servers that a session may use, and those that the user switched on or off in it.
+    """The servers available to a session, some enabled or disabled by the user.
 
-    Of servers with one name the client's comes first, then the user's, then the project's. Those of
-    plugins have names of their own.
+    If servers have the same name, the client's takes precedence, then the user's, then the
+    project's. Servers of plugins have unique names.
 
     Args:
         core: the session.
 
     Attributes:
-        named: the servers that the client named.
-        stamps: of the project's files, when they were read last.
+        named: the servers that the client specified.
+        stamps: the stamps of the project's files when they were last read.
     """
 
     def __init__(self, core: SessionCore) -> None:
@@ -41,7 +41,7 @@ class ServerSelection:
         self.stamps: Stamps = ()
 
     async def load(self) -> None:
-        """Read the configuration and the project's files; report once what is broken."""
+        """Read the configuration and the project's files; report each problem once."""
         core, services = self._core, self._core.services
         self.stamps = file_stamps(core.cwd, services.places(core.cwd))
         self._found = await asyncio.to_thread(
@@ -57,27 +57,27 @@ class ServerSelection:
         new = [one for one in self._found.problems if one not in self._reported]
         if new:
             self._reported |= set(new)
-            # Not journaled: it is about the files as they are now.
+            # Not in the journal, because it describes the current files.
             await core.notify(self._notice(new))
 
     @property
     def servers(self) -> Sequence[ServerConfig]:
-        """All servers, the first one of each name; also those that are not used."""
+        """All servers, the first one of each name, including disabled ones."""
         names = {server.name for server in self.named}
         others = (server for server in self._found.servers if server.name not in names)
         return (*self.named, *first_of_each_name(tuple(others)))
 
     @property
     def used(self) -> Sequence[ServerConfig]:
-        """The servers that the session is to be connected to."""
+        """The servers to which the session should be connected."""
         return [server for server in self.servers if self.is_on(server)]
 
     def is_on(self, server: ServerConfig) -> bool:
-        """Whether a server is to be used."""
+        """Return whether a server is enabled."""
         return self._switched.get(server.name, server.options.enabled)
 
     def switch(self, name: str, *, on: bool) -> None:
-        """Use a server in this session, or do not."""
+        """Enable or disable a server in this session."""
         self._switched[name] = on
 
     @property
@@ -100,9 +100,9 @@ class ServerSelection:
 
 
 def file_stamps(cwd: Path, places: DefinitionFolders) -> Stamps:
-    """Return what changes with the files in which a project names servers, and with the plugins.
+    """Return stamps that change with the project's server files and the plugins.
 
-    Blocks for a few looks at the disk.
+    Blocks for a few `lstat` calls.
     """
 
     def stamp(file: Path) -> tuple[int, int, int] | None:

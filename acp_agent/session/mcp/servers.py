@@ -1,4 +1,4 @@
-"""MCP servers of a session: connected in the background, and their questions to the user.
+"""MCP servers of a session: connections in the background, and questions to the user.
 
 Imported only by sessions that have servers.
 """
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from acp_agent.workspace.workspace import Workspace
 
 
-# How long the first request to the model waits for servers that still connect. What comes later
-# joins with the next request.
+# How long the first request to the model waits for servers that are still connecting. Servers that
+# connect later are included in the next request.
 READY_TIMEOUT = 5.0
 
 _log = logging.getLogger(__name__)
@@ -44,15 +44,15 @@ Notify = Callable[[NoticeShown], Awaitable[None]]
 
 
 class McpServers:
-    """The servers that a session is connected to.
+    """The MCP servers to which a session is connected.
 
     Args:
-        session: whose they are.
+        session: the session's id.
         cwd: the session's folder, in which programs are started.
-        services: limits, environment, and the secrets that are known.
-        client: who is asked what a server wants to know.
-        notify: lets the user know.
-        on_commands: called when there are other commands now.
+        services: limits, environment and known secrets.
+        client: shows the questions of a server.
+        notify: notifies the user.
+        on_commands: called when the commands have changed.
     """
 
     def __init__(
@@ -80,11 +80,11 @@ class McpServers:
         self._ending = BackgroundTasks(f"the end of MCP servers of session {session}")
         self._asking = asyncio.Lock()
         self._hidden: tuple[str, ...] = ()
-        self.secrets: list[str] = []  # stays the same list: logins add to it
+        self.secrets: list[str] = []  # the list object stays the same: logins add to it
         self.servers: list[McpServer] = []
 
     def use(self, configs: Sequence[ServerConfig]) -> None:
-        """Connect to these servers; those that are connected already stay so, others end."""
+        """Connect to these servers; existing connections to them stay open, others are closed."""
         self._hidden = tuple(value for config in configs for value in all_values(config))
         self._learn([value for config in configs for value in credentials(config)])
         left = list(self.servers)
@@ -105,7 +105,7 @@ class McpServers:
         self.secrets += [value for value in secrets if value not in self.secrets]
 
     def restart(self, server: McpServer) -> None:
-        """End a server and start it again."""
+        """Stop a server and start it again."""
         at = self.servers.index(server)
         self.servers[at] = self._start(server.config, server.label)
         self._end([server])
@@ -141,15 +141,15 @@ class McpServers:
             self.changed()
 
     def clean(self, text: str) -> str:
-        """`text` without secrets: those that are known, and everything the servers were given."""
+        """Return `text` without known secrets and without values passed to the servers."""
         from acp_agent.workspace.scrub import scrub  # noqa: PLC0415 - not while a session opens
 
         return scrub(text, (*self._services.secrets.values(), *self._hidden))
 
     async def ready(self) -> None:
-        """Wait until all servers are connected or have failed, for a few seconds at most.
+        """Wait, for a few seconds at most, until all servers are connected or have failed.
 
-        A server that took longer once is not waited for again.
+        A server that exceeded this time once is not awaited again.
         """
         awaited = [server for server in self.servers if server not in self._slow]
         try:
@@ -162,17 +162,17 @@ class McpServers:
             _log.info("a turn begins without MCP servers that still connect")
 
     def toolset(self, core: Toolset, workspace: Workspace) -> Toolset:
-        """The session's own tools, and those of the servers as they are at the moment."""
+        """Return the session's own tools and the current tools of the servers."""
         return core if self._catalog is None else self._catalog.toolset(core, workspace)
 
     @property
     def prompts(self) -> Sequence[ServerPrompt]:
-        """The prompts of the servers as they are at the moment."""
+        """The current prompts of the servers."""
         return () if self._catalog is None else self._catalog.prompts
 
     @property
     def commands(self) -> Sequence[Command]:
-        """The prompts as commands."""
+        """The prompts of the servers as commands."""
         translate = self._services.translate
         commands = [prompt.command for prompt in self.prompts]
         return [
@@ -181,22 +181,22 @@ class McpServers:
         ]
 
     async def aclose(self) -> None:
-        """End all connections and programs."""
+        """Close all connections and stop all programs."""
         self._closed = True
         if self._rebuild_task is not None:
             self._rebuild_task.cancel()
         await asyncio.gather(self._ending.wait(), *(server.aclose() for server in self.servers))
 
-    # -- what the servers tell (`acp_agent.extensions.mcp.server.Owner`) -----------------------
+    # -- calls from servers (`acp_agent.extensions.mcp.server.Owner`) ----------------------------
 
     def changed(self) -> None:
-        """Rebuild the catalog in a thread: it may be large."""
+        """Rebuild the catalog, in a thread because it may be large."""
         self._rebuild_again = True
         if self._rebuild_task is None and not self._closed:
             self._rebuild_task = asyncio.create_task(self._rebuild())
 
     def trace(self) -> JsonObject:
-        """Return the turn's trace."""
+        """Return the trace of the turn."""
         return self._client.trace(self._session)
 
     async def tell(self, title: str, description: str = "") -> None:
@@ -217,7 +217,7 @@ class McpServers:
                 self._catalog = await asyncio.to_thread(self._build_catalog)
                 if self.commands != before:
                     self._on_commands()
-        except Exception:  # noqa: BLE001 - a fault of ours must not stay unseen
+        except Exception:  # noqa: BLE001 - log our own faults
             _log.exception("the catalog of MCP servers could not be built")
         finally:
             self._rebuild_task = None
@@ -234,14 +234,14 @@ class McpServers:
 
 
 class McpAsker:
-    """Asks for one server (`acp_agent.extensions.mcp.elicitation.Asker`).
+    """Asks the user for a server (`acp_agent.extensions.mcp.elicitation.Asker`).
 
     Args:
-        server: its name, which every question begins with: the user must know who asks.
-        session: for whose user.
-        client: who shows the question.
-        tell: lets the user know of questions that were not passed on.
-        one_at_a_time: shared by the servers of a session.
+        server: its name, which starts every question so that the user knows who asks.
+        session: the session whose user is asked.
+        client: shows the question.
+        tell: notifies the user about questions that were refused.
+        one_at_a_time: a lock shared by the servers of a session.
         translate: translates texts for the user.
     """
 
@@ -264,12 +264,12 @@ class McpAsker:
         self._pages: dict[str, Page] = {}
 
     async def ask_form(self, form: Form) -> Response | None:
-        """Let the user fill in a form. None: nobody can."""
+        """Ask the user to fill in a form. Return None if the client cannot show it."""
         form = msgspec.structs.replace(form, message=self._from_server(form.message))
         return await self._asked(lambda: self._client.ask_form(self._session, form))
 
     async def ask_page(self, page: Page) -> Response | None:
-        """Send the user to a page. None: nobody can."""
+        """Ask the user to visit a page. Return None if the client cannot show it."""
         page = msgspec.structs.replace(page, message=self._from_server(page.message))
         response = await self._asked(lambda: self._client.ask_page(self._session, page))
         if response is not None and response.action == "accept":
@@ -277,13 +277,13 @@ class McpAsker:
         return response
 
     def page_done(self, visit: str) -> None:
-        """What the user was sent to a page for is done."""
+        """Report to the client that the visit of a page is complete."""
         page = self._pages.pop(visit, None)
         if page is not None:
             self._client.page_done(page)
 
     async def refused(self, what: str) -> None:
-        """A question was not passed on, for this reason."""
+        """Notify the user that a question was refused, and why."""
         await self._tell(f"A question of the MCP server {self._server!r} was refused.", f"{what}.")
 
     def _from_server(self, message: str) -> str:
@@ -297,6 +297,6 @@ class McpAsker:
                 return await ask()
         except AcpAgentError as error:
             _log.info("a question of an MCP server was not answered: %s", error)
-        except Exception as error:  # noqa: BLE001 - a form of a shape that no editor is shown
+        except Exception as error:  # noqa: BLE001 - no editor supports this form
             _log.warning("a question of an MCP server could not be asked: %s", error)
         return None
