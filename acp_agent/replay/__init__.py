@@ -1,1 +1,1 @@
-"""Records of sessions that replay offline, as a test of how the agent behaves (docs/replay.md)."""
+"""Records of sessions, replayed offline to test the agent's behaviour (docs/replay.md)."""

@@ -1,4 +1,4 @@
-"""Stand-ins for tools that a record called and a replay does not have, such as those of servers."""
+"""Substitutes for tools that a replay lacks, such as those of MCP servers."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from acp_agent.tools.base import (
 )
 from acp_agent.workspace.workspace import Workspace
 
-# These are added to a session's own tools, and run in a replay.
+# Tools that a session adds itself; they run in a replay.
 _ADDED = frozenset({"finish_loop", "rewind", "session_search", "skill", "task"})
 
 
 class AbsentTool(SchemaTool):
-    """A tool of which the record alone knows; takes any arguments.
+    """A substitute for a tool whose code the replay lacks; accepts any arguments.
 
     Args:
-        workspace: that of the session.
-        call: a recorded call of it.
+        workspace: the workspace of the session.
+        call: a recorded call of the tool.
     """
 
     def __init__(self, workspace: Workspace, call: Call) -> None:
@@ -37,7 +37,7 @@ class AbsentTool(SchemaTool):
         self._call = call
 
     def description(self) -> str:
-        """Say what it is."""
+        """Return a description."""
         return "Only its recorded calls are known."
 
     def parameters(self) -> JsonObject:
@@ -45,7 +45,7 @@ class AbsentTool(SchemaTool):
         return {"type": "object", "properties": {}}
 
     def mistakes(self, arguments: JsonObject) -> list[str]:
-        """Return none."""
+        """Return no mistakes."""
         del arguments
         return []
 
@@ -55,12 +55,12 @@ class AbsentTool(SchemaTool):
         return self._call.called.title
 
     def touches(self, params: SchemaArguments) -> Touches:
-        """Return everything: nobody knows."""
+        """Return everything, because the tool's effects are unknown."""
         del params
         return EVERYTHING
 
     async def prepare(self, params: SchemaArguments) -> Prepared:
-        """Show the arguments; ask the user if they were asked then."""
+        """Show the arguments; ask the user if the record has a question."""
         judged = self._call.asked is not None or self._call.decided is not None
         server, _, name = self._call.called.title.partition(": ")
         asked = McpAccess(server=server, tool=name, identity="record", definition="record")
@@ -77,7 +77,7 @@ async def _nothing(_: Progress) -> Outcome:
 
 
 def absent_tools(calls: Iterable[Call], known: AnyTool) -> list[AnyTool]:
-    """Return a stand-in for each tool that ran in a record and that a replay lacks.
+    """Return a substitute for each tool that ran in a record and that a replay lacks.
 
     Args:
         calls: the recorded calls of unknown tools.

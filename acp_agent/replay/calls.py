@@ -1,7 +1,7 @@
-"""The tools of a replay: they look at the replay's folder, and get their results from the record.
+"""The tools of a replay: they prepare calls in its folder and get results from the record.
 
-A change of files is made in the replay's folder as well, so that what it reports is compared.
-Nothing else runs.
+File changes are also made in the replay's folder, so that their results are compared. Nothing else
+runs.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from acp_agent.tools.confined_shell import ConfinedShellTool
 from acp_agent.tools.toolset import Toolset
 from acp_agent.workspace.background_commands import BackgroundCommand
 
-_NO_SUCH_FIELDS = re.compile(r"\n\[ignored, no such fields: [^\n]*\]\Z")  # the runner adds it
-_WITHOUT_EFFECT = ("todo",)  # tools that change the session alone, and run
+_NO_SUCH_FIELDS = re.compile(r"\n\[ignored, no such fields: [^\n]*\]\Z")  # the runner adds this
+_WITHOUT_EFFECT = ("todo",)  # tools that run because they only change the session
 
 
 class RecordedCalls:
-    """The calls of a record, found by what a call of the replay asks for.
+    """The calls of a record, matched with calls of the replay.
 
     Args:
-        script: what was recorded.
-        folder: the folder of the replay, outside of which nothing is written.
-        stop_turn: stops the turn as the user did while a call ran.
-        steer: says something into the turn as the user did.
-        reversible: whether checkpoints could undo what commands did.
+        script: the script of the record.
+        folder: the folder of the replay; nothing is written outside of it.
+        stop_turn: stops the turn during a call as the user did.
+        steer: sends a steering message like the recorded user.
+        reversible: whether checkpoints could undo the effects of commands.
     """
 
     def __init__(
@@ -70,15 +70,15 @@ class RecordedCalls:
     async def start_background(
         self, event: BackgroundCommandChanged, tool: AnyTool, progress: Progress
     ) -> None:
-        """Count a command as running in the background; nothing runs."""
+        """Register a background command; nothing runs."""
         command = tool.workspace.background.new(progress.call, event.command)
         self._background[event.call] = progress, command
         await progress.moved_to_background(event.name, event.command)
 
     async def end_background(self, event: BackgroundCommandChanged) -> None:
-        """End such a command as it ended."""
+        """End a background command with the recorded result."""
         if event.call not in self._background:
-            return  # its call went differently
+            return  # its call differs from the record
         progress, command = self._background.pop(event.call)
         command.mark_ended()
         await progress.background_ended(
@@ -93,7 +93,7 @@ class RecordedCalls:
         )
 
     def adapt(self, tools: Toolset) -> Toolset:
-        """Return the same tools with results from the record."""
+        """Return the same tools, with results from the record."""
         unknown = [call for call in self._calls if not _knows(tools, call.called.name)]
         some = tools.get("read")
         every = tools.with_tools(absent_tools(unknown, some))
@@ -102,7 +102,7 @@ class RecordedCalls:
         return adapted
 
     def find(self, tool: AnyTool, params: BaseModel) -> Call:
-        """Return the first recorded call that asked the same of a tool and was not used yet.
+        """Return the first unused recorded call of a tool with the same arguments.
 
         Raises:
             ToolError: there is none.
@@ -121,13 +121,13 @@ class RecordedCalls:
         return meant.tool.name == tool.name and meant.params == params
 
     def put_files(self, call: Call) -> None:
-        """Give the files that a call changed or read the text that they had. Blocks."""
+        """Restore the recorded text of the files that a call changed or read. Blocks."""
         if call.called.kind == "read" and call.ended is not None and not call.ended.failed:
             for location in _locations(call):
                 path = self._folder / location.path
                 if path.resolve().is_relative_to(self._folder) and not path.exists():
                     path.parent.mkdir(parents=True, exist_ok=True)
-                    path.touch()  # which instructions hold for it is found by its place
+                    path.touch()  # the file's place determines which instructions apply to it
         for diff in _diffs(call):
             path = self._folder / diff.path
             if not path.resolve().is_relative_to(self._folder):
@@ -141,7 +141,7 @@ class RecordedCalls:
 
 
 def _knows(tools: Toolset, name: str) -> bool:
-    """Whether one of the tools, or of their other names, is called so."""
+    """Return whether a tool has this name or alias."""
     try:
         tools.get(name)
     except ToolError:
@@ -150,13 +150,13 @@ def _knows(tools: Toolset, name: str) -> bool:
 
 
 def _locations(call: Call) -> Sequence[Location]:
-    """Return the files that a call showed."""
+    """Return the locations that a call showed."""
     shown: list[AnyEvent] = [call.called, *call.before]
     return [one for event in shown for one in getattr(event, "locations", None) or ()]
 
 
 def _diffs(call: Call) -> list[DiffPart]:
-    """Return what a call was going to change, as it was shown first."""
+    """Return the changes that a call showed first."""
     shown: list[AnyEvent] = [call.called, *call.before, *call.shown]
     for event in shown:
         parts = getattr(event, "content", None) or ()
@@ -167,7 +167,7 @@ def _diffs(call: Call) -> list[DiffPart]:
 
 
 class _FromRecord(Tool[Any]):
-    """What a tool does differently in a replay; it is mixed into the tool's own class."""
+    """A mixin that makes a tool use recorded results."""
 
     recorded: RecordedCalls
 
@@ -195,7 +195,7 @@ class _FromRecord(Tool[Any]):
         return replace(prepared, run=functools.partial(self._run_recorded, call, prepared))
 
     def _access(self, params: BaseModel) -> Access:
-        """Return what a call touches whose files the record does not have."""
+        """Return the access of a call whose files the record does not have."""
         touches = self.touches(params)
         if touches.writes:
             return WriteAccess(touches.writes)
@@ -229,7 +229,7 @@ class _FromRecord(Tool[Any]):
             changes = isinstance(prepared.access, WriteAccess) or self.name in _WITHOUT_EFFECT
             if changes:
                 real = await prepared.run(progress)
-                if not recorded.text.startswith(real.text):  # what follows are found problems
+                if not recorded.text.startswith(real.text):  # detected problems may follow the text
                     return real
         return recorded
 
@@ -239,9 +239,9 @@ async def _cannot_run(_: Progress) -> Outcome:
 
 
 def _adapted(tool: AnyTool, recorded: RecordedCalls) -> AnyTool:
-    """Return a tool like another one, with results from the record."""
+    """Return a copy of a tool that gets its results from the record."""
     own = type(tool)
-    name = {"__module__": own.__module__}  # beside which its description is
+    name = {"__module__": own.__module__}  # the tool's description is found next to its module
     adapted = copy.copy(tool)
     adapted.__class__ = type(own.__name__, (_FromRecord, own), name)
     assert isinstance(adapted, _FromRecord)

@@ -1,4 +1,4 @@
-"""The client of a replay: says what the user said, and answers questions as the user did."""
+"""The client of a replay: sends the user's prompts, and answers questions as the user did."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ TURN_SECONDS = 20.0  # a replayed turn waits for nobody
 
 
 class ReplayClient:
-    """A client of version 1 that follows a script.
+    """A client of protocol version 1 that follows a script.
 
     Args:
-        script: what was recorded.
+        script: the script of the record.
     """
 
     def __init__(self, script: Script) -> None:
         self.session = SessionId("")
         self._recorded_calls = [call for call in script.calls if call.session == MAIN]
         self._children_asked = [call for call in script.calls if call.session and call.asked]
-        self._calls: list[str] = []  # of the replay, in order
+        self._calls: list[str] = []  # ids of the replay's calls, in order
         self._ended: set[str] = set()
         self._changed = asyncio.Event()
         self._steering: list[asyncio.Task[None]] = []
@@ -46,7 +46,7 @@ class ReplayClient:
 
     @asynccontextmanager
     async def connected(self, core: Core) -> AsyncIterator[None]:
-        """Connect to the server over a pair of sockets, for as long as the block runs."""
+        """Connect to the server through a socket pair while the `with` block runs."""
         ours, theirs = socket.socketpair()
         with ours, theirs:
             server = ClientConnection(
@@ -73,7 +73,7 @@ class ReplayClient:
                 await asyncio.gather(serving, listening, return_exceptions=True)
 
     async def open(self, folder: Path) -> None:
-        """Begin the session."""
+        """Create the session."""
         capabilities = acp.ClientCapabilities(
             session=acp.ClientSessionCapabilities(notices=acp.NoticeCapabilities())
         )
@@ -94,7 +94,7 @@ class ReplayClient:
 
     async def set_option(self, change: ConfigChanged) -> None:
         """Set an option of the session, as the user did."""
-        with contextlib.suppress(RpcError):  # that it cannot be set is the difference
+        with contextlib.suppress(RpcError):  # a failure is a difference
             await self._connection.request(
                 methods.SESSION_SET_CONFIG_OPTION,
                 acp.SetSessionConfigOptionRequest(
@@ -104,17 +104,17 @@ class ReplayClient:
             )
 
     async def say(self, prompt: Prompt) -> None:
-        """Run a turn.
+        """Run a turn with a prompt.
 
         Raises:
-            TimeoutError: it does not end.
+            TimeoutError: the turn does not end in time.
         """
         await self._prompt(prompt.words)
         await asyncio.gather(*self._steering)
         self._steering.clear()
 
     async def fork(self, folder: Path) -> SessionId:
-        """Fork the session, and go on in the fork."""
+        """Fork the session and continue in the fork."""
         made = await self._connection.request(
             unstable.SESSION_FORK,
             unstable.ForkSessionRequest(session_id=self.session, cwd=str(folder), mcp_servers=[]),
@@ -124,16 +124,16 @@ class ReplayClient:
         return self.session
 
     async def steer(self, message: UserMessage) -> None:
-        """Say something into the turn that runs; return once it is part of it."""
+        """Send a steering message; return when it is part of the current turn."""
         self._steering.append(asyncio.create_task(self._prompt(message.content)))
-        await asyncio.sleep(0)  # its request is sent
+        await asyncio.sleep(0)  # send its request first
         await self._connection.request(
             methods.SESSION_LIST, acp.ListSessionsRequest(), timeout=TURN_SECONDS
         )
 
     async def _prompt(self, words: Sequence[ContentBlock]) -> None:
         blocks = [to_acp(block) for block in words]
-        with contextlib.suppress(RpcError):  # the turn's end in the journal says what was wrong
+        with contextlib.suppress(RpcError):  # the journal has the error
             await self._connection.request(
                 methods.SESSION_PROMPT,
                 acp.PromptRequest(session_id=self.session, prompt=blocks),
@@ -147,7 +147,7 @@ class ReplayClient:
         )
 
     async def stop(self, call: Call) -> None:
-        """Stop the turn as the user did while a call ran: when those beside it had ended."""
+        """Stop the turn during a call as the user did, after the message's other calls ended."""
         others = [
             index
             for index, one in enumerate(self._recorded_calls)
@@ -176,10 +176,10 @@ class ReplayClient:
         call = self._recorded(params.tool_call)
         decided = None if call is None else call.decided
         if call is not None and call.asked is not None and decided is None:
-            self.cancel()  # as the user did in the place of an answer
+            self.cancel()  # as the user did instead of answering
             await asyncio.Event().wait()
         if call is not None and call.asked is None and call.started:
-            allowed = _option(params, "", allowed=True)  # its question is the difference
+            allowed = _option(params, "", allowed=True)  # the question is a difference
             if allowed is not None:
                 chosen = acp.SelectedPermissionOutcome(option_id=allowed.option_id)
                 return acp.RequestPermissionResponse(outcome=chosen)
@@ -197,11 +197,11 @@ class ReplayClient:
         return acp.RequestPermissionResponse(outcome=answer, meta={"acp-agent": {"decidedBy": by}})
 
     def _recorded(self, asked: acp.ToolCallUpdate) -> Call | None:
-        """Return the recorded call that one of the replay stands for."""
+        """Return the recorded call that matches a call of the replay."""
         if asked.tool_call_id in self._calls:
             known = self._calls.index(asked.tool_call_id)
             return self._recorded_calls[known] if known < len(self._recorded_calls) else None
-        # A child's calls are not shown as calls, so its questions are told by their titles.
+        # The calls of children have no updates, so their questions are matched by title.
         calls = self._children_asked
         same = [call for call in calls if call.called.title == asked.title]
         found = next(iter([*same, *calls]), None)
@@ -213,7 +213,7 @@ class ReplayClient:
 def _option(
     params: acp.RequestPermissionRequest, label: str, *, allowed: bool
 ) -> acp.PermissionOption | None:
-    """Return the button with a label; else the one for this time alone."""
+    """Return the option with a label, or else the one that applies once."""
     kind = "allow_once" if allowed else "reject_once"
     options = params.options
     named = next((one for one in options if one.name == label), None)

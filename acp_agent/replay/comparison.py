@@ -1,4 +1,4 @@
-"""Compares a replay with its record: requests first, then what happened, turn by turn."""
+"""Compare a replay with its record: first the requests, then the events, turn by turn."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from msgspec import Struct
 
 from acp_agent.events import AnyEvent, SystemPromptWritten, TurnStarted, of_a_child
 
-_LINES = 60  # of one difference
+_LINES = 60  # of one diff
 
 
 class Difference(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A difference between a record and its replay.
 
-    `request` is the number of the request among all of the record, 0 where an event differs.
-    `field` is the way to what differs, and `diff` a unified diff of it, the record's first.
+    `request` is the number of the request in the record, 0 if an event differs. `field` is the path
+    of the value, and `diff` a unified diff from the record to the replay.
     """
 
     turn: int
@@ -30,7 +30,7 @@ class Difference(Struct, frozen=True, kw_only=True, omit_defaults=True):
 def values_differ(
     recorded: object, replayed: object, *, turn: int, field: str, request: int = 0
 ) -> list[Difference]:
-    """Return the differences of two values, each with the way to the smallest part that differs."""
+    """Return the differences of two values, each with the path of the smallest such part."""
     old, new = msgspec.to_builtins(recorded), msgspec.to_builtins(replayed)
     return [
         Difference(turn=turn, request=request, field=place, diff=unified(one, other))
@@ -63,7 +63,7 @@ def _parts(place: str, old: Any, new: Any) -> list[tuple[str, Any, Any]]:
 
 
 def unified(old: Any, new: Any) -> str:
-    """Return a unified diff of two values; texts line by line, others as indented JSON."""
+    """Return a unified diff of two values: texts by line, others as indented JSON."""
     lines = list(
         difflib.unified_diff(_lines(old), _lines(new), "record", "replay", lineterm="", n=3)
     )
@@ -93,7 +93,7 @@ def compare_events(recorded: Sequence[AnyEvent], replayed: Sequence[AnyEvent]) -
 
 
 def _turns(events: Sequence[AnyEvent]) -> list[list[AnyEvent]]:
-    """Return the events before the first turn, then those of each."""
+    """Return the events before the first turn, then those of each turn."""
     turns: list[list[AnyEvent]] = [[]]
     for event in events:
         if isinstance(event, TurnStarted):
@@ -111,7 +111,7 @@ def _first(old: list[AnyEvent], new: list[AnyEvent], turn: int) -> list[Differen
             continue  # not recorded
         name = _name(one if one is not None else other)
         if one is None or other is None or type(one) is not type(other):
-            # What surrounds it says more than that one is missing.
+            # The surrounding events explain more than one missing event.
             first = max(0, index - 1)
             before, after = old[first : index + 3], new[first : index + 3]
             return [

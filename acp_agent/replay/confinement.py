@@ -1,7 +1,7 @@
-"""Keeps a replay from starting programs, reaching the network and writing outside its folder.
+"""Prevent a replay from starting programs, using the network and writing outside its folder.
 
-An audit hook (PEP 578) sees every such call of this process, whoever makes it. A hook cannot be
-removed, so there is one, which does nothing outside of a replay.
+An audit hook (PEP 578) sees every such call in this process. A hook cannot be removed, so there is
+only one, which does nothing outside a replay.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _REFUSED = frozenset(
         "socket.sendmsg", "socket.getaddrinfo", "socket.gethostbyname", "socket.bind",
     }
 )  # fmt: skip
-# The arguments that are paths which change, by event.
+# The arguments that are changed paths, by event.
 _CHANGED: Mapping[str, tuple[int, ...]] = {
     "os.remove": (0,), "os.rmdir": (0,), "os.mkdir": (0,), "os.rename": (0, 1), "os.link": (1,),
     "os.symlink": (1,), "os.truncate": (0,), "os.chmod": (0,), "os.chown": (0,),
@@ -31,11 +31,11 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 class RefusedError(PermissionError):
-    """A replay does not do this."""
+    """A replay may not do this."""
 
 
 class _Hook:
-    """The hook; `folder` is where the replay that runs may write."""
+    """The hook; `folder` is where the current replay may write."""
 
     def __init__(self) -> None:
         self.folder: str | None = None
@@ -59,7 +59,7 @@ class _Hook:
         assert self.folder is not None
         name = Path(os.fsdecode(path))
         if not name.is_absolute():
-            return  # below the folder, which is the working one, or below one that is open
+            return  # relative to the working folder, which is `folder`, or to an open folder
         if not name.parent.resolve().is_relative_to(self.folder) and str(name) != os.devnull:
             raise RefusedError(f"a replay writes nothing outside its folder: {name}")
 
@@ -73,10 +73,10 @@ def _hook() -> _Hook:
 
 @contextmanager
 def confined(folder: Path) -> Iterator[None]:
-    """Refuse what a replay must not do, in the whole process, inside the `with` block.
+    """Refuse forbidden actions in the whole process inside the `with` block.
 
     Args:
-        folder: where it may write; resolved.
+        folder: the folder in which writing is allowed; resolved.
     """
     hook = _hook()
     with chdir(folder):

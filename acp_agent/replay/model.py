@@ -1,4 +1,4 @@
-"""The model of a replay: gives the answers of the record, and keeps the requests."""
+"""The model of a replay: returns recorded answers and collects the requests."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _STOPS = ("end_turn", "tool_calls", "max_tokens", "paused", "refusal")
 
 
 class Observed(Struct, frozen=True, kw_only=True):
-    """A request that the agent made, with the recorded one; None where the record has no more."""
+    """A request of the replay and the recorded answer; None if the record has no more answers."""
 
     session: SessionId  # of the record
     request: ModelRequest
@@ -56,17 +56,17 @@ class Observed(Struct, frozen=True, kw_only=True):
 
 
 class ReplayDriver(Driver):
-    """Answers from a script.
+    """A driver that answers from a script.
 
     Args:
-        script: what was recorded.
-        stop_turn: stops the turn as the user did.
-        steer: says something into the turn as the user did.
-        end_background: ends a command that runs in the background.
+        script: the script of the record.
+        stop_turn: stops the turn like the recorded user.
+        steer: sends a steering message like the recorded user.
+        end_background: ends a background command.
 
     Attributes:
         observed: the requests of the replay, in order.
-        turn: the number of the turn that runs.
+        turn: the number of the current turn.
     """
 
     def __init__(
@@ -82,22 +82,22 @@ class ReplayDriver(Driver):
         self._stop_turn = stop_turn
         self._steer = steer
         self._end_background = end_background
-        self._sessions: dict[str, SessionId] = {}  # of the record, by that of the replay
+        self._sessions: dict[str, SessionId] = {}  # recorded session by session of the replay
         self._next: dict[SessionId, int] = {}
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Sequence[StreamEvent]]:
-        """Answer as the model did."""
+        """Yield the recorded answer."""
         if not request.session:
             for batch in self._side_answer():
                 yield batch
             return
         session = self._session(request)
         answers, at = self._script.answers.get(session, []), self._next.get(session, 0)
-        if session == MAIN:  # a turn that went differently does not disturb the next
+        if session == MAIN:  # a turn that differs does not affect the next
             at = max(at, sum(one.turn < self.turn for one in answers))
             answers = [one for one in answers if one.turn <= self.turn]
         self._next[session] = at + 1
-        for earlier in answers[:at]:  # refused ones too
+        for earlier in answers[:at]:  # includes calls that were refused
             for call in earlier.calls:
                 call.used = True
         answer = answers[at] if at < len(answers) else None
@@ -110,7 +110,7 @@ class ReplayDriver(Driver):
                 await self._steer(piece)
             else:
                 yield [_piece(piece)]
-            await asyncio.sleep(0)  # a real model lets the loop run between two reads
+            await asyncio.sleep(0)  # a real model allows the loop to run between two reads
         for batch in _batches(answer):
             yield batch
         for end in answer.ends:
@@ -121,19 +121,19 @@ class ReplayDriver(Driver):
         yield [_end(answer)]
 
     async def connect(self) -> None:
-        """Do nothing: there is no network."""
+        """Do nothing; there is no network."""
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Do nothing; nothing is open."""
 
     def continue_in(self, session: SessionId) -> None:
-        """Answer a fork as the session that was recorded."""
+        """Treat a fork as the recorded session."""
         self._sessions[session] = MAIN
 
     def _session(self, request: ModelRequest) -> SessionId:
-        """Return the recorded session that one of the replay stands for.
+        """Return the recorded session that matches the session of a request.
 
-        A child is known by its task, since several may begin in any order.
+        A child is identified by its task, since several children may begin in any order.
         """
         session = request.session
         if session not in self._sessions:
@@ -158,7 +158,7 @@ class ReplayDriver(Driver):
 
 
 def _words(messages: Sequence[Message]) -> str:
-    """Return the first words that a model was told."""
+    """Return the first text in the first message."""
     parts = messages[0].parts if messages else ()
     return next((part.text for part in parts if isinstance(part, UserText)), "")
 
@@ -178,7 +178,7 @@ def _piece(
 
 
 def _batches(answer: Answer) -> list[Sequence[StreamEvent]]:
-    """Return what follows the text of an answer."""
+    """Return the stream events that follow the text of an answer."""
     batches: list[Sequence[StreamEvent]] = []
     for index, call in enumerate(answer.calls):
         made = call.called
@@ -208,7 +208,7 @@ def _end(answer: Answer) -> Finished | Failed:
             "kind": "bad_request" if kind in {*_STOPS, ""} else kind,
             "message": answer.failure or "The request failed.",
             "unreachable": answer.stop == "unreachable",
-            "retry_after": 0.0,  # nobody waits in a replay
+            "retry_after": 0.0,  # a replay does not wait
         }
         return msgspec.convert(failed, Failed)
     usage = Usage() if ended is None else ended.usage
@@ -217,15 +217,15 @@ def _end(answer: Answer) -> Finished | Failed:
 
 
 class ReplayModels(Models):
-    """The models of a record, all with one driver.
+    """The models of a record, all with the same driver.
 
     Args:
         config: the configuration of the replay.
-        secrets: no keys.
+        secrets: secrets without keys.
         environ: the environment of the replay.
         known: the models.
-        fallbacks: the names of those that are asked where another cannot be had.
-        driver: what answers.
+        fallbacks: the names of models to use if another is unavailable.
+        driver: answers the requests.
     """
 
     def __init__(
@@ -260,7 +260,7 @@ class ReplayModels(Models):
         return self.resolve(flag or stored or self._start)
 
     def require(self, info: ModelInfo) -> Provider:
-        """Return a provider that needs no key and is never asked; see `Models.require`."""
+        """Return a provider that needs no key and gets no requests; see `Models.require`."""
         return Provider(
             id=info.provider, name=info.provider, api="demo", base_url="", key_required=False
         )
@@ -270,12 +270,12 @@ class ReplayModels(Models):
         return self.require(info)
 
     def small_of(self, provider: str) -> ModelInfo | None:
-        """Return None: side work is done by the session's own model."""
+        """Return None: the session's own model does side tasks."""
         del provider
         return None
 
     def fallbacks(self, info: ModelInfo) -> list[ModelInfo]:
-        """Return the models to ask where `info` cannot be had; see `Models.fallbacks`."""
+        """Return the models to use if `info` is unavailable; see `Models.fallbacks`."""
         return [other for other in self._others if other.ref != info.ref]
 
     def driver(self, info: ModelInfo) -> Driver:

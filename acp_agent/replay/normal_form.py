@@ -1,6 +1,6 @@
 """The normal form of events and messages: without ids, dates, delays, prices and folders.
 
-What a record has and what a replay gives are compared in this form; nothing else normalises.
+Records and replays are compared in this form; no other module normalises.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ from acp_agent.ids import CallId
 from acp_agent.models.base import Message
 from acp_agent.session.store.event_codec import merge_adjacent
 
-# Prices and measures, files of checkpoints, and titles that come whenever a model has made one.
+# Prices and measurements, checkpoints, and titles, whose time depends on a model.
 _LEFT_OUT = (UsageReported, CheckpointMade, TitleChanged)
 _PLANNING = "todo"  # the tool that changes the plan
 _ID = re.compile(r"\b(sess|turn|msg|call|ckpt|rew|comp)_[0-9a-f]{32}\b")
 _VARYING = (
     (re.compile(r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, \d{4}-\d\d-\d\d"), "<date>"),
     (re.compile(r"trying again in \d+ s\b"), "trying again in <delay>"),
-    (re.compile(r"\(answer [0-9a-f]{8}\)"), "(answer)"),  # made of the folder's name
+    (re.compile(r"\(answer [0-9a-f]{8}\)"), "(answer)"),  # derived from the folder's name
 )
-# What the system prompt says of the folder, the system and the editor (agent/system_prompt.py).
+# The sections of the system prompt about the folder, system and editor (agent/system_prompt.py).
 _PLACE = re.compile(
     r"(?s)\n\n# (?:Instructions of the user and the project"
     r"|Environment at the start of the session)\n.*"
@@ -70,7 +70,7 @@ class Folders:
     """Placeholders for folders.
 
     Args:
-        folders: the folders, absolute, each with a placeholder such as `<folder>`.
+        folders: pairs of an absolute folder and a placeholder such as `<folder>`.
     """
 
     def __init__(self, *folders: tuple[str, str]) -> None:
@@ -86,7 +86,7 @@ class Folders:
                 names.setdefault(written, name)
         longest_first = sorted(names, key=len, reverse=True)
         self._names = names
-        # A folder is no part of a longer name.
+        # Do not match a folder inside a longer name.
         self._paths = re.compile(f"(?:{'|'.join(map(re.escape, longest_first))})(?![\\w-])")
 
     def hide(self, text: str) -> str:
@@ -96,25 +96,25 @@ class Folders:
         return self._paths.sub(lambda match: self._names[match.group()], text)
 
     def expand(self, text: str) -> str:
-        """Return `text` with the folders for their placeholders."""
+        """Return `text` with the folders in place of their placeholders."""
         for name, path in self._folders.items():
             text = text.replace(name, path)
         return text
 
 
 def map_texts(value: _Value, change: Text, kind: Any = None) -> _Value:
-    """Return a struct or JSON with every text in it changed, the names in JSON too.
+    """Return a struct or JSON value with every text changed, including the names in JSON.
 
     Args:
-        value: what to change.
+        value: the value to change.
         change: changes a text.
-        kind: the type, where a union says more than the value's own.
+        kind: the type to convert to, if it is a union.
     """
     changed = _mapped(msgspec.to_builtins(value), change)
     return cast("_Value", msgspec.convert(changed, kind or type(value)))
 
 
-def _mapped(value: Any, change: Text) -> Any:  # JSON, of any kind
+def _mapped(value: Any, change: Text) -> Any:  # JSON of any type
     match value:
         case str():
             return change(value)
@@ -127,10 +127,10 @@ def _mapped(value: Any, change: Text) -> Any:  # JSON, of any kind
 
 
 class Normaliser:
-    """Puts events and messages into the normal form. Ids are counted in the order of their use.
+    """Converts events and messages to the normal form. Numbers ids in the order of their use.
 
     Args:
-        clean: hides folders, and secrets where they have to be.
+        clean: replaces folders, and secrets where necessary.
     """
 
     def __init__(self, clean: Text) -> None:
@@ -150,7 +150,7 @@ class Normaliser:
         return map_texts(value, self.text, kind)
 
     def messages(self, messages: Sequence[Message]) -> tuple[Message, ...]:
-        """Return messages in the normal form; requests have most of them in common."""
+        """Return messages in the normal form; caches them, as requests share most messages."""
         for one in messages:
             if id(one) not in self._messages:
                 self._messages[id(one)] = one, self.value(one, Message)
@@ -170,7 +170,7 @@ class Normaliser:
 
 
 def arranged(events: Sequence[AnyEvent]) -> list[AnyEvent]:
-    """Return the events that count, with those of calls that ran at the same time one by one."""
+    """Return the relevant events, with the events of parallel calls ordered by call."""
     events = _placed(list(_without_restored_files(events)))
     order: dict[str, int] = {}
     calls: dict[str, str] = {
@@ -199,8 +199,8 @@ def arranged(events: Sequence[AnyEvent]) -> list[AnyEvent]:
 
 
 def _owners(events: Sequence[AnyEvent], calls: Mapping[str, str]) -> Iterator[str]:
-    """Yield for each event the call that it belongs to, "" where it is of none."""
-    planning: list[str] = []  # calls that may change the plan, whose events do not name them
+    """Yield for each event the call that it belongs to, "" for none."""
+    planning: list[str] = []  # calls that may change the plan; plan events do not name them
     for event in events:
         if isinstance(event, ToolCalled) and event.name == _PLANNING:
             planning.append(event.call)
@@ -211,7 +211,7 @@ def _owners(events: Sequence[AnyEvent], calls: Mapping[str, str]) -> Iterator[st
 
 
 def _without_restored_files(events: Sequence[AnyEvent]) -> Iterator[AnyEvent]:
-    """Yield the events without what a rewind says of files, which a replay does not save."""
+    """Yield the events without a rewind's texts about files, because a replay saves no files."""
     is_rewind = False
     for event in events:
         match event:
@@ -232,15 +232,15 @@ def _without_restored_files(events: Sequence[AnyEvent]) -> Iterator[AnyEvent]:
 
 
 def _placed(events: Sequence[AnyEvent]) -> list[AnyEvent]:
-    """Return the events with those of background commands where the time plays no role.
+    """Return the events, with those of background commands moved independently of their time.
 
-    Output is placed within the call that started the command. So is the end, unless the model was
-    asked something since: then it follows the last answer of the turn, or the turn before.
+    Output moves into the call that started the command. So does the end, unless the model was asked
+    since then: it moves behind the last answer of the turn, or behind the previous turn.
     """
-    places: list[tuple[int, int]] = []  # for each event: the one it belongs to, and whether behind
-    waiting: list[int] = []  # ends that came while an answer was streamed
+    places: list[tuple[int, int]] = []  # for each event: an index, and before, at or after it
+    waiting: list[int] = []  # ends that arrived while an answer was streamed
     ended: dict[CallId, int] = {}
-    asked = answered = turn = last = -1  # requests, answers and turns: where in `events`
+    asked = answered = turn = last = -1  # indexes in `events`; -1: none
     asking = None
     for index, event in enumerate(events):
         place = (index, 0)
@@ -280,7 +280,7 @@ def _placed(events: Sequence[AnyEvent]) -> list[AnyEvent]:
 
 
 def _stopped_before_start(events: Sequence[AnyEvent]) -> set[CallId]:
-    """Return the calls that the user stopped before they ran; how far they got is chance."""
+    """Return calls that the user stopped before they ran; their progress depends on timing."""
     stopped = {event.call for event in events if isinstance(event, ToolEnded) if event.cancelled}
     return stopped - {
         event.call for event in events if isinstance(event, ToolStarted | PermissionAsked)
@@ -300,7 +300,7 @@ def _children_arranged(events: Sequence[AnyEvent]) -> Iterator[AnyEvent]:
 
 
 def _call_of(event: AnyEvent, calls: Mapping[str, str]) -> str:
-    """Return the call that an event belongs to, "" where it is of none."""
+    """Return the call that an event belongs to, "" for none."""
     match event:
         case SubagentChanged():
             return calls.get(event.session, "")
@@ -312,7 +312,7 @@ def _call_of(event: AnyEvent, calls: Mapping[str, str]) -> str:
 
 def _is_left_out(event: AnyEvent, asked: set[Any]) -> bool:
     match event:
-        case ModelAnswered():  # of a request beside the conversation
+        case ModelAnswered():  # of a request outside the conversation
             return bool(event.model) and event.discarded and event.message not in asked
         case ChildWorked():
             return isinstance(event.did, _LEFT_OUT)
@@ -321,11 +321,11 @@ def _is_left_out(event: AnyEvent, asked: set[Any]) -> bool:
 
 
 def _kept(event: AnyEvent) -> AnyEvent:
-    """Return an event without what differs from one day or computer to the next."""
+    """Return an event without data that depends on the day or the computer."""
     match event:
         case ModelAnswered():
             return replace(event, cost=None)
-        case SubagentChanged():  # whose calls say it; older records do not
+        case SubagentChanged():  # the calls of the child show it; older records lack it
             return replace(event, agent="")
         case SystemPromptWritten():
             return replace(event, text=_PLACE.sub("", event.text))

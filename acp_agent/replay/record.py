@@ -1,4 +1,4 @@
-"""The file of a record: JSON lines, a head and then what happened (docs/replay.md)."""
+"""The file of a record: JSON lines, a head followed by events (docs/replay.md)."""
 
 from __future__ import annotations
 
@@ -20,22 +20,21 @@ FORMAT = "acp-agent record"
 VERSION = 1
 SIZE_LIMIT = 256 * 1024 * 1024  # bytes of a file
 
-# The sections of the configuration that change what a turn does. Nothing in them starts a program,
-# asks an address or reads a file.
+# The sections of the configuration that change the course of a turn. They start no programs, make
+# no network requests and read no files.
 SETTINGS = (
     "context", "draft_folder", "limits", "permissions", "sandbox", "steering", "thought_level",
 )  # fmt: skip
 
 
 class Head(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The first line: what the session ran with.
+    """The first line: the setup of the session.
 
-    `agent` is the version of the program, `settings` what its user configured of `SETTINGS`.
+    `agent` is the version of the program, `settings` the user's settings among `SETTINGS`.
     `confined` says whether commands ran in the sandbox, `reversible` whether checkpoints could undo
-    them, and `memory` whether there were notes for later sessions.
-    `fallbacks` are the models that are asked where another cannot be had, `files` the definitions
-    and instructions that it read, by path, and `tools` the tools of the requests; those that are
-    missing are not compared.
+    them, and `memory` whether there were notes for later sessions. `fallbacks` are models to use if
+    another is unavailable, `files` the definitions and instructions that the session read, by path,
+    and `tools` the tools of the requests; missing ones are not compared.
     """
 
     format: str
@@ -54,10 +53,10 @@ class Head(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RecordedRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A request to the model, without what the request before it had already.
+    """A request to the model, as changes to the previous request.
 
-    It begins with the first `kept` messages of the one before, in the same session, and has
-    `messages` after them. None: not known.
+    It begins with the first `kept` messages of the previous request in the same session, followed
+    by `messages`. None: unknown.
     """
 
     kept: int = 0
@@ -68,7 +67,7 @@ class RecordedRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Step(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A line: an event of the session, with the request that a `model_asked` stands for."""
+    """A line: an event of the session; a `model_asked` event includes its request."""
 
     event: AnyEvent
     request: RecordedRequest | None = None
@@ -91,7 +90,8 @@ def read_record(path: Path) -> Record:
     """Read a record.
 
     Raises:
-        InvalidInputError: it cannot be read, is no record, or is damaged; the message has the line.
+        InvalidInputError: the file cannot be read, is not a record, or is damaged in the given
+            line.
     """
     try:
         about = path.stat()
@@ -139,5 +139,5 @@ def _decoded(path: Path, number: int, line: bytes, kind: type[Any] = Step) -> An
 
 
 def requests_of(steps: Sequence[Step]) -> int:
-    """Return how many requests to models a record has."""
+    """Return the number of requests to models in a record."""
     return sum(1 for step in steps if step.request is not None)

@@ -1,4 +1,4 @@
-"""Makes a record of a session from its journal."""
+"""Make the record of a session from its journal."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from acp_agent.workspace.scrub import scrub
 
 
 class Recorded(Struct, frozen=True, kw_only=True):
-    """What the journal does not have of a session: how the agent is set up."""
+    """The setup of the agent, which the journal does not contain."""
 
     config: Config
     language: str
@@ -52,13 +52,13 @@ def make_record(
 ) -> Record:
     """Return the record of a session, without secrets. Blocks.
 
-    A turn that the process did not live to end is left out, with what follows it.
+    An interrupted turn and everything after it is left out.
 
     Args:
         events: all of its events.
-        recorded: how the agent is set up.
+        recorded: the setup of the agent.
         models: the models that it used.
-        secrets: values that must not be in it.
+        secrets: values that the record must not contain.
     """
     folders = Folders(*recorded.folders)
 
@@ -100,7 +100,7 @@ def make_record(
 
 
 def with_observed(record: Record, replayed: Replayed) -> Record:
-    """Return a record with what the journal does not tell of requests, such as tools."""
+    """Return a record with data of the requests that the journal lacks, such as tools."""
     seen = {
         one.answer.number: one.request for one, _ in replayed.requests if one.answer is not None
     }
@@ -130,7 +130,7 @@ def with_observed(record: Record, replayed: Replayed) -> Record:
 
 
 def used_models(events: Sequence[AnyEvent]) -> list[str]:
-    """Return the names of the models of a session, the first one first."""
+    """Return the names of the models of a session, in order of first use."""
     names: dict[str, None] = {}
     for event in events:
         did = event.did if isinstance(event, ChildWorked) else event
@@ -153,7 +153,7 @@ def _without_interrupted(events: Sequence[AnyEvent]) -> list[AnyEvent]:
 
 
 def _requests(events: Sequence[AnyEvent]) -> Iterator[tuple[Message, ...] | None]:
-    """Yield for each event the messages of the request that it stands for; None: of none."""
+    """Yield for each event the messages of its request; None if it has no request."""
     contexts: dict[str, Context] = {}
     answered = _answered_by_models(events)
     for event in events:
@@ -169,7 +169,7 @@ def _requests(events: Sequence[AnyEvent]) -> Iterator[tuple[Message, ...] | None
 
 
 def _answered_by_models(events: Sequence[AnyEvent]) -> set[MessageId]:
-    """Return the messages that a model wrote, and not the user with a call of their own."""
+    """Return the messages that a model wrote, without those of calls by the user."""
     dids = [event.did if isinstance(event, ChildWorked) else event for event in events]
     by_user = {
         did.message for did in dids if isinstance(did, ModelAnswered) and did.stop == USER_CALL

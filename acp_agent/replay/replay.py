@@ -1,7 +1,7 @@
-"""Replays a record: the real agent over the real protocol, with all that it meets recorded.
+"""Replay a record: the real agent and protocol, with recorded answers, results and user input.
 
-Nothing leaves the process: no command runs, no address is asked, and files are written below a
-temporary folder alone (`acp_agent.replay.confinement`).
+Nothing leaves the process: it runs no commands, makes no network requests, and writes files only
+below a temporary folder (`acp_agent.replay.confinement`).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _log = logging.getLogger(__name__)
 
 
 class Replayed(Struct, frozen=True, kw_only=True):
-    """What a replay gave: the events in the normal form, and the requests with their messages."""
+    """The result of a replay: normalised events, requests with messages, and differences."""
 
     events: tuple[AnyEvent, ...]
     requests: tuple[tuple[Observed, tuple[Message, ...]], ...]
@@ -65,10 +65,10 @@ class Replayed(Struct, frozen=True, kw_only=True):
 
 
 def replay(record: Record) -> Replayed:
-    """Replay a record in a temporary folder, and compare. Blocks.
+    """Replay a record in a temporary folder and compare the result with it. Blocks.
 
     Raises:
-        InvalidInputError: the record cannot be replayed, for it contradicts itself.
+        InvalidInputError: the record cannot be replayed because it is inconsistent.
     """
     with tempfile.TemporaryDirectory(
         prefix="acp-agent-replay-", ignore_cleanup_errors=True
@@ -159,7 +159,7 @@ async def _replay(record: Record, base: Path) -> Replayed:
 async def _rewind(
     core: Core, store: Store, session: SessionId, script: Script, rewound: Rewound
 ) -> None:
-    """Take the conversation back as the user did between two turns."""
+    """Rewind the conversation as the user did between two turns."""
     events = known_events(await store.read_all(session))
     messages = [one.message for one in events if isinstance(one, UserMessage) and not one.steering]
     rewinds = [one.rewind for one in events if isinstance(one, Rewound)]
@@ -167,7 +167,7 @@ async def _rewind(
     assert opened is not None
     for recorded, replayed in ((script.points, messages), (script.rewinds, rewinds)):
         if rewound.to in recorded[: len(replayed)]:
-            with suppress(AcpAgentError):  # that it was not possible is the difference
+            with suppress(AcpAgentError):  # a failure is a difference
                 await opened.rewind(replayed[recorded.index(rewound.to)], "conversation")
 
 
@@ -187,7 +187,7 @@ def _core(
     sandboxes: RecordedSandboxes,
     environ: Mapping[str, str],
 ) -> Core:
-    """Return the server's core, with what the replay has in the place of the real."""
+    """Return the server's core, with some services replaced for the replay."""
     paths = find_paths(environ)
     secrets = Secrets(paths.secrets_file, environ)
     trust = TrustStore(paths.trust_file, config.trusted_folders)
@@ -216,15 +216,15 @@ def _core(
 
 
 def replay_config(head: Head, start: Mapping[str, str], folder: Path) -> Config:
-    """Return the configuration of a replay: what was recorded of it, with programs left out.
+    """Return the configuration of a replay: the recorded settings, without programs.
 
     Args:
         head: the head of the record.
-        start: the mode and the model that the session began with.
-        folder: its folder, which is trusted: what was not is not in the record.
+        start: the mode and the model at the beginning of the session.
+        folder: the session's folder, which is trusted: the record has no untrusted files.
 
     Raises:
-        InvalidInputError: the record's is wrong.
+        InvalidInputError: the record's settings are invalid.
     """
     unknown = head.settings.keys() - set(SETTINGS)
     if unknown:
@@ -248,7 +248,7 @@ def replay_config(head: Head, start: Mapping[str, str], folder: Path) -> Config:
 def _compare_requests(
     record: Record, requests: Sequence[tuple[Observed, tuple[Message, ...]]]
 ) -> list[Difference]:
-    """Return the differences of each request, the first one's for each message or tool."""
+    """Return the differences of each request; an equal difference of a tool only once."""
     found: list[Difference] = []
     before: dict[str, tuple[Message, ...]] = {}
     known = {tool.name: tool for tool in record.head.tools}
@@ -270,7 +270,7 @@ def _compare_requests(
         if len(messages) != len(whole):
             new = messages[recorded.kept :]
             found += values_differ(recorded.messages, new, field="messages", **at)
-        else:  # those before were compared with the request before
+        else:  # earlier messages were compared with the previous request
             for index in range(recorded.kept, len(whole)):
                 place = f"messages[{index}]"
                 found += values_differ(whole[index], messages[index], field=place, **at)
@@ -292,4 +292,4 @@ def _compare_requests(
     return found
 
 
-_MOST = 20  # differences; what follows is caused by them mostly
+_MOST = 20  # differences; most of the later ones are consequences

@@ -1,4 +1,4 @@
-"""What a record says of each party: the model's answers, the calls' results, the user's words."""
+"""A record as a script: the model's answers, the results of calls, and the user's prompts."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ from acp_agent.ids import SessionId
 from acp_agent.models.base import Cited, SearchEnded, SearchStarted, Source
 from acp_agent.replay.record import Record, RecordedRequest
 
-_AT_START = frozenset({"mode", "model"})  # a new session has them
-MAIN = SessionId("")  # the session itself, beside its children
+_AT_START = frozenset({"mode", "model"})  # a new session sets them
+MAIN = SessionId("")  # the session itself, in contrast to its children
 
 _LINKED = re.compile(r'<file path="([^"]+)">\n(.*?)\n</file>', re.DOTALL)  # agent/attachments.py
 
-# The pages that an answer cites, as they are shown below it (tools/web_search.py, shown_pages).
+# The pages that an answer cites, as shown below it (`shown_pages` in tools/web_search.py).
 _CITED = re.compile(r"\n\n[^\n]+\n(?:- .*: <[^<> ]*>\n)+")
 _PAGE = re.compile(r"^- (.*): <([^<> ]*)>$", re.MULTILINE)
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
@@ -53,7 +53,7 @@ _SEARCH_TITLE = re.compile(r"\[Search the web for (.*)\]")
 _SEARCH_FAILED = "The search failed: "
 
 Piece = AgentText | AgentThought | ThoughtEnded | UserMessage | SearchStarted | SearchEnded | Cited
-# What happens between turns.
+# Events between turns that the replay repeats.
 Action = BackgroundCommandChanged | ConfigChanged | Rewound | SessionForked
 
 
@@ -61,11 +61,11 @@ class Call(Struct, kw_only=True):
     """A recorded call of a tool.
 
     Attributes:
-        called: how the model made it, in `session`.
-        before: what it showed before it ran, and `shown` while it ran, in order.
-        asked: the question about it, and `decided` the answer.
+        called: the event of the call, in `session`.
+        before: the events that it showed before it ran, and `shown` those while it ran, in order.
+        asked: the permission question, and `decided` the answer.
         started: whether it ran.
-        ended: how it ended; None where the record ends before.
+        ended: its end; None if the record ends before.
         ends_turn: whether its tool ended the turn.
         stopped_turn: whether the user stopped the turn while it ran.
         used: whether the replay ran it.
@@ -88,15 +88,15 @@ class Answer(Struct, kw_only=True):
     """A recorded request and its answer.
 
     Attributes:
-        asked: the request's event, and `request` what it sent.
-        turn: the number of the turn that it was made in.
+        asked: the event of the request, and `request` its content.
+        turn: the number of its turn.
         number: its number among all requests of the record.
-        pieces: what was streamed, in order, with what the user said meanwhile.
-        ends: how background commands ended before the next request.
+        pieces: the streamed pieces, in order, with the user's steering messages.
+        ends: the ends of background commands before the next request.
         calls: the calls that it made.
-        ended: how it ended; None where the turn was stopped before.
-        stop: why it stopped, as `Finished.stop` or a kind of `Failed` says it.
-        failure: what went wrong; "" where nothing did.
+        ended: its end; None if the turn was stopped before.
+        stop: why it stopped: a value of `Finished.stop` or a kind of `Failed`.
+        failure: the error message; "" if it succeeded.
         stopped_turn: whether the user stopped the turn while it was streamed.
     """
 
@@ -114,7 +114,7 @@ class Answer(Struct, kw_only=True):
 
 
 class Prompt(Struct, kw_only=True):
-    """A turn as the user began it: what is before it, the words, and the files they link."""
+    """The prompt of a turn: the actions before it, its content, and the files it links."""
 
     actions: tuple[Action, ...]
     words: tuple[ContentBlock, ...]
@@ -122,20 +122,20 @@ class Prompt(Struct, kw_only=True):
 
 
 class Script:
-    """A record, sorted by who has to repeat it.
+    """A record, sorted by the component that repeats each part.
 
     Args:
-        record: the record; its events have the folders of the replay in them.
+        record: the record; its events contain the folders of the replay.
 
     Attributes:
-        start: the mode and the model that the session began with, by option.
+        start: the mode and the model at the beginning of the session, by option.
         prompts: the turns.
         answers: the answers by session, in order; children have the ids of the record.
         calls: all calls, in order.
         instructions: the instruction files that were read with other files, by path.
-        side_answers: the answers to requests beside the conversation; None: it failed.
-        last_actions: what happened after the last turn.
-        points: the messages of the user's that began turns, and `rewinds` the rewinds, in order.
+        side_answers: the answers to requests outside the conversation; None: it failed.
+        last_actions: the actions after the last turn.
+        points: the user messages that began turns, and `rewinds` the rewinds, in order.
     """
 
     def __init__(self, record: Record) -> None:
@@ -150,9 +150,9 @@ class Script:
         self.last_actions: list[Action] = []
         self.points: list[str] = []
         self.rewinds: list[str] = []
-        self._searches: dict[str, tuple[Answer, str]] = {}  # by call: the answer, and the query
+        self._searches: dict[str, tuple[Answer, str]] = {}  # by call: the answer and the query
         self._in_turn = False
-        self._in_command = False  # of the user's, which the agent itself answers
+        self._in_command = False  # a command of the user that the agent itself answers
         self._summary: list[str] = []
         self._number = 0
         for step in record.steps:
@@ -191,7 +191,7 @@ class Script:
                 self._add_call(session, event)
 
     def _begins_turn(self, event: AnyEvent) -> bool:
-        """Add what is done between turns, and the prompt of one; False: it is neither."""
+        """Add an action between turns or the prompt of a turn; return false for other events."""
         match event:
             case ConfigChanged() if event.option in _AT_START - self.start.keys() and (
                 not self.prompts
@@ -220,7 +220,7 @@ class Script:
         return True
 
     def _drop_changes_of(self, event: UserMessage) -> None:
-        """Drop the changes of options that a command makes, which stand before its turn."""
+        """Drop option changes made by a command; they precede its turn."""
         first = next((one.text for one in event.content if isinstance(one, TextBlock)), "")
         command = first.split(maxsplit=1)[0].removeprefix("/") if event.local and first else ""
         while self.last_actions:
@@ -242,7 +242,7 @@ class Script:
                 )
                 answers.append(answer)
                 self._open[session] = answer
-            case ModelAsked():  # no request: a call that the user made
+            case ModelAsked():  # no request: the user made the call
                 self._open.pop(session, None)
             case AgentText() | AgentThought() | ThoughtEnded() if answer is not None:
                 if event.message == answer.asked.message:
@@ -267,7 +267,7 @@ class Script:
     def _add_call(self, session: SessionId, event: AnyEvent) -> None:
         if isinstance(event, ToolCalled):
             if event.provider:
-                self._search_started(event)  # it ran within the answer
+                self._search_started(event)  # it ran as part of the answer
                 return
             call = Call(called=event, session=session)
             self.calls.append(call)
@@ -278,7 +278,7 @@ class Script:
             return
         if isinstance(event, ToolEnded) and event.call in self._searches:
             answer, query = self._searches[event.call]
-            if not event.cancelled:  # the agent ends those of an answer that is cut off
+            if not event.cancelled:  # the agent ends the searches of an answer that is cut off
                 answer.pieces.append(_search_ended(event, query))
             return
         found = self._by_call.get(getattr(event, "call", ""))
@@ -313,7 +313,7 @@ class Script:
                 self._searches[event.call] = answer, query
 
     def _steer(self, session: SessionId, event: UserMessage) -> None:
-        """Keep a message where the user said it: in an answer, or while a call ran."""
+        """Add a steering message at its place: in an answer, or in a running call."""
         answer = self._open.get(session)
         running = self._running()
         if running:
@@ -322,7 +322,7 @@ class Script:
             answer.pieces.append(event)
 
     def _running(self, session: SessionId | None = None) -> list[Call]:
-        """Return the calls that run, of all sessions or of one."""
+        """Return the running calls of all sessions or of one."""
         return [
             call
             for call in self.calls
@@ -330,7 +330,7 @@ class Script:
         ]
 
     def _stopped(self) -> None:
-        """Find what ran when the user stopped the turn."""
+        """Mark the calls and answers that were running when the user stopped the turn."""
         if not self.prompts:
             return
         cancelled = [call for call in self.calls if call.ended is not None and call.ended.cancelled]
@@ -357,7 +357,7 @@ class Script:
 
 
 def _search_ended(event: ToolEnded, query: str) -> SearchEnded:
-    """Return how a provider's search ended."""
+    """Return the end of a provider's search."""
     title = _SEARCH_TITLE.match(event.result)
     pages = (event.raw_output or {}).get("sources", [])
     shown = [
@@ -375,7 +375,7 @@ def _search_ended(event: ToolEnded, query: str) -> SearchEnded:
 
 
 def _cited(text: str) -> list[Cited]:
-    """Return the pages that an answer cites, from the list below it."""
+    """Return the pages that an answer cites, parsed from the list below it."""
     if not _CITED.fullmatch(text):
         return []
     pages = [(_ESCAPE.sub(r"\1", title), url) for title, url in _PAGE.findall(text)]
@@ -387,7 +387,7 @@ def _reason(title: str) -> str:
 
 
 def _tell_stops(answers: Sequence[Answer]) -> None:
-    """Say of each answer why it stopped, where its event does not."""
+    """Set the reason why each answer stopped, if its event does not have it."""
     for answer, following in zip_longest(answers, answers[1:]):
         if answer.stop:
             continue

@@ -1,4 +1,4 @@
-"""What a replay has in the place of the recorded machine: its sandbox and its repositories."""
+"""Substitutes for the sandbox and the repositories of the recorded machine."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class _NoBackend:
 
 
 class RecordedSandboxes(SharedSandboxes):
-    """Says that there is a sandbox where the record had one; nothing runs in it.
+    """Reports a sandbox if the record had one; it cannot run anything.
 
     Args:
-        confined: whether the record had one.
+        confined: whether the record had a sandbox.
     """
 
     def __init__(self, *, confined: bool) -> None:
@@ -49,11 +49,11 @@ class RecordedSandboxes(SharedSandboxes):
         self._confined = confined
 
     def notice(self) -> str:
-        """Return "": what was said is in the record."""
+        """Return "": the record contains the notice."""
         return ""
 
     def make(self, policy: SandboxPolicy, search_path: str | None) -> Sandbox | Unavailable:
-        """Return a sandbox that cannot run anything, or that there is none."""
+        """Return a sandbox that cannot run anything, or `Unavailable`."""
         del search_path
         if not self._confined:
             return Unavailable("the recorded machine had no sandbox", "")
@@ -61,9 +61,9 @@ class RecordedSandboxes(SharedSandboxes):
 
 
 class PlainRepositories(GitRepositories):
-    """Says that no repository has git run another program; git itself does not run."""
+    """Reports that no repository makes git run another program, without running git."""
 
     def used_in(self, folder: str) -> tuple[Repository, ...]:
-        """Return none; see `GitRepositories.used_in`."""
+        """Return no repositories; see `GitRepositories.used_in`."""
         del folder
         return ()
