@@ -1,7 +1,7 @@
-"""`acp-agent chat`: talk to the agent, or to any other that speaks the protocol, in the terminal.
+"""`acp-agent chat`: chat with this or any other ACP agent in the terminal.
 
-Modules are imported late: `--help` needs none of them, and what is typed while they are imported is
-kept for the prompt.
+Modules are imported late: `--help` needs none of them, and keys typed during the imports are
+saved for the prompt.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _can_move_cursor() -> bool:
 
 
 def _agent_command(agent: str | None, model: str | None) -> list[str]:
-    """The command that starts the agent: our own, or the one that is named."""
+    """Return the command line that starts the agent: our own, or the given one."""
     if agent is None:
         return own_process("acp", *([] if model is None else ["--model", model]))
     import shlex  # noqa: PLC0415 - see above
@@ -96,7 +96,7 @@ def _agent_command(agent: str | None, model: str | None) -> list[str]:
 
 
 def _chat_command(arguments: argparse.Namespace) -> str:
-    """The command line that chats with the same agent in the same folder."""
+    """Return the command line that chats with the same agent in the same folder."""
     from shlex import join  # noqa: PLC0415 - see above
 
     from acp_agent.cli.screen import own_command  # noqa: PLC0415 - see above
@@ -117,7 +117,7 @@ def _history(*, keep: bool) -> PromptHistory:
     paths = find_paths(os.environ)
     secrets = Secrets(paths.secrets_file, os.environ)
     try:
-        secrets.stored()  # reads the file, and so knows its keys
+        secrets.stored()  # reads the file, so that its keys are known
     except ConfigError:
         keep = False
     path = paths.data_dir / "chat_history" if keep else None

@@ -18,11 +18,11 @@ from protocol.jsonrpc.methods import Method
 from protocol.v1 import methods, types as acp, unstable
 
 VERSION = 1
-_LOOK_UP_SECONDS = 2.0  # while somebody types
-FAILURES = (RpcError, ConnectionError, TimeoutError)  # of every request to an agent
+_LOOK_UP_SECONDS = 2.0  # while the user types
+FAILURES = (RpcError, ConnectionError, TimeoutError)  # of any request to an agent
 SessionMethod = Literal["load", "resume", "list", "fork", "rename", "delete", "close"]
 
-# An extension that other agents have, too (docs/extensions.md).
+# An extension that other agents support too (docs/extensions.md).
 _STEERING: Method[acp.PromptRequest, dict[str, Any]] = Method(
     "_session/steering", acp.PromptRequest, dict
 )
@@ -74,19 +74,19 @@ class Listener(Protocol):
 
 
 class Agent:
-    """A running agent; `start` one, end it with `aclose`.
+    """A running agent. Create it with `start`, end it with `aclose`.
 
     Attributes:
-        command: what started it.
-        name: what it calls itself, for people.
-        auth_methods: its ways to log in.
+        command: the command line that started it.
+        name: its display name.
+        auth_methods: its login methods.
         sessions: requests about its sessions.
-        can_steer: whether a message can be added to a turn that runs.
-        answers_while_running: whether it answers slash commands at once while a turn runs.
+        can_steer: whether a message can be added to a running turn.
+        answers_while_running: whether it answers slash commands immediately during a turn.
         explains_stop: whether it shows why a turn stopped that the user did not stop.
-        lists_resources: whether it says which resources a prompt can name.
-        accepts_images: whether a prompt may contain pictures.
-        monitor: finds what went wrong on the wire.
+        lists_resources: whether it can list the resources that a prompt can mention.
+        accepts_images: whether a prompt may contain images.
+        monitor: detects errors in the protocol messages.
     """
 
     def __init__(self, command: Sequence[str], listener: Listener, *, timeout: float) -> None:
@@ -112,10 +112,10 @@ class Agent:
         cwd: Path,
         timeout: float = START_SECONDS,
     ) -> Self:
-        """Start `command` and initialize it; each response except a turn's has `timeout` seconds.
+        """Start `command` and initialize it. `timeout` applies to each response except a turn's.
 
         Raises:
-            AgentFailedError: there is no such program, or it is no usable agent.
+            AgentFailedError: the program does not exist, or is not a usable agent.
         """
         agent = cls(command, listener, timeout=timeout)
         handlers: dict[str, Handler] = {
@@ -200,7 +200,7 @@ class Agent:
         """Add a message to the running turn; return `no turn` if none runs.
 
         Raises:
-            RpcError, ConnectionError, TimeoutError: it refuses, ends, or does not answer.
+            RpcError, ConnectionError, TimeoutError: the agent refuses, exits or does not answer.
         """
         answer = await self._child.connection.request(
             _STEERING,
@@ -214,10 +214,10 @@ class Agent:
         return "no turn" if answer.get("outcome") == "promptRequired" else "injected"
 
     async def resources(self, session: str) -> list[tuple[str, str]]:
-        """Return the MCP resources that a prompt can name, with descriptions.
+        """Return the MCP resources that a prompt can mention, with descriptions.
 
         Raises:
-            RpcError, ConnectionError, TimeoutError: it refuses, ends, or does not answer.
+            RpcError, ConnectionError, TimeoutError: the agent refuses, exits or does not answer.
         """
         if not self.lists_resources:
             return []
@@ -260,9 +260,9 @@ class AgentSessions:
     """Requests about sessions. Every method raises RpcError, ConnectionError, TimeoutError.
 
     Args:
-        connection: to the agent.
-        capabilities: what it can do; a method that is not in `can` must not be called.
-        timeout: seconds that it has for each answer.
+        connection: the connection to the agent.
+        capabilities: those of the agent; methods that are false in `can` must not be called.
+        timeout: seconds for each response.
     """
 
     def __init__(

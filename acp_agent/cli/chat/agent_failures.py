@@ -1,4 +1,4 @@
-"""Describe an agent's failures: its exit, invalid output, failed requests."""
+"""Describe an agent's failures: its exit, invalid output and failed requests."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class WireMonitor:
     """Watches the lines between chat and agent for failed requests.
 
     Args:
-        report: called when a request of the agent gets an error; once for each method, until
-            `reset`, as a faulty agent may ask a thousand times.
+        report: called when a request of the agent fails. Called once per method until `reset`,
+            because a faulty agent may repeat a request a thousand times.
 
     Attributes:
-        invalid_line: the beginning of the first line that is no message; empty while there is none.
+        invalid_line: the beginning of the first line that is not a message; empty if none.
     """
 
     def __init__(self, report: Callable[[str], None]) -> None:

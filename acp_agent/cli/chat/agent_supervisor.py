@@ -14,8 +14,8 @@ from acp_agent.cli.chat.frontend import Frontend
 from acp_agent.cli.chat.turns import Turns
 from acp_agent.cli.localization import translate
 
-QUICK_EXIT_SECONDS = 1.0  # for the agent to end when the user does not want to wait
-_CRASHES = 3  # within _CRASH_SECONDS, after which the agent is not started again by itself
+QUICK_EXIT_SECONDS = 1.0  # for the agent to exit when the user does not want to wait
+_CRASHES = 3  # within _CRASH_SECONDS; after that the agent is not restarted automatically
 _CRASH_SECONDS = 60.0
 
 
@@ -24,14 +24,14 @@ class AgentSupervisor:
 
     Args:
         start: starts an agent. Raises AgentFailedError.
-        frontend: shows when the agent ends and starts again.
-        turns: fail with the agent, and continue with the next one.
-        reopen: opens the session again; false where it had to be a new one.
+        frontend: reports that the agent exited or restarted.
+        turns: fail with the agent and continue after a restart.
+        reopen: reopens the session; returns false if it had to create a new one.
         spawn: runs a task in the background.
 
     Attributes:
-        agent: the agent; None while there is none.
-        resumable: whether its sessions can be opened again.
+        agent: the agent; None if there is none.
+        resumable: whether its sessions can be reopened.
     """
 
     def __init__(

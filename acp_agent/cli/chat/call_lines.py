@@ -12,8 +12,8 @@ from acp_agent.cli.output import one_line, terminal_text
 from acp_agent.cli.screen import diff_lines, shown_path
 from protocol.v1 import types as acp
 
-_HEAD, _TAIL = 3, 7  # lines of a call's output that are shown at its end
-_LIVE_LINES = 5  # of a command that runs
+_HEAD, _TAIL = 3, 7  # lines of a call's output that are shown when it ends
+_LIVE_LINES = 5  # of a running command
 _OPEN_MARKS = {"pending": ("○", "."), "in_progress": ("◐", ">")}
 _END_MARKS = {"completed": ("✔", "+"), "failed": ("✘", "!")}
 
@@ -29,7 +29,7 @@ class CallLines:
         """Return the lines of a running call: its title and the end of its output."""
         lines = self.title(call, width)
         if call.status == "pending":
-            return lines  # its content says what it is going to do
+            return lines  # its content describes what it is going to do
         for line in call.output_lines()[-_LIVE_LINES:]:
             lines.append(self._renderer.cut(f"  {self._bar} {line}", width, "dim"))
         return lines
@@ -66,7 +66,7 @@ class CallLines:
         if cut > 1:
             more = translate("... {count} more lines; show them with /output", count=cut)
             lines = [*lines[:_HEAD], more, *lines[-_TAIL:]]
-        if call.status == "failed":  # nothing is cut off the reason
+        if call.status == "failed":  # show the whole reason
             return [
                 f"  {self._bar} {part}"
                 for line in lines

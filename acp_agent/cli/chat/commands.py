@@ -1,7 +1,7 @@
-"""The chat's own commands, in one list with those of the agent.
+"""The chat's own commands, combined in one list with the agent's.
 
-Where both have a command of one name, it is the chat's: `/quit` ends the chat whatever the agent
-announces. A space before the slash sends the line to the agent.
+If both have a command with the same name, the chat's takes precedence: `/quit` always ends the
+chat. A leading space sends the line to the agent.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class ChatCommand(Struct, frozen=True):
 
     Attributes:
         name: its name, without the slash.
-        description: what it does, in a few words.
-        run: does it, with what follows the name. Raises RpcError, ConnectionError, TimeoutError.
-        idle: whether it needs that no turn runs.
-        available: whether the agent has the methods for it.
+        description: a short description.
+        run: runs it with the text after the name. Raises RpcError, ConnectionError, TimeoutError.
+        idle: whether it requires that no turn runs.
+        available: whether the agent supports the methods it needs.
     """
 
     name: str
@@ -109,7 +109,7 @@ class Commands:
         yield ChatCommand("quit", translate("end the chat"), self._quit)
 
     def find(self, text: str) -> tuple[ChatCommand, str] | None:
-        """Return the chat's command in a line and its argument; None for a line to the agent."""
+        """Return a line's chat command and argument; None if the line is for the agent."""
         if not text.startswith("/") or "\n" in text.strip():
             return None
         name, _, argument = text[1:].strip().partition(" ")

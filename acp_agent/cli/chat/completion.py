@@ -28,10 +28,10 @@ class ChatCompleter(Completer):
     """Completes commands at the beginning of a prompt, and mentions anywhere.
 
     Args:
-        commands: names and descriptions of the commands.
+        commands: returns names and descriptions of the commands.
         cwd: the folder that paths are relative to.
-        is_command: whether a text is a command for the user's shell.
-        resources: mentions of MCP servers' resources, with descriptions.
+        is_command: returns whether a text is a command for the user's shell.
+        resources: returns mentions of MCP resources, with descriptions.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class ChatCompleter(Completer):
     def get_completions(
         self, document: Document, complete_event: CompleteEvent
     ) -> Iterable[Completion]:
-        """Commands."""
+        """Yield commands."""
         del complete_event
         text = document.text_before_cursor
         if text.startswith("/") and not re.search(r"\s", text):
@@ -68,7 +68,7 @@ class ChatCompleter(Completer):
     ) -> AsyncGenerator[Completion, None]:
         """Yield commands, or files and folders."""
         if self._is_command(document.text):
-            if complete_event.completion_requested:  # by Tab alone, as shells do
+            if complete_event.completion_requested:  # only on Tab, as in shells
                 async for path in self._paths(document.get_word_before_cursor(WORD=True)):
                     yield path
             return
@@ -104,7 +104,7 @@ class ChatCompleter(Completer):
 def path_completions(typed: str, cwd: Path) -> list[str]:
     """Return the paths that begin with `typed`, folders first and with a slash. Reads the disk.
 
-    Hidden files are offered once a dot is typed.
+    Hidden files are included only if a dot was typed.
     """
     folder, slash, start = typed.rpartition("/")
     where = expand(folder + slash, cwd)
@@ -135,10 +135,10 @@ def matching_resources(typed: str, resources: Sequence[tuple[str, str]]) -> list
 async def matching_paths(typed: str, cwd: Path) -> list[str]:
     """Return paths for `@typed`, best first; folders end with a slash.
 
-    What completes `typed` as a path comes first, ignored files too. Then follow files and folders
-    anywhere in the tree that contain its letters in order, but not those that .gitignore excludes.
-    The tree is listed at each call, so a new file is found at once. Hidden ones are offered once a
-    dot is typed.
+    Paths that start with `typed` come first, including ignored files. Then follow files and
+    folders anywhere in the tree that contain its letters in order, except those that .gitignore
+    excludes. The tree is listed on each call, so that new files are found. Hidden ones are
+    included only if a dot was typed.
     """
     found = await asyncio.to_thread(path_completions, typed, cwd)
     if typed and not typed.startswith(("/", "~", "./", "../")):
@@ -148,10 +148,10 @@ async def matching_paths(typed: str, cwd: Path) -> list[str]:
 
 
 def best_matches(typed: str, files: Sequence[str]) -> list[str]:
-    """Return those of `files`, and of the folders they lie in, that match `typed`, best first.
+    """Return the files, and the folders that contain them, that match `typed`, best first.
 
-    A match in the last part of the path is better than one across parts, one without gaps better
-    than one with gaps, and then a shorter path is better.
+    A match in the last path component ranks before one across components, then a match without
+    gaps before one with gaps, then a shorter path before a longer one.
     """
     wanted = typed.lower()
     hidden = "." in typed

@@ -1,4 +1,4 @@
-"""A conversation in the terminal: the agent, its session, and the turns."""
+"""A conversation in the terminal: the agent, its session and the turns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from acp_agent.errors import AcpAgentError, InvalidInputError
 from protocol.jsonrpc.errors import METHOD_NOT_FOUND, RpcError
 from protocol.v1 import types as acp
 
-QUIT_SECONDS = 3.0  # after Ctrl-C with nothing to cancel, in which a second one quits
+QUIT_SECONDS = 3.0  # after Ctrl-C with nothing to cancel, a second one within this time quits
 _LISTED = 200  # sessions that are offered
 
 
@@ -35,12 +35,12 @@ class ChatOptions(Struct, frozen=True, kw_only=True):
     """How a conversation starts.
 
     Attributes:
-        command: starts the agent.
+        command: the command line that starts the agent.
         cwd: the folder to work in.
-        resume: a session's id, or `latest` for the last one of the folder.
-        settings: values of session options, by option id or category.
-        timeout: seconds that the agent has for each answer but that of a turn.
-        prompt: sent first; empty for none.
+        resume: a session ID, or `latest` for the latest one of the folder.
+        settings: values of session options, by option ID or category.
+        timeout: seconds for each response of the agent, except for a turn's.
+        prompt: the first prompt; empty for none.
         chat_command: the command line that started the chat, without the session.
     """
 
@@ -56,12 +56,12 @@ class ChatOptions(Struct, frozen=True, kw_only=True):
 class Conversation:
     """Connects a frontend with an agent, as the agent's listener.
 
-    `start` it, give its `turns` what the user types, and end it with `aclose`.
+    Call `start`, pass the user's input to `turns`, and end with `aclose`.
 
     Args:
         options: how it starts.
         frontend: the user's terminal.
-        take_shared: texts that go with the next prompt.
+        take_shared: returns the texts to send with the next prompt.
 
     Attributes:
         turns: the prompts.
@@ -114,20 +114,20 @@ class Conversation:
 
     @property
     def resumable(self) -> bool:
-        """Whether the session can be opened again."""
+        """Return whether the session can be reopened."""
         return bool(self.state.id) and self._supervisor.resumable
 
     @property
     def agent(self) -> Agent | None:
-        """The agent; None while there is none."""
+        """The agent; None if there is none."""
         return self._supervisor.agent
 
     def agent_can(self, method: SessionMethod) -> bool:
-        """Return whether the agent has a method; true while there is none."""
+        """Return whether the agent supports a method; true if there is no agent."""
         return self.agent is None or self.agent.sessions.can[method]
 
     async def resources(self) -> list[tuple[str, str]]:
-        """Return the MCP resources that a prompt can name, with descriptions; none if unknown."""
+        """Return the MCP resources that a prompt can mention, with descriptions, if known."""
         agent = self.agent
         if agent is None or not self.state.id:
             return []
@@ -156,7 +156,7 @@ class Conversation:
             raise ChatError(translate("no model can be used without a login"))
 
     async def aclose(self, *, quick: bool = False) -> None:
-        """End the conversation and the agent's processes; `quick` if the user does not wait."""
+        """End the conversation and the agent's processes; `quick` if the user will not wait."""
         agent = self._supervisor.stop()
         await self.turns.aclose()
         for task in self._tasks:
@@ -200,7 +200,7 @@ class Conversation:
         """Delete a session permanently; a new one replaces the open one.
 
         Returns:
-            False where no new one could be created, and nothing is deleted.
+            False if no new one could be created; then nothing is deleted.
         """
         if session == self.state.id and not await self.create_session():
             return False
@@ -208,7 +208,7 @@ class Conversation:
         return True
 
     async def earlier_sessions(self) -> list[acp.SessionInfo]:
-        """The sessions of the folder."""
+        """Return the sessions of the folder."""
         agent = self._need_agent()
         if not agent.sessions.can["list"]:
             raise RpcError(METHOD_NOT_FOUND, translate("this agent does not list its sessions"))
@@ -230,17 +230,17 @@ class Conversation:
         self._frontend.refresh()
 
     async def find_session(self, name: str) -> str:
-        """Return the session of the folder with an id, or the beginning of one.
+        """Return the ID of the folder's session that has or begins with `name`.
 
         Raises:
-            InvalidInputError: several begin so.
+            InvalidInputError: several IDs begin with `name`.
         """
         from acp_agent.cli.session_lookup import meant  # noqa: PLC0415 - where a session is named
 
         if not self._need_agent().sessions.can["list"]:
             return name
         known = [(one.session_id, one.title or one.cwd) for one in await self.earlier_sessions()]
-        return meant(name, known) or name  # a session of another folder, by its whole id
+        return meant(name, known) or name  # may be the full ID of a session of another folder
 
     async def log_in(self) -> bool:
         """Let the user log in; return whether that worked. Raises ConnectionError."""

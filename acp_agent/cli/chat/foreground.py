@@ -1,7 +1,7 @@
 """Programs that use the terminal while the chat waits: logins, pagers, the user's commands.
 
-A command of the user's has a pseudo-terminal of its own, so that editors, pagers and questions for
-a password work, Ctrl-C is for the command, and its output can be kept while it is shown.
+A user's command runs in a separate pseudo-terminal, so that editors, pagers and password prompts
+work, Ctrl-C reaches the command, and its output can be captured while it is shown.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ from acp_agent.workspace.command_output import PlainText
 
 _R_co = TypeVar("_R_co", covariant=True)
 
-KEPT = 32_000  # characters of the output that are kept, from its end
+KEPT = 32_000  # characters stored from the end of the output
 _KEPT_BYTES = 8 * KEPT
 _PIECE = 65_536
 _LAST_READS = 64
-_POLL_SECONDS = 0.2  # for its end, and the size of the terminal
-_INTERRUPTS, _INTERRUPT_SECONDS = 3, 2.0  # of Ctrl-C, which kill a command that ignores it
-_PROGRAM_END_SECONDS, _END_SECONDS = 2.0, 1.0  # for a program, and a command, that is stopped
+_POLL_SECONDS = 0.2  # between checks of the command's end and the terminal's size
+_INTERRUPTS, _INTERRUPT_SECONDS = 3, 2.0  # so many Ctrl-C kill a stubborn command
+_PROGRAM_END_SECONDS, _END_SECONDS = 2.0, 1.0  # for either to exit when stopped
 _CTRL_C = b"\x03"
-_CTRL_C_SECONDS = 0.3  # after a program, in which Ctrl-C is still for that
+_CTRL_C_SECONDS = 0.3  # after a program ends, Ctrl-C within this time is still for the program
 
-# Makes the pseudo-terminal that of the new session; `preexec_fn` is not safe with threads.
+# Gives the new session the pseudo-terminal; `preexec_fn` is not safe with threads.
 _TAKE_TERMINAL = (
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
     "os.execv(sys.argv[1], sys.argv[1:])"
 )
-# What editors and pagers show on the alternate screen is no part of the output.
+# The alternate screen of editors and pagers is not part of the output.
 _ALTERNATE_SCREEN = re.compile(
     rb"\x1b\[\?(?:1049|1047|47)h.*?(?:\x1b\[\?(?:1049|1047|47)l|\Z)", re.DOTALL
 )
@@ -62,13 +62,13 @@ _RESET_MODES = b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?1l
 
 
 class CommandResult(Struct, frozen=True, kw_only=True):
-    """A command that was run.
+    """The result of a command.
 
     Attributes:
-        command: as it was typed.
+        command: the command as typed.
         status: its exit status, negative for a signal.
-        output: the end of what it printed, without escape codes.
-        cut: whether it printed more than that.
+        output: the end of its output, without escape codes.
+        cut: whether the beginning of the output is missing.
     """
 
     command: str
@@ -91,7 +91,7 @@ class Foreground:
     """Runs programs in the terminal, one at a time.
 
     Args:
-        release: clears what the chat draws, and draws it again afterwards.
+        release: clears the chat's drawing, and redraws it afterwards.
         cwd: the folder that the user's commands run in.
         screen: the terminal.
     """
@@ -108,7 +108,7 @@ class Foreground:
 
     @property
     def busy(self) -> bool:
-        """Whether a program has the terminal, and with it Ctrl-C."""
+        """Return whether a program uses the terminal, and thus receives Ctrl-C."""
         return self._running is not None or time.monotonic() < self._ctrl_c_until
 
     async def run_program(self, program: Sequence[str], environ: Mapping[str, str]) -> int:
@@ -127,7 +127,7 @@ class Foreground:
         )
 
     def close(self) -> None:
-        """End the running program, and start no other."""
+        """End the running program and refuse others."""
         self._closed = True
         if self._running is not None:
             self._running.stop()
@@ -172,13 +172,13 @@ class _Program:
 
 
 class UserCommand:
-    """A command in the user's shell; call `run` in a thread, `stop` from any thread.
+    """A command in the user's shell. Call `run` in a thread, `stop` from any thread.
 
     Args:
-        command: what the shell is given.
+        command: the command line for the shell.
         cwd: the folder that it runs in.
-        keys: descriptor of the terminal that the user types at.
-        screen: descriptor that its output goes to.
+        keys: descriptor of the terminal to read keys from.
+        screen: descriptor to write the output to.
     """
 
     def __init__(self, command: str, cwd: Path, *, keys: int, screen: int) -> None:
@@ -189,13 +189,13 @@ class UserCommand:
         self._kept: deque[bytes] = deque()
         self._kept_size = 0
         self._cut = False
-        self._typed = b""  # what the command has not read yet
+        self._typed = b""  # not yet read by the command
         self._interrupted_at: deque[float] = deque(maxlen=_INTERRUPTS)
         self._size: tuple[int, ...] = ()
         self._stopped = threading.Event()
 
     def stop(self) -> None:
-        """End it, with its process group; return at once."""
+        """End it and its process group; return at once."""
         self._stopped.set()
 
     def run(self) -> CommandResult:
@@ -226,7 +226,7 @@ class UserCommand:
         return self._result(status)
 
     def _run_in(self, ours: int, theirs: int) -> int:
-        """Run it in the pseudo-terminal `theirs`, whose other side is `ours`; return its status."""
+        """Run it in the pseudo-terminal `theirs`, whose other end is `ours`; return its status."""
         self._follow_size(ours)
         os.set_blocking(ours, False)
         try:
@@ -252,10 +252,10 @@ class UserCommand:
 
     def _relay(self, process: subprocess.Popen[bytes], ours: int) -> None:
         """Relay keys to the command and its output to the screen, until it ends or is stopped."""
-        is_open = True  # whether any process has the command's side of the terminal
-        reads = _LAST_READS  # after its end: what it left behind may print without end
+        is_open = True  # whether any process holds the command's end of the terminal
+        reads = _LAST_READS  # after its end, as background processes may print on
         while reads and not self._stopped.is_set():
-            ended = process.poll() is not None  # before its last output is read
+            ended = process.poll() is not None  # checked before its last output is read
             reading = [self._keys, ours] if is_open else [self._keys]
             writing = [ours] if is_open and self._typed else []
             wait = 0 if ended else _POLL_SECONDS
@@ -291,7 +291,7 @@ class UserCommand:
         except BlockingIOError:
             return
         except OSError:
-            written = len(self._typed)  # no process reads
+            written = len(self._typed)  # no process reads it
         self._typed = self._typed[written:]
 
     def _show(self, ours: int) -> bool:
@@ -300,7 +300,7 @@ class UserCommand:
             data = os.read(ours, _PIECE)
         except BlockingIOError:
             return True
-        except OSError:  # on Linux: no process has the terminal any more
+        except OSError:  # on Linux: no process holds the terminal any more
             return False
         if not data:
             return False
@@ -326,7 +326,7 @@ class UserCommand:
                 fcntl.ioctl(ours, termios.TIOCSWINSZ, cells)
 
     def _end_group(self, process: subprocess.Popen[bytes]) -> None:
-        """End it, and what it left in its process group."""
+        """End the command and the remaining processes of its group."""
         if process.poll() is None:
             posix.end_group(process.pid, at_once=False)
             try:
@@ -337,7 +337,7 @@ class UserCommand:
         end_rest_of_group(process.pid)
 
     def _reset_screen(self, *, killed: bool) -> None:
-        """Reset the terminal, and begin a new line."""
+        """Reset the terminal and start a new line."""
         can_reset = os.environ.get("TERM", "") not in {"", "dumb"} and os.isatty(self._screen)
         if can_reset:
             printed = b"".join(self._kept)
@@ -356,7 +356,7 @@ class UserCommand:
 
 
 def _interrupts(terminal: int) -> bool:
-    """Return whether Ctrl-C sends a signal there; editors read it as a key."""
+    """Return whether Ctrl-C sends a signal in this terminal; editors read it as a key."""
     try:
         return bool(termios.tcgetattr(terminal)[3] & termios.ISIG)
     except termios.error:

@@ -12,12 +12,12 @@ from acp_agent.cli.chat.session_state import Choice, ShownCall
 from acp_agent.cli.screen import Style
 from protocol.v1 import types as acp
 
-# A turn; part of the one that runs; after it; after the agent has started.
+# A new turn; part of the running turn; after that turn; after the agent has started.
 PromptStatus = Literal["sent", "steered", "queued", "early"]
 
 
 class Field(Struct, frozen=True, kw_only=True):
-    """A text to enter; `complaint` says why the last one was refused."""
+    """A text to enter. `complaint` says why the previous input was refused."""
 
     title: str
     description: str = ""
@@ -26,7 +26,7 @@ class Field(Struct, frozen=True, kw_only=True):
 
 
 class Answer(Struct, frozen=True):
-    """The answer to a permission request, and what the agent should do instead of the call."""
+    """The answer to a permission request. `instead` says what the agent should do instead."""
 
     option: acp.PermissionOption
     instead: str = ""
@@ -45,10 +45,10 @@ class Frontend(Protocol):
         """Show one update of the session."""
 
     def say(self, text: str, style: Style = "") -> None:
-        """Show a text of the chat itself, of one or more lines."""
+        """Show a message of the chat itself, of one or more lines."""
 
     def show_prompt(self, text: str, status: PromptStatus) -> None:
-        """Show a prompt, and when the agent gets it."""
+        """Show a prompt and when the agent receives it."""
 
     def show_thoughts(self) -> None:
         """Show the agent's last thoughts in full."""
@@ -66,7 +66,7 @@ class Frontend(Protocol):
         """Show that the turn ended.
 
         Args:
-            reason: the stop reason; empty where the turn failed.
+            reason: the stop reason; empty if the turn failed.
             explained: whether the agent has explained it.
         """
 

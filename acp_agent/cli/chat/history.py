@@ -10,19 +10,19 @@ from pathlib import Path
 from acp_agent.platform.posix import make_private_folder, write_private
 
 KEPT = 1_000  # entries
-_LONGEST = 10_000  # characters of an entry; a longer one is not kept
+_LONGEST = 10_000  # characters of an entry; longer ones are not saved
 _READ = 8_000_000  # bytes of the file that are read
 
 
 class PromptHistory:
-    """A file with one JSON string a line, the oldest first; several chats may write it at once.
+    """A file with one JSON string per line, oldest first. Several chats may write it concurrently.
 
     Args:
-        path: the file; None keeps nothing.
+        path: the file; None saves nothing.
         scrub: removes secrets from a text.
 
     Attributes:
-        scrub: likewise.
+        scrub: the same function.
     """
 
     def __init__(self, path: Path | None, scrub: Callable[[str], str]) -> None:
@@ -58,7 +58,7 @@ class PromptHistory:
                 os.write(descriptor, line)
             finally:
                 os.close(descriptor)
-        except OSError:  # the prompt is sent all the same
+        except OSError:  # the prompt is sent anyway
             self._path = None
 
     def _shorten(self, entries: list[str]) -> None:

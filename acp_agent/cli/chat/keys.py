@@ -17,7 +17,7 @@ from acp_agent.cli.chat.questions import (
 )
 
 _PAGE = 10
-_LIST_KEYS = {"s-tab", "pageup", "pagedown"}  # which move in lists, but not in permissions
+_LIST_KEYS = {"s-tab", "pageup", "pagedown"}  # move in lists, but not in permission requests
 
 
 class KeyActions(Protocol):
@@ -30,10 +30,10 @@ class KeyActions(Protocol):
         """Insert a pasted text."""
 
     def interrupt(self) -> None:
-        """Ctrl-C."""
+        """Handle Ctrl-C."""
 
     def end_of_input(self) -> None:
-        """Ctrl-D in an empty prompt."""
+        """Handle Ctrl-D in an empty prompt."""
 
     def cancel(self) -> bool:
         """Cancel the turn."""

@@ -44,24 +44,24 @@ from acp_agent.config.amounts import format_decimal
 
 _PROMPT_ROWS = 8
 _MENU_ROWS = 6
-_ROOMY = 12  # rows of a terminal with room for an empty line
-_TALL = 24  # rows of a terminal that shows running calls beside a question
+_ROOMY = 12  # terminals with this many rows have room for an empty line
+_TALL = 24  # terminals with this many rows show running calls next to a question
 _ROWS_BESIDE_QUESTION = 3
 
 
 class Panes:
-    """What is drawn below the transcript.
+    """The area below the transcript.
 
     Args:
-        prompt: what the user types.
-        answer: what the user types into a question.
-        questions: what the user is asked.
-        transcript: has the messages and calls that are not complete.
-        renderer: makes lines.
-        size: columns and rows of the terminal.
-        status: lines about what the chat does.
-        toolbar: the last line, by the width.
-        mark: what stands before the prompt.
+        prompt: the prompt input.
+        answer: the input for questions.
+        questions: the questions to the user.
+        transcript: provides incomplete messages and running calls.
+        renderer: renders lines.
+        size: returns columns and rows of the terminal.
+        status: returns lines about the chat's state.
+        toolbar: returns the last line for a width.
+        mark: returns the text before the prompt.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class Panes:
                 layout.focus(self._entry)
 
     def refresh(self) -> None:
-        """Make the lines of the next frame."""
+        """Prepare the lines of the next frame."""
         self._live_lines = self._make_live_lines()
         columns, _ = self._size()
         self._status_lines = [
@@ -188,7 +188,7 @@ class Panes:
 
 
 def make_style() -> Style:
-    """Styles that are readable on light and dark backgrounds, and without colours."""
+    """Return styles that are readable on light and dark backgrounds, and without colours."""
     return Style.from_dict(
         {
             "mark": "bold",
@@ -222,9 +222,9 @@ def _lines(make: Callable[[], list[str]]) -> ConditionalContainer:
 
 
 def toolbar(state: SessionState, width: int, *, waiting: int) -> str:
-    """Return the toolbar in `width` columns, without the least important facts if narrow.
+    """Return the toolbar in `width` columns; a narrow one omits the least important facts.
 
-    `waiting` is the number of prompts that wait.
+    `waiting` is the number of queued prompts.
     """
     facts: list[tuple[int, str]] = []  # importance and text
     if state.mode is not None:
@@ -264,19 +264,19 @@ def _joined(facts: list[tuple[int, str]]) -> str:
 
 
 class HiddenCharacters(Processor):
-    """Shows hidden characters of the input as text; the input itself is unchanged.
+    """Displays hidden characters of the input as visible text; the input itself is unchanged.
 
-    Otherwise a mark that reorders its neighbours could make a pasted command look like another one.
+    Otherwise a character that reorders its neighbours could disguise a pasted command.
     """
 
     def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
-        """Return the displayed line, and which column belongs to which character."""
+        """Return the displayed line and the mapping between its columns and the input."""
         text = fragment_list_to_text(transformation_input.fragments)
         if terminal_text(text) == text:
             return Transformation(transformation_input.fragments)
         fragments = explode_text_fragments(transformation_input.fragments)
         shown: StyleAndTextTuples = []
-        starts: list[int] = []  # of each character, in what is shown
+        starts: list[int] = []  # start of each character in the displayed line
         at = 0
         for style, character, *rest in fragments:
             written = terminal_text(character)

@@ -33,8 +33,8 @@ _ATTEMPTS = 3  # to answer a question
 class LineChat:
     """A conversation that reads and writes plain lines; implements `Frontend`.
 
-    Where the input is no terminal, each line is a prompt that waits for the previous one, what
-    needs permission is refused, and the chat ends with its input.
+    If the input is not a terminal, each line is a prompt that waits for the previous one,
+    permission requests are refused, and the chat ends at the end of input.
     """
 
     def __init__(self, options: ChatOptions, history: PromptHistory, out: TextIO) -> None:
@@ -148,7 +148,7 @@ class LineChat:
 
     def _interrupt(self) -> None:
         if self._foreground.busy:
-            return  # it is for the program that has the terminal
+            return  # Ctrl-C is for the program that uses the terminal
         if self._conversation.turns.cancel():
             self.say(
                 translate("Cancelling the turn; press Ctrl-C again to quit immediately."), "warning"
@@ -167,7 +167,7 @@ class LineChat:
 
     def _on_write_error(self, error: OSError) -> None:
         """End the chat, because output is no longer possible."""
-        if isinstance(error, BrokenPipeError):  # its reader went away, as `head` does
+        if isinstance(error, BrokenPipeError):  # the reader has exited, as `head` does
             self._leave()
             return
         complain(translate("cannot write the chat: {reason}", reason=error.strerror or error))
@@ -191,7 +191,7 @@ class LineChat:
         with self._input.paused():
             yield
 
-    # --- as the frontend of the conversation
+    # --- implementation of Frontend
 
     def show(self, update: acp.SessionUpdate) -> None:
         """Show one update."""
@@ -201,12 +201,12 @@ class LineChat:
         self._screen.update(update)
 
     def say(self, text: str, style: Style = "") -> None:
-        """Show a text of the chat itself."""
+        """Show a message of the chat itself."""
         for line in terminal_text(text).split("\n"):
             self._screen.say(line, style)
 
     def show_prompt(self, text: str, status: PromptStatus) -> None:
-        """Show when the agent gets a prompt; the terminal has echoed the prompt itself."""
+        """Show when the agent receives a prompt; the terminal has already echoed its text."""
         if status != "sent":
             self.say(f"{one_line(text)} {status_text(status)}", "dim")
         elif not self.interactive:
@@ -227,7 +227,7 @@ class LineChat:
         self._idle.clear()
 
     def turn_ended(self, reason: str, *, explained: bool) -> None:
-        """Show the stop reason with the usage, also where the agent explained it."""
+        """Show the stop reason and the usage, even if the agent explained it."""
         del explained
         if reason:
             self._screen.ended(reason)
@@ -245,8 +245,8 @@ class LineQuestions:
     Args:
         screen: shows the questions.
         paint: writes the prompts for answers.
-        session: the id of the open session.
-        interactive: whether there is a user; otherwise nothing is allowed and nothing answered.
+        session: returns the ID of the open session.
+        interactive: whether there is a user; otherwise every question is refused.
     """
 
     def __init__(
@@ -261,17 +261,17 @@ class LineQuestions:
 
     @property
     def waiting(self) -> bool:
-        """Whether a question is open."""
+        """Return whether a question is open."""
         return self._asking.locked()
 
     def answer(self, line: str | None) -> None:
-        """Take a line as the answer; None leaves the question."""
+        """Pass a line as the answer; None abandons the question."""
         self._answers.put_nowait(line)
 
     async def ask_permission(
         self, call: ShownCall, options: Sequence[acp.PermissionOption], warning: str
     ) -> Answer | None:
-        """Ask for a letter; the letter of a rejection may be followed by what to do instead."""
+        """Ask for a letter; text after a rejection's letter says what to do instead."""
         async with self._asking:
             self._clear_answers()
             request = acp.RequestPermissionRequest(
@@ -314,7 +314,7 @@ class LineQuestions:
     async def pick(
         self, title: str, choices: Sequence[Choice], description: str = ""
     ) -> str | None:
-        """Let the user pick by number; an empty line leaves."""
+        """Ask the user to pick by number; an empty line picks nothing."""
         if not self._interactive:
             return None
         async with self._asking:
@@ -332,7 +332,7 @@ class LineQuestions:
             return None
 
     async def enter_text(self, field: Field) -> str | None:
-        """Let the user enter a line; the end of input leaves."""
+        """Ask the user for a line; None at the end of input."""
         if not self._interactive:
             return None
         async with self._asking:

@@ -1,4 +1,4 @@
-"""Splits Markdown that arrives in pieces into blocks that do not change any more."""
+"""Split Markdown that arrives in pieces into blocks that no longer change."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-BLOCK = 12_000  # characters of a block; a longer one is cut
-_LINES = 150  # likewise
-_OPEN_LINES = 60  # of the open block that are shown
+BLOCK = 12_000  # characters of a block; longer ones are cut
+_LINES = 150  # lines of a block, likewise
+_OPEN_LINES = 60  # lines of the open block that are shown
 
 _FENCE = re.compile(r"^(\s*)(`{3,}|~{3,})([^`]*)$")
 _LIST = re.compile(r"^ {0,3}(?:[-*+]|\d{1,9}[.)])\s")
@@ -17,42 +17,42 @@ _HEADING = re.compile(r"^#{1,6}\s")
 
 
 class Block(Struct, frozen=True):
-    """A block of Markdown; `joined` to the previous one where long code was cut in two."""
+    """A block of Markdown. `joined` means that it continues the code of the previous block."""
 
     text: str
     joined: bool = False
 
 
 class Blocks:
-    """Takes pieces of a text with `feed`, yields its blocks as they end, and `close` the last one.
+    """Splits a text into blocks. Pass pieces to `feed`, and call `close` at the end.
 
-    Blocks end at a blank line, after a heading, and where a fence closes; a list ends before what
-    is no part of it. The time is linear in the text.
+    A block ends at a blank line, after a heading and at the end of a fence. A list ends before a
+    line that is not part of it. The time is linear in the length of the text.
     """
 
     def __init__(self) -> None:
         self._lines: list[str] = []  # of the open block
         self._size = 0
-        self._rest: list[str] = []  # pieces of a line that has not ended
+        self._rest: list[str] = []  # pieces of an incomplete line
         self._rest_size = 0
-        self._fence = ""  # the line that opened it
+        self._fence = ""  # the line that opened the fence
         self._blank = False  # whether the open block ends with a blank line
         self._is_list = False
-        self._joined = False  # whether the open block is the continuation of one that was cut
+        self._joined = False  # whether the open block continues one that was cut
 
     def feed(self, piece: str) -> Iterator[Block]:
-        """The blocks that end with this piece."""
+        """Yield the blocks that end in this piece."""
         *lines, rest = piece.split("\n")
         for line in lines:
             yield from self._line(self._take_rest() + line)
         if rest:
             self._rest.append(rest)
             self._rest_size += len(rest)
-            if self._rest_size > BLOCK:  # a line without an end
+            if self._rest_size > BLOCK:  # a line that is too long to wait for its end
                 yield from self._line(self._take_rest())
 
     def close(self) -> Iterator[Block]:
-        """The last block."""
+        """Yield the last block."""
         if self._rest:
             yield from self._line(self._take_rest())
         if any(line.strip() for line in self._lines):
@@ -61,7 +61,7 @@ class Blocks:
 
     @property
     def open(self) -> str:
-        """The block that has not ended, or the end of a long one."""
+        """Return the open block, or the end of a long one."""
         lines = [*self._lines, "".join(self._rest)[-BLOCK:]]
         if len(lines) > _OPEN_LINES:
             lines = [*([self._fence] if self._fence else []), *lines[-_OPEN_LINES:]]
@@ -117,7 +117,7 @@ class Blocks:
         return len(end) >= len(mark) and set(end) == {mark[0]}
 
     def _cut_code(self) -> Block:
-        """The block of long code so far; the rest becomes a block with the same fence."""
+        """Return the code so far as a block, and continue it in a block with the same fence."""
         opening = self._fence
         match = _FENCE.match(opening)
         assert match is not None

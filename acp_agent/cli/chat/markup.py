@@ -1,7 +1,8 @@
-"""Markdown and source code with colours; imported with the first answer, as rich's parts are slow.
+"""Render Markdown and source code in colour.
 
-Colours are those of the terminal's palette, which suit light and dark backgrounds. Added and
-removed lines are green and red, so tokens are neither.
+Imported with the first response, because importing rich is slow. Uses the terminal's palette,
+which suits light and dark backgrounds. Added and removed lines are green and red, so code tokens
+use neither.
 """
 
 from __future__ import annotations
@@ -34,19 +35,19 @@ _TOKENS = ANSISyntaxTheme(
 
 
 def highlighted(code: str, path: str) -> list[Text]:
-    """The lines of a piece of a file, with the colours of its language; of no language, plain."""
+    """Return the lines of a piece of a file, coloured by its language; plain if unknown."""
     syntax = Syntax("", Syntax.guess_lexer(path, code), theme=_TOKENS)
     return list(syntax.highlight(code).split("\n", allow_blank=True))
 
 
 class _Heading(Heading):
-    """A heading that begins on the left."""
+    """A left-aligned heading."""
 
     LEVEL_ALIGN: ClassVar = dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), "left")
 
 
 class _CodeBlock(CodeBlock):
-    """Code, indented by two columns, on the terminal's own background."""
+    """A code block, indented by two columns, on the terminal's own background."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         code = str(self.text).rstrip("\n")
@@ -57,7 +58,7 @@ class _CodeBlock(CodeBlock):
 
 
 class SafeMarkdown(Markdown):
-    """Markdown in which HTML is text, and pictures are links.
+    """Markdown in which HTML is shown as text, and images as links.
 
     Args:
         text: the Markdown.
@@ -80,7 +81,7 @@ class SafeMarkdown(Markdown):
 
 
 def _escape_tokens(tokens: Sequence[Token], escape: Callable[[str], str]) -> None:
-    """Escape what entities (`&#x202e;`) put into a text that had nothing to escape."""
+    """Escape characters that come from entities, such as `&#x202e;`."""
     for token in tokens:
         token.content = escape(token.content)
         token.attrs = {

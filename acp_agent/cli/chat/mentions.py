@@ -1,7 +1,7 @@
-"""Files that a prompt mentions with `@`: they are sent as links, or as pictures.
+"""Files that a prompt mentions with `@`. They are sent as links or as images.
 
-A mention is `@path` or `@"path with spaces"`, relative to the session's folder, absolute, or below
-`~`. What names no file stays text.
+A mention is `@path` or `@"path with spaces"`; paths are absolute, or relative to the session's
+folder or `~`. A mention of a file that does not exist stays text.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _PICTURE_BYTES = 5_000_000
 
 
 def content_blocks(text: str, cwd: Path, *, images: bool) -> list[acp.ContentBlock]:
-    """A prompt: its text, then the files that it mentions. Reads the disk.
+    """Return a prompt's text, followed by the files that it mentions. Reads the disk.
 
     Args:
-        text: what the user typed.
+        text: the user's input.
         cwd: the session's folder.
-        images: whether the agent accepts pictures; otherwise they are linked like other files.
+        images: whether the agent accepts images; otherwise they are linked like other files.
     """
     blocks: list[acp.ContentBlock] = [acp.TextContent(text=text)]
     seen: set[Path] = set()
@@ -38,7 +38,7 @@ def content_blocks(text: str, cwd: Path, *, images: bool) -> list[acp.ContentBlo
 
 
 def mentioned(text: str, cwd: Path) -> Iterator[Path]:
-    """The existing files and folders that a text mentions."""
+    """Yield the existing files and folders that a text mentions."""
     for match in _MENTION.finditer(text):
         quoted, plain = match.groups()
         tries = [quoted] if quoted is not None else [plain, plain.rstrip(_AFTER)]
@@ -50,14 +50,14 @@ def mentioned(text: str, cwd: Path) -> Iterator[Path]:
 
 
 def mention(name: str) -> str:
-    """How a path is written in a prompt."""
+    """Return the mention of a path."""
     return f'@"{name}"' if re.search(r"\s", name) else f"@{name}"
 
 
 def dropped_files(pasted: str) -> list[str]:
-    """The files of a pasted text, as terminals paste what is dropped on them; else none.
+    """Return the files in a pasted text, as terminals paste dropped files; else an empty list.
 
-    Paths may be quoted, or have backslashes before spaces; each must be absolute and exist.
+    Paths may be quoted or have escaped spaces; each must be absolute and exist.
     """
     if len(pasted) > 4096 or "\n" in pasted.strip():
         return []
@@ -71,10 +71,10 @@ def dropped_files(pasted: str) -> list[str]:
 
 
 def expand(typed: str, cwd: Path) -> Path:
-    """A path as it was typed, with `~` expanded, below `cwd` where it is relative."""
+    """Return a path with `~` expanded, resolved against `cwd` if it is relative."""
     try:
         return cwd / Path(typed).expanduser()
-    except RuntimeError:  # ~nobody
+    except RuntimeError:  # an unknown user, as in ~nobody
         return cwd / typed
 
 
@@ -82,7 +82,7 @@ def _existing(name: str, cwd: Path) -> Path | None:
     try:
         path = expand(name, cwd)
         return path if path.exists() else None
-    except (OSError, ValueError):  # too long, or with a null character
+    except (OSError, ValueError):  # too long, or contains a null character
         return None
 
 
@@ -101,7 +101,7 @@ def _link(path: Path) -> acp.ResourceLink:
 
 
 def _picture(path: Path) -> acp.ImageContent | None:
-    """A picture with its bytes; None for other files, and for large ones."""
+    """Return an image with its content; None for other files and for large images."""
     media = mimetypes.guess_type(path.name)[0]
     if media not in {"image/png", "image/jpeg", "image/gif", "image/webp"}:
         return None

@@ -1,4 +1,4 @@
-"""The open session: created, loaded, forked or reopened, and kept up to date."""
+"""The open session of a chat: create, load, fork or reopen it, and apply its updates."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from acp_agent.cli.localization import translate, translate_rendered
 from protocol.jsonrpc.errors import AUTH_REQUIRED, RpcError
 from protocol.v1 import types as acp
 
-_EARLY = 1_000  # updates that are kept of a session whose id is not known yet
+_EARLY = 1_000  # updates that are stored for a session whose ID is not known yet
 
 
 class OpenSession:
-    """One session at a time; the next one that is opened replaces it.
+    """Holds one session at a time; opening another one replaces it.
 
-    Every way to open one raises RpcError, ConnectionError or TimeoutError where the agent does not
-    open it; the previous one stays open then.
+    Methods that open a session raise RpcError, ConnectionError or TimeoutError if the agent does
+    not open it; then the previous one stays open.
 
     Args:
-        frontend: shows it.
+        frontend: shows the session.
         cwd: the folder that it works in.
         spawn: runs a task in the background.
 
     Attributes:
-        state: what is known of it.
+        state: its state.
         calls: its tool calls.
     """
 
@@ -40,12 +40,12 @@ class OpenSession:
         self._frontend = frontend
         self._cwd = cwd
         self._spawn = spawn
-        self._muted = False  # while updates come that are on the screen already
-        # Updates of a session that is being created: they may be read before its id is.
+        self._muted = False  # while updates arrive that are already on the screen
+        # Updates of a session that is being created; they may arrive before its ID does.
         self._early: list[acp.SessionNotification] | None = None
 
     async def create(self, agent: Agent) -> bool:
-        """Create a session, after a login where one is needed; return whether there is one."""
+        """Create a session, after a login if needed; return whether that worked."""
         self._early = []
         try:
             response = await self._request_new(agent)
@@ -63,7 +63,7 @@ class OpenSession:
     async def load(self, agent: Agent, session: str) -> None:
         """Open an earlier session and show it."""
         before, calls = self.state, self.calls
-        self._reset(session)  # the replay is of this one
+        self._reset(session)  # the replay belongs to this session
         self._frontend.start_replay()
         settings: SessionSettings
         try:
@@ -82,10 +82,10 @@ class OpenSession:
             self._spawn(self._close(agent, before.id))
 
     async def reopen(self, agent: Agent) -> bool:
-        """Open the session again in an agent that was started again.
+        """Reopen the session after a restart of the agent.
 
         Returns:
-            False where it had to be a new one.
+            False if a new one had to be created.
         """
         session = self.state.id
         if session and agent.sessions.can["resume"]:
@@ -102,7 +102,7 @@ class OpenSession:
         return True
 
     async def fork(self, agent: Agent) -> None:
-        """Go on in a copy of the session; the screen shows what both contain."""
+        """Continue in a copy of the session; the screen keeps the common part."""
         self._early = []
         try:
             response = await agent.sessions.fork(self.state.id, self._cwd)
@@ -152,12 +152,12 @@ class OpenSession:
     async def _close(self, agent: Agent, session: str) -> None:
         try:
             await agent.sessions.close(session)
-        except FAILURES:  # nobody uses it any more
+        except FAILURES:  # the session is no longer used
             return
 
 
 async def log_in(agent: Agent, frontend: Frontend) -> bool:
-    """Let the user choose a way to log in; return whether that worked. Raises ConnectionError."""
+    """Ask the user for a login method; return whether the login worked. Raises ConnectionError."""
     methods = {
         method.id: method
         for method in agent.auth_methods

@@ -1,4 +1,4 @@
-"""Questions to the user, one after the other: a permission, a list, a text."""
+"""Questions to the user, one after the other: a permission, a list or a text."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ INSTEAD = "i"  # rejects the call and asks what to do instead
 _LETTERS = {"allow_once": "y", "allow_always": "a", "reject_once": "n", "reject_always": "d"}
 _SPARE = "123456789bcefghjklmopqrstuvwxz"
 _OPTIONS = 20
-_NAME_ROWS = 4  # of an option's name
-_TYPING_SECONDS = 0.5  # without a key before a question takes keys: none answers by accident
+_NAME_ROWS = 4  # rows of an option's name
+_TYPING_SECONDS = 0.5  # without a key before a question takes keys, to prevent accidental answers
 
 
 class PermissionQuestion:
-    """Whether a tool call may run; the answer is a letter.
+    """Asks whether a tool call may run; the answer is a letter.
 
-    The letter's key answers, or the arrow keys and Enter. Nothing is selected at first: Enter alone
-    allows nothing.
+    The user presses the letter, or selects with the arrow keys and Enter. Nothing is selected
+    initially, so Enter alone allows nothing.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class PermissionQuestion:
         self.selected = self.letters[at] if count else ""
 
     def lines(self, renderer: Renderer, calls: CallLines, width: int, rows: int) -> list[str]:
-        """The question, as much about the call as there is room for, and the answers."""
+        """Return the question, as much of the call as fits, and the answers."""
         kind = kind_name(self.call.kind)
         head = renderer.marked(
             ("? ", "warning"),
@@ -101,7 +101,7 @@ class PermissionQuestion:
 
 
 class ListQuestion:
-    """One of several; the answer is its value. Typing filters the list."""
+    """Asks for one of several choices; the answer is its value. Typing filters the list."""
 
     def __init__(self, title: str, choices: Sequence[Choice], description: str) -> None:
         self.title = title
@@ -111,7 +111,7 @@ class ListQuestion:
         self.index = next((i for i, item in enumerate(choices) if item.current), 0)
 
     def matching(self, typed: str) -> list[Choice]:
-        """The items that contain every word that was typed."""
+        """Return the choices that contain every typed word."""
         wanted = typed.lower().split()
         return [
             item
@@ -120,17 +120,17 @@ class ListQuestion:
         ]
 
     def move(self, by: int, typed: str) -> None:
-        """Go up or down."""
+        """Move the selection by `by` rows."""
         count = len(self.matching(typed))
         self.index = (self.index + by) % count if count else 0
 
     def selected(self, typed: str) -> Choice | None:
-        """The item under the cursor."""
+        """Return the selected choice."""
         found = self.matching(typed)
         return found[min(self.index, len(found) - 1)] if found else None
 
     def lines(self, renderer: Renderer, typed: str, width: int, rows: int) -> list[str]:
-        """The title, the items around the cursor, and the keys."""
+        """Return the title, the choices around the selection, and the keys."""
         found = self.matching(typed)
         lines = [renderer.cut(f"? {one_line(self.title)}", width, "warning")]
         if self.description:
@@ -142,7 +142,7 @@ class ListQuestion:
             current = " *" if item.current else ""
             name = f"{one_line(item.name)}{current}"
             about = f"  {one_line(item.description)}" if item.description else ""
-            if number == index:  # the one under the cursor in full
+            if number == index:  # the selected one in full
                 spans = [(name, "bold"), (about, "dim")]
                 lines += renderer.marked(("> ", "bold"), spans, width)[:_NAME_ROWS]
             else:
@@ -154,14 +154,14 @@ class ListQuestion:
 
 
 class TextQuestion:
-    """A text to be entered; the answer is the text."""
+    """Asks for a text; the answer is the text."""
 
     def __init__(self, field: Field) -> None:
         self.field = field
         self.answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
 
     def lines(self, renderer: Renderer, width: int) -> list[str]:
-        """What is to be entered, and what was wrong with the last try."""
+        """Return the title, the description and the complaint about the previous input."""
         lines = renderer.text(f"? {one_line(self.field.title)}", width, "warning")
         if self.field.description:
             lines += renderer.text(f"  {one_line(self.field.description, 500)}", width)
@@ -178,37 +178,37 @@ class QuestionQueue:
     """Questions that wait for the user, asked one after the other.
 
     Args:
-        on_change: called when another question, or none, takes the keys.
+        on_change: called when a different question, or none, becomes active.
 
     Attributes:
-        active: the question that takes the keys.
+        active: the question that receives the keys.
     """
 
     def __init__(self, on_change: Callable[[Question | None], None]) -> None:
         self.active: Question | None = None
         self._on_change = on_change
         self._questions: list[Question] = []
-        self._pressed_at = 0.0  # when a key was pressed last
-        self._typed_at = 0.0  # when something was typed into the prompt
-        self._letter_at = 0.0  # when a letter was pressed while a permission was asked
+        self._pressed_at = 0.0  # when a key was last pressed
+        self._typed_at = 0.0  # when the prompt was last typed into
+        self._letter_at = 0.0  # when a letter was last pressed during a permission question
 
     @property
     def waiting(self) -> Question | None:
-        """The question on the screen, whether or not it takes keys yet."""
+        """Return the question on the screen, even if it does not receive keys yet."""
         return self._questions[0] if self._questions else None
 
     def key_pressed(self) -> None:
-        """Delay the next question: a key was pressed."""
+        """Record a key press, which delays the next question."""
         self._pressed_at = time.monotonic()
         if self.active is None:
             self._typed_at = self._pressed_at
 
     def skip_delay(self) -> None:
-        """Let the next question take keys at once: the user gave a command that asks it."""
+        """Skip the delay of the next question, because the user's command asks it."""
         self._pressed_at = self._typed_at = 0.0
 
     async def ask(self, question: Question, *, first: bool = False) -> str | None:
-        """Ask, before other questions if `first`; return None where there is no answer."""
+        """Ask, before other questions if `first`; return None if there is no answer."""
         self._questions.insert(0 if first else len(self._questions), question)
         self.update()
         try:
@@ -217,9 +217,9 @@ class QuestionQueue:
             self._remove(question)
 
     def press_letter(self, letter: str) -> None:
-        """Answer a permission request by its letter; any other key answers nothing.
+        """Answer a permission question by its letter; ignore other keys.
 
-        A letter that follows another one at once is part of a word and answers nothing either.
+        A letter right after another one is part of a word, and is ignored too.
         """
         now = time.monotonic()
         in_word = now - self._letter_at < _TYPING_SECONDS
@@ -233,7 +233,7 @@ class QuestionQueue:
             self._answer(self.active, letter)
 
     def accept(self, typed: str) -> None:
-        """Answer with what is selected, or was typed."""
+        """Answer with the selection or the typed text."""
         match self.active:
             case PermissionQuestion() as question:
                 self._choose(question.selected)
@@ -245,12 +245,12 @@ class QuestionQueue:
                 self._answer(question, typed)
 
     def decline(self, question: Question | None) -> None:
-        """Leave a list or a text without an answer."""
+        """End a list or text question without an answer."""
         if isinstance(question, ListQuestion | TextQuestion):
             self._answer(question, None)
 
     def move(self, by: int, typed: str) -> None:
-        """Go up or down."""
+        """Move the selection by `by` rows."""
         match self.active:
             case PermissionQuestion() as question:
                 question.move(by)
@@ -260,17 +260,17 @@ class QuestionQueue:
                 pass
 
     def cancel_permissions(self) -> None:
-        """Leave every permission request without an answer."""
+        """End every permission question without an answer."""
         for question in list(self._questions):
             if isinstance(question, PermissionQuestion):
                 self._answer(question, None)
 
     def update(self) -> None:
-        """Give the keys to the first question, once the user stopped typing."""
+        """Give the keys to the first question once the user has stopped typing."""
         question = self.waiting
         if question is not None and question is not self.active:
-            # A permission waits after any key; a list or a text takes no harm from a key that was
-            # meant for the list or text before it.
+            # A permission waits after any key. For a list or a text, a key meant for the previous
+            # list or text does no harm.
             is_permission = isinstance(question, PermissionQuestion)
             last = self._pressed_at if is_permission else self._typed_at
             left = _TYPING_SECONDS - (time.monotonic() - last)
@@ -284,7 +284,7 @@ class QuestionQueue:
     def _answer(self, question: Question, value: str | None) -> None:
         if not question.answer.done():
             question.answer.set_result(value)
-        self._remove(question)  # the next key is for what comes after it
+        self._remove(question)  # the next key is for the next question
 
     def _remove(self, question: Question) -> None:
         if question in self._questions:
@@ -293,12 +293,12 @@ class QuestionQueue:
 
 
 def refusal_of(options: Sequence[acp.PermissionOption]) -> acp.PermissionOption | None:
-    """The option that rejects this call alone."""
+    """Return the option that rejects only this call."""
     return next((option for option in options if option.kind == "reject_once"), None)
 
 
 def letters(options: Sequence[acp.PermissionOption]) -> dict[str, acp.PermissionOption]:
-    """A letter for each option: that of its kind, or the next one that is free."""
+    """Map a letter to each option: the usual one of its kind, or the next free one."""
     given: dict[str, acp.PermissionOption] = {}
     for option in options[:_OPTIONS]:
         wanted = _LETTERS.get(option.kind, "")

@@ -1,4 +1,4 @@
-"""Makes lines for a terminal of texts; they contain no escape codes but those made here."""
+"""Render texts as terminal lines, which contain only escape codes made here."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from rich.theme import Theme
 from acp_agent.cli.output import terminal_text
 
 ColourSystem = Literal["standard", "256", "truecolor"]
-# Marks that join or change emoji (Unicode Technical Standard 51), and the letters that make a flag
-# in twos. Terminals disagree on the width of the result, but not on that of single characters.
+# Characters that join or modify emoji (Unicode Technical Standard 51), and the letters that form
+# flags in pairs. Terminals disagree on the width of the result, but not of single characters.
 _JOINED = re.compile(
     "(?<=[\u2190-\u2bff\U0001f000-\U0001faff])[\u200d\ufe0f\U0001f3fb-\U0001f3ff]+"
 )
 _LETTERS = {0x1F1E6 + index: chr(0xFF21 + index) for index in range(26)}
 _CODES = re.compile(r"\x1b\[[0-9;]*m")
-LARGE = 20_000  # characters of a text; a longer one is shown as it is
+LARGE = 20_000  # characters; longer texts are shown without formatting
 
-# Colours of the terminal's own palette alone, which suit light and dark backgrounds.
+# Only colours of the terminal's own palette, which suit light and dark backgrounds.
 _THEME = Theme(
     {
         "markdown.paragraph": "none",
@@ -57,17 +57,17 @@ _THEME = Theme(
 
 
 def _fixed_width(text: str) -> str:
-    """`text` escaped, and as wide in every terminal as it is counted."""
+    """Return `text` escaped and without characters whose width depends on the terminal."""
     return _JOINED.sub("", terminal_text(text)).translate(_LETTERS)
 
 
 class Renderer:
-    """Makes lines of text and Markdown for one terminal.
+    """Renders text and Markdown as lines for one terminal.
 
     Args:
-        colours: those of the terminal; None for no escape codes at all.
-        monochrome: whether to use bold and dim alone.
-        unicode: whether it shows more than ASCII.
+        colours: the terminal's colour system; None for no escape codes at all.
+        monochrome: whether to use only bold and dim.
+        unicode: whether the terminal shows more than ASCII.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Renderer:
         self._console_width = 0
 
     def markdown(self, text: str, width: int) -> list[str]:
-        """The lines of a piece of Markdown; a large one is shown as it is."""
+        """Return the lines of a Markdown text; a large one is not formatted."""
         if len(text) > LARGE:
             return self.text(text, width)
         from acp_agent.cli.chat.markup import SafeMarkdown  # noqa: PLC0415 - with the first answer
@@ -92,11 +92,11 @@ class Renderer:
             return self.text(text, width)
 
     def text(self, text: str, width: int, style: str = "") -> list[str]:
-        """The lines of a text, wrapped at words."""
+        """Return the lines of a text, wrapped at words."""
         return self._render(Text(_fixed_width(text), style), width)
 
     def spans(self, spans: Iterable[tuple[str, str]], width: int) -> list[str]:
-        """The lines of one line of text in several styles."""
+        """Return the wrapped lines of a text in several styles."""
         text = Text()
         for part, style in spans:
             text.append(_fixed_width(part), style)
@@ -105,7 +105,7 @@ class Renderer:
     def marked(
         self, mark: tuple[str, str], spans: Iterable[tuple[str, str]], width: int
     ) -> list[str]:
-        """The same behind a mark; further lines are indented by its width."""
+        """Return the same lines after a mark; further lines are indented by its width."""
         first, *rest = self.spans(spans, width - len(mark[0]))
         margin = " " * len(mark[0])
         [head] = self.spans([(mark[0].rstrip(), mark[1])], width)
@@ -113,14 +113,14 @@ class Renderer:
         return [f"{head}{gap}{first}", *(f"{margin}{line}" for line in rest)]
 
     def changes(self, lines: Sequence[tuple[str, str]], path: str, width: int) -> list[str]:
-        """The lines of one hunk of a change of a file, and the style of each.
+        """Return the lines of one hunk of a diff; `lines` are its lines with their styles.
 
-        Where colours are wanted, the code has those of its language.
+        If colours are enabled, the code is highlighted by its language.
         """
         code = [_fixed_width(line) for line, _ in lines]
         shown = [Text(line[1:]) for line in code]
         if self._coloured and sum(map(len, code)) <= LARGE:
-            for side in (" +", " -"):  # the file after the change, and before
+            for side in (" +", " -"):  # the file after the change, then before it
                 numbers = [number for number, line in enumerate(code) if line[:1] in side]
                 part = _highlighted([code[number][1:] for number in numbers], path)
                 for number, line in zip(numbers, part, strict=False):
@@ -132,7 +132,7 @@ class Renderer:
         ]
 
     def cut(self, text: str, width: int, style: str = "") -> str:
-        """One line of a text, cut at the width."""
+        """Return a text as one line, cut at the width."""
         line = Text(
             " ".join(_fixed_width(text).split("\n")), style, no_wrap=True, overflow="ellipsis"
         )
@@ -167,7 +167,7 @@ class Renderer:
 
 
 def _highlighted(lines: Sequence[str], path: str) -> list[Text]:
-    """Lines with the colours of their language; none where they cannot be coloured."""
+    """Return the lines highlighted by language; empty if that fails."""
     from acp_agent.cli.chat.markup import highlighted  # noqa: PLC0415 - with the first change
 
     try:
@@ -177,6 +177,6 @@ def _highlighted(lines: Sequence[str], path: str) -> list[Text]:
 
 
 def _without_margins(lines: list[str]) -> list[str]:
-    """Lines without the empty ones around them."""
+    """Return the lines without leading and trailing empty ones."""
     filled = [index for index, line in enumerate(lines) if _CODES.sub("", line).strip()]
     return lines[filled[0] : filled[-1] + 1] if filled else []

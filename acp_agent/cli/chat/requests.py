@@ -1,4 +1,4 @@
-"""Requests of the agent to the user: permission, forms to fill in, pages to visit.
+"""Requests of the agent to the user: permissions, forms and pages to visit.
 
 Source: Agent Client Protocol v1, session/request_permission and elicitation/create.
 """
@@ -23,7 +23,7 @@ from acp_agent.cli.permission_answers import response
 from protocol.jsonrpc.handlers import Call
 from protocol.v1 import types as acp
 
-_COMPARED_BYTES = 2_000_000  # of a file that is compared with the diff of a permission request
+_COMPARED_BYTES = 2_000_000  # largest file that is compared with the diff of a permission request
 _LONGEST = 10_000  # characters of an answer
 _FIELDS = 50
 
@@ -31,13 +31,13 @@ _Value = acp.ElicitationContentValue
 
 
 class Requests:
-    """Asks the user what the agent asks, and returns the answers.
+    """Asks the user what the agent requests, and returns the answers.
 
     Args:
-        frontend: asks.
-        calls: the session's tool calls.
-        send_instead: sends what the agent should do instead of a call that the user rejects.
-        is_current: whether a session is open and its turn not cancelled.
+        frontend: asks the user.
+        calls: returns the session's tool calls.
+        send_instead: sends what the agent should do instead of a rejected call.
+        is_current: returns whether a session is open and its turn is not cancelled.
         cwd: the folder that the session works in.
     """
 
@@ -55,12 +55,12 @@ class Requests:
         self._send_instead = send_instead
         self._is_current = is_current
         self._cwd = cwd
-        self._pages: dict[str, str] = {}  # messages of the pages that the user visits, by id
+        self._pages: dict[str, str] = {}  # messages of the pages that the user visits, by ID
 
     async def permission(
         self, params: acp.RequestPermissionRequest, _: Call
     ) -> acp.RequestPermissionResponse:
-        """Ask the user; without an answer the request is cancelled, which ends the call."""
+        """Ask the user. Without an answer the request is cancelled, which ends the call."""
         if not self._is_current(params.session_id):
             return response(None)
         call = self._calls().update(params.tool_call)
@@ -71,14 +71,14 @@ class Requests:
         if answer is None:
             return response(None)
         if answer.instead:
-            await self._send_instead(answer.instead)  # first, so that the next request has it
+            await self._send_instead(answer.instead)  # first, so that the next request includes it
         call.answer = answer.option.name
         return response(answer.option)
 
     async def elicitation(
         self, params: acp.CreateElicitationRequest, _: Call
     ) -> acp.CreateElicitationResponse:
-        """Let the user fill in a form, or visit a page."""
+        """Ask the user to fill in a form or visit a page."""
         match params:
             case acp.ElicitationFormMode():
                 return await _answer_form(self._frontend, params)
@@ -89,14 +89,14 @@ class Requests:
                 return acp.ElicitationDeclineAction()
 
     def elicitation_completed(self, params: acp.CompleteElicitationNotification) -> None:
-        """Show that the user is done with a page."""
+        """Show that the user has finished with a page."""
         message = self._pages.pop(params.elicitation_id, None)
         if message is not None:
             self._frontend.say(translate("Done: {what}", what=message), "good")
 
 
 def _file_warning(call: ShownCall, cwd: Path) -> str:
-    """A warning where a file is not what the call's diff starts from; empty where it is."""
+    """Return a warning if a file differs from the old text of the call's diff; else empty."""
     for diff in call.diffs:
         path = Path(diff.path)
         if not path.is_absolute() or not path.is_relative_to(cwd) or "[secret]" in diff.new_text:
@@ -122,13 +122,13 @@ def _plain(text: str | None) -> str:
 
 
 class _InvalidError(Exception):
-    """The field does not accept what was entered; the message says why."""
+    """The field does not accept the input; the message says why."""
 
 
 async def _answer_form(
     frontend: Frontend, form: acp.ElicitationFormMode
 ) -> acp.ElicitationAcceptAction | acp.ElicitationDeclineAction:
-    """Let the user fill in a form; leaving a field with Esc declines the whole."""
+    """Ask the user to fill in a form; Esc in any field declines the form."""
     schema = form.requested_schema
     required = set(schema.required or ())
     frontend.say(f"? {form.message}", "warning")
@@ -159,7 +159,7 @@ async def _answer_form(
 async def _visit(
     frontend: Frontend, page: acp.ElicitationUrlMode
 ) -> acp.ElicitationAcceptAction | acp.ElicitationDeclineAction | acp.ElicitationCancelAction:
-    """Send the user to a page; the browser opens only when the user says so."""
+    """Ask the user to visit a page; the browser opens only with the user's consent."""
     openable = page.url.lower().startswith(("http://", "https://")) and _has_browser()
     items = [
         *([Choice("open", translate("Open it in the browser"))] if openable else []),
@@ -179,7 +179,7 @@ async def _visit(
 
 
 def _has_browser() -> bool:
-    """Whether there is a browser with a window; one for terminals would take this one."""
+    """Return whether there is a graphical browser; a text browser would use this terminal."""
     return sys.platform == "darwin" or any(
         os.environ.get(name) for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
     )
@@ -195,7 +195,7 @@ def _open_browser(url: str) -> bool:
 async def _value(
     frontend: Frontend, name: str, field: acp.ElicitationPropertySchema, *, required: bool
 ) -> _Value | None:
-    """The value of one field; an empty text where it is left out, None where the user leaves."""
+    """Return the value of one field; empty if it is left out, None if the user declines."""
     match field:
         case acp.BooleanPropertySchema():
             items = [
@@ -309,7 +309,7 @@ def _text(text: str, field: acp.StringPropertySchema) -> str:
         raise _InvalidError(translate("at least {count} characters", count=field.min_length))
     if field.max_length is not None and len(text) > field.max_length:
         raise _InvalidError(translate("at most {count} characters", count=field.max_length))
-    # A pattern is left to the agent: a hostile one could block the terminal.
+    # Patterns are checked by the agent: a hostile one could block the terminal.
     if field.format is not None and not _has_format(text, field.format):
         raise _InvalidError(translate("not a valid {format}", format=field.format))
     return text

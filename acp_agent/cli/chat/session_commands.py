@@ -1,4 +1,4 @@
-"""The chat's commands on sessions and their options: open, fork, delete, mode, model."""
+"""The chat's commands for sessions and their options: open, fork, delete, mode, model."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from protocol.v1 import types as acp
 
 
 class SessionCommands:
-    """Each method is a command; it takes what follows the command's name."""
+    """Each method is a command; its argument is the text after the command's name."""
 
     def __init__(self, conversation: Conversation, frontend: Frontend) -> None:
         self._conversation = conversation
         self._frontend = frontend
 
     async def open(self, session: str) -> None:
-        """Open an earlier session: the one named, or one that is picked."""
+        """Open an earlier session: the named one, or one that the user picks."""
         picked = await self._conversation.find_session(session) if session else await self._pick()
         if picked and (session or picked != self._conversation.state.id):
             await self._conversation.load(picked)
 
     async def create(self, _: str) -> None:
-        """Begin a new session."""
+        """Create a session."""
         if await self._conversation.create_session():
             self._frontend.say(translate("Started a new session."), "good")
 
     async def fork(self, _: str) -> None:
-        """Go on in a copy; what was said so far is in both."""
+        """Continue in a copy of the session; both contain the conversation so far."""
         before = self._conversation.state.id
         await self._conversation.fork()
         text = translate("Continuing in a copy; return with /sessions {before}.", before=before)
         self._frontend.say(text, "good")
 
     async def rename(self, title: str) -> None:
-        """Give the open session a title, which is asked for where none was typed."""
+        """Set the title of the open session; ask for it if it is empty."""
         if not title:
             field = Field(title=translate("Title"), default=self._conversation.state.title)
             title = (await self._frontend.enter_text(field) or "").strip()
@@ -44,7 +44,7 @@ class SessionCommands:
             self._frontend.say(translate("Renamed the session: {title}", title=kept), "good")
 
     async def delete(self, session: str) -> None:
-        """Delete a session, the one named or one that is picked, once the user confirms."""
+        """Delete the named session, or one that the user picks, after a confirmation."""
         current = self._conversation.state.id
         if session:
             picked: str | None = await self._conversation.find_session(session)
@@ -120,7 +120,7 @@ class SessionCommands:
             return
         picked = value or await self._frontend.pick(title, offered)
         if picked:
-            # The agent judges a value that it does not list, such as another model.
+            # The agent checks values that it does not list, such as other models.
             other = Choice(picked, picked)
             choice = next((one for one in offered if picked in {one.value, one.name}), other)
             await self._conversation.set_option(name, choice.value)

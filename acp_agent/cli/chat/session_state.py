@@ -1,4 +1,4 @@
-"""What the chat knows of the open session from the agent's updates: settings, plan, tool calls."""
+"""The state of the open session, from the agent's updates: settings, plan and tool calls."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from protocol.v1 import types as acp
 
 _COMMANDS = 1_000  # slash commands that are offered
 _CALLS = 2_000  # tool calls that are remembered
-_FULL_CALLS = 50  # of them with their whole output
-_OUTPUT = 64_000  # characters of a call's output that are kept
-_SHORT_OUTPUT = 2_000  # of the output of older calls
-_DIFFS = 50  # files of a call that are kept
+_FULL_CALLS = 50  # most recent calls that keep their whole output
+_OUTPUT = 64_000  # characters stored of a call's output
+_SHORT_OUTPUT = 2_000  # the same for older calls
+_DIFFS = 50  # diffs stored per call
 PLAN_MARKS = {"completed": "[x]", "in_progress": "[>]", "pending": "[ ]"}
 
 
 class Choice(Struct, frozen=True):
-    """A value of an option, or anything else to pick; `current` marks the present one."""
+    """A choice in a list, such as a value of an option; `current` marks the current one."""
 
     value: str
     name: str
@@ -30,29 +30,29 @@ class Choice(Struct, frozen=True):
 
 
 class SessionSettings(Protocol):
-    """What every response that opens a session contains."""
+    """The settings in every response that opens a session."""
 
     @property
     def modes(self) -> acp.SessionModeState | None:
-        """Its modes, of agents without options."""
+        """Return the session's modes, for agents without options."""
 
     @property
     def config_options(self) -> Sequence[acp.SessionConfigOption] | None:
-        """Its configuration options."""
+        """Return the session's configuration options."""
 
 
 class SessionState:
-    """The state of a session, as the agent reported it last.
+    """The state of a session, as last reported by the agent.
 
     Attributes:
-        id: its id; empty while there is none.
-        title: its title; empty where the agent reports none.
+        id: its ID; empty if there is none.
+        title: its title; empty if the agent reports none.
         commands: the agent's slash commands.
         options: its configuration options.
-        modes: its modes, of agents without options.
+        modes: its modes, for agents without options.
         plan: the tasks of its plan.
-        usage: how full its context is, and what it cost.
-        prompted: whether it has a prompt, so that it is worth resuming.
+        usage: context usage and cost.
+        prompted: whether it has a prompt, and is thus worth resuming.
     """
 
     def __init__(self, session: str = "", *, prompted: bool = False) -> None:
@@ -66,12 +66,12 @@ class SessionState:
         self.prompted = prompted
 
     def apply(self, settings: SessionSettings) -> None:
-        """Take the settings from the response that opened the session."""
+        """Apply the settings in the response that opened the session."""
         self.options = settings.config_options or ()
         self.modes = settings.modes
 
     def set_mode(self, mode: str) -> None:
-        """Change the mode of an agent without options."""
+        """Set the mode, for agents without options."""
         if self.modes is not None:
             self.modes = acp.SessionModeState(
                 current_mode_id=mode, available_modes=self.modes.available_modes
@@ -97,14 +97,14 @@ class SessionState:
         return True
 
     def option(self, name: str) -> acp.SessionConfigOption | None:
-        """The option with an id, or the first of a category, such as `mode` or `model`."""
+        """Return the option with an ID, or the first of a category, such as `mode` or `model`."""
         for option in self.options:
             if option.id == name:
                 return option
         return next((option for option in self.options if option.category == name), None)
 
     def mode_choices(self) -> list[Choice]:
-        """The modes of the session."""
+        """Return the modes of the session."""
         option = self.option("mode")
         if isinstance(option, acp.SessionConfigSelect):
             return list(choices(option))
@@ -117,12 +117,12 @@ class SessionState:
 
     @property
     def mode(self) -> Choice | None:
-        """The current mode; None where there are no modes."""
+        """Return the current mode; None if there are no modes."""
         return next((choice for choice in self.mode_choices() if choice.current), None)
 
     @property
     def model(self) -> str:
-        """The name of the model; empty where the agent does not report it."""
+        """Return the name of the model; empty if the agent does not report it."""
         option = self.option("model")
         if not isinstance(option, acp.SessionConfigSelect):
             return ""
@@ -131,7 +131,7 @@ class SessionState:
 
 
 def choices(option: acp.SessionConfigSelect) -> Iterator[Choice]:
-    """The values of an option; those in a group begin with its name."""
+    """Yield the values of an option; those of a group are prefixed with its name."""
     for entry in option.options:
         match entry:
             case acp.SessionConfigSelectGroup():
@@ -146,18 +146,18 @@ def choices(option: acp.SessionConfigSelect) -> Iterator[Choice]:
 
 
 class ShownCall:
-    """One tool call.
+    """A tool call.
 
     Attributes:
-        id: its id.
-        title: what it does.
+        id: its ID.
+        title: its title.
         kind: its kind, such as `read` or `execute`.
         status: `pending`, `in_progress`, `completed` or `failed`.
-        diffs: what it changes.
+        diffs: its changes to files.
         locations: the files that it works on.
         raw_input: its arguments, from the model.
-        exit_code: of a command that ended.
-        answer: the name of the answer to its permission request; empty where there was none.
+        exit_code: exit code of its command, once that has ended.
+        answer: the name of the answer to its permission request; empty if there was none.
     """
 
     def __init__(self, call_id: str) -> None:
@@ -171,17 +171,17 @@ class ShownCall:
         self.exit_code: int | None = None
         self.answer = ""
         self._live = ""  # output of its command
-        self._texts: list[str] = []  # its content
-        self.dropped = 0  # characters of output that are not kept
+        self._texts: list[str] = []  # texts of its content
+        self.dropped = 0  # characters of output that were discarded
 
     @property
     def ended(self) -> bool:
-        """Whether it completed or failed."""
+        """Return whether it completed or failed."""
         return self.status in {"completed", "failed"}
 
     @property
     def output(self) -> str:
-        """Its output, without a fence around it."""
+        """Return its output, without a surrounding code fence."""
         return self._live or "\n".join(self._texts)
 
     def update(self, update: acp.ToolCall | acp.ToolCallUpdate) -> None:
@@ -205,7 +205,7 @@ class ShownCall:
         parts = content or ()
         diffs = [part for part in parts if isinstance(part, acp.Diff)]
         if diffs or self.kind != "edit":
-            # An edit keeps its diff when its last update has none.
+            # An edit keeps its diff if its last update has none.
             self.diffs = diffs[:_DIFFS] or self.diffs
         texts = [
             unfenced(part.content.text)
@@ -237,18 +237,18 @@ class ShownCall:
         return text[-_OUTPUT:]
 
     def shorten(self) -> None:
-        """Forget most of the output: the call is long past."""
+        """Discard most of the output, because the call is old."""
         self._live = self._live[-_SHORT_OUTPUT:]
         self._texts = [text[-_SHORT_OUTPUT:] for text in self._texts]
 
     def output_lines(self) -> list[str]:
-        """The lines of its output, escaped for the terminal."""
+        """Return the lines of its output, escaped for the terminal."""
         text = terminal_text(without_overwritten(self.output)).strip("\n")
         return text.split("\n") if text else []
 
 
 class Calls:
-    """The calls of a session by their ids; the oldest are forgotten."""
+    """The calls of a session by ID. The oldest are discarded."""
 
     def __init__(self) -> None:
         self._calls: OrderedDict[str, ShownCall] = OrderedDict()
@@ -268,12 +268,12 @@ class Calls:
         return call
 
     def get(self, call_id: str) -> ShownCall | None:
-        """The call with an id, where it is remembered."""
+        """Return the call with an ID, or None if it is not stored."""
         return self._calls.get(call_id)
 
     @property
     def last(self) -> ShownCall | None:
-        """The newest call."""
+        """Return the newest call."""
         return next(reversed(self._calls.values()), None)
 
     def _forget(self) -> None:
@@ -282,7 +282,7 @@ class Calls:
 
 
 def unfenced(text: str) -> str:
-    """`text` without the fence of Markdown around the whole of it."""
+    """Return `text` without a Markdown fence that surrounds all of it."""
     lines = text.strip("\n").split("\n")
     fence = lines[0][: len(lines[0]) - len(lines[0].lstrip("`"))]
     if len(lines) >= 2 and len(fence) >= 3 and lines[-1].strip() == fence:
@@ -291,7 +291,7 @@ def unfenced(text: str) -> str:
 
 
 def without_overwritten(text: str) -> str:
-    """`text` without what carriage returns overwrite, as progress bars do."""
+    """Return `text` without what is overwritten after carriage returns, as by progress bars."""
     if "\r" not in text:
         return text
     return "\n".join(

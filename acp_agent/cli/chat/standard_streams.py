@@ -1,4 +1,4 @@
-"""Standard input and output: lines that are typed or piped in, keys typed early, broken pipes."""
+"""Standard input and output: lines from a terminal or pipe, early key presses, broken pipes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _PIECE = 65_536
 
 
 class LineInput:
-    """Lines of stdin.
+    """Reads lines from stdin.
 
     The event loop reads a terminal, so that reading can be paused. A daemon thread reads anything
-    else, as the loop cannot wait for files.
+    else, because the loop cannot wait for files.
 
     Args:
-        terminal: whether stdin is one.
+        terminal: whether stdin is a terminal.
     """
 
     def __init__(self, *, terminal: bool) -> None:
@@ -34,7 +34,7 @@ class LineInput:
         self._ended = False
 
     def start(self) -> None:
-        """Start to read."""
+        """Start reading."""
         if self._terminal:
             self._listen()
             return
@@ -55,7 +55,7 @@ class LineInput:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Leave what is typed to another program."""
+        """Pause reading, so that another program receives the input."""
         self.stop()
         try:
             yield
@@ -63,7 +63,7 @@ class LineInput:
             self._listen()
 
     async def next(self) -> str | None:
-        """The next line; None at the end."""
+        """Return the next line; None at the end."""
         return await self._lines.get()
 
     def _listen(self) -> None:
@@ -85,15 +85,15 @@ class LineInput:
 def _read() -> bytes:
     try:
         return os.read(0, _PIECE)
-    except OSError:  # how Linux says that the terminal is gone
+    except OSError:  # on Linux: the terminal is gone
         return b""
 
 
 def stop_on_write_error(paint: Paint, out: TextIO, on_error: Callable[[OSError], None]) -> Paint:
-    """Make a `paint` that does not fail when `out` cannot be written.
+    """Return a `paint` that does not fail when `out` cannot be written.
 
-    `on_error` is called once, when the reader of `out` went away or the disk is full. What is
-    written later is lost.
+    `on_error` is called once, for example when the reader of `out` exits or the disk is full.
+    Later output is lost.
     """
 
     def safe_paint(text: str, style: Style) -> None:
@@ -110,9 +110,9 @@ def stop_on_write_error(paint: Paint, out: TextIO, on_error: Callable[[OSError],
 
 @contextmanager
 def keep_typeahead() -> Iterator[None]:
-    """Keep keys that are typed while the chat starts for its prompt, without an echo.
+    """Save keys that are typed while the chat starts for its prompt, without an echo.
 
-    Otherwise Enter would reach the prompt as Ctrl-J, a line break. Ctrl-C stays a signal.
+    Otherwise Enter would reach the prompt as Ctrl-J, a line break. Ctrl-C remains a signal.
     """
     try:
         before = termios.tcgetattr(sys.stdin.fileno())

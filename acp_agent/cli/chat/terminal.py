@@ -1,6 +1,6 @@
 """The chat in a terminal that can move its cursor.
 
-What is complete is written once; the rows at the bottom are drawn again with each frame.
+Complete parts are written once; the rows at the bottom are redrawn with each frame.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ from acp_agent.cli.output import FAILED, INTERRUPTED, complain
 from acp_agent.cli.signals import ending_signals
 
 _FRAME_SECONDS = 0.04  # between two frames
-_MODE_SECONDS = 0.7  # after the last Shift-Tab, so that the modes in between are not entered
-_PASTE = 2_000_000  # characters of a paste that are inserted
+_MODE_SECONDS = 0.7  # after the last Shift-Tab, to skip the modes in between
+_PASTE = 2_000_000  # characters of a paste; the rest is dropped
 
 
 class TerminalChat:
-    """A conversation in a terminal; `run` it."""
+    """A conversation in a terminal; start it with `run`."""
 
     def __init__(self, options: ChatOptions, history: PromptHistory, out: TextIO) -> None:
         colours, monochrome = terminal_colours(out)
@@ -59,8 +59,8 @@ class TerminalChat:
         self._history = history
         self._status = 0
         self._fault = ""
-        self._ready = False  # once the agent runs and a session is open
-        self._quit_until = 0.0  # when a second Ctrl-C no longer quits
+        self._ready = False  # true once the agent runs and a session is open
+        self._quit_until = 0.0  # after this time, Ctrl-C no longer quits
         self._next_mode: Choice | None = None
         self._mode_timer: asyncio.TimerHandle | None = None
         self.questions = QuestionQueue(self._on_question_change)
@@ -157,21 +157,21 @@ class TerminalChat:
         """End the chat."""
         self._status = status
         self._foreground.close()
-        with contextlib.suppress(Exception):  # it is ending already
+        with contextlib.suppress(Exception):  # it is already ending
             self._app.exit()
 
     # --- keys
 
     def submit(self) -> None:
-        """Take what was typed: a command of the chat's, one for the shell, or a prompt."""
+        """Handle the input: a command of the chat, a shell command or a prompt."""
         text = self._prompt.text.strip("\n")
         if not text.strip():
             return
         found = self._commands.find(text)
         command = self._shell.command_in(text) if found is None else None
         if command is not None and command.text:
-            space = " " if text[0].isspace() else ""  # which keeps it out of the history
-            self._prompt.text = text = f"{space}{command.line}"  # as the arrow keys recall it
+            space = " " if text[0].isspace() else ""  # excludes it from the history
+            self._prompt.text = text = f"{space}{command.line}"  # as recalled by the arrow keys
         self._history.append(text)
         self._prompt.reset(append_to_history=True)
         if command is not None:
@@ -208,7 +208,7 @@ class TerminalChat:
         """
         question = self.questions.waiting
         if self._foreground.busy:
-            return  # it is for the program that has the terminal
+            return  # Ctrl-C is for the program that uses the terminal
         if isinstance(question, ListQuestion | TextQuestion):
             self.questions.decline(question)
         elif self.cancel():
@@ -234,7 +234,7 @@ class TerminalChat:
         return True
 
     def next_mode(self) -> None:
-        """Move to the next mode, which takes effect once no further one was chosen for a moment."""
+        """Select the next mode; it takes effect after a short delay without another press."""
         modes = self._conversation.state.mode_choices()
         if not modes:
             return
@@ -256,7 +256,7 @@ class TerminalChat:
         self._shell.toggle()
 
     def end_of_input(self) -> None:
-        """Ctrl-D: leave the shell, or the chat."""
+        """Handle Ctrl-D: leave the shell, or the chat."""
         if self._shell.on:
             self._shell.toggle()
         else:
@@ -271,7 +271,7 @@ class TerminalChat:
         else:
             self.questions.press_letter(letter)
 
-    # --- what is drawn
+    # --- drawing
 
     def _size(self) -> tuple[int, int]:
         size = self._output.get_size()
@@ -323,7 +323,7 @@ class TerminalChat:
         if isinstance(question, ListQuestion) and self._answer.text:
             question.index = 0
 
-    # --- from start to end
+    # --- start and end
 
     async def _open(self) -> None:
         try:
@@ -349,7 +349,7 @@ class TerminalChat:
 
     @asynccontextmanager
     async def _release_terminal(self) -> AsyncIterator[None]:
-        """Clear what is drawn, and write the lines that wait for a frame."""
+        """Clear the drawing and write the pending lines."""
         async with in_terminal():
             self._output.write_above()
             self._output.flush()
@@ -362,7 +362,7 @@ class TerminalChat:
                 self._redraw()
 
     def _write_rest(self) -> None:
-        """Write what came after the last frame, and how to continue."""
+        """Write the rest of the transcript, and how to continue."""
         self._transcript.finish()
         state = self._conversation.state
         if state.prompted and self._conversation.resumable:
@@ -372,7 +372,7 @@ class TerminalChat:
         self._output.release()
 
     def _on_loop_error(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """End the chat: drawing or a key failed."""
+        """End the chat, because drawing or a key binding failed."""
         error = context.get("exception")
         if isinstance(error, Exception) and context.get("handle") is not None:
             self._fail(error)

@@ -27,7 +27,7 @@ class TerminalFrontend:
     """Implements `Frontend` with a transcript, questions, and programs in the terminal.
 
     Attributes:
-        turn_started_at: when the turn that runs started; None while none runs.
+        turn_started_at: when the running turn started; None if none runs.
     """
 
     def __init__(
@@ -54,12 +54,12 @@ class TerminalFrontend:
         self.refresh()
 
     def say(self, text: str, style: Style = "") -> None:
-        """Show a text of the chat itself."""
+        """Show a message of the chat itself."""
         self._transcript.say(text, style)
         self.refresh()
 
     def show_prompt(self, text: str, status: PromptStatus) -> None:
-        """Show what the user typed."""
+        """Show the user's prompt."""
         self._transcript.user(text, status_text(status))
         self.refresh()
 
@@ -79,7 +79,7 @@ class TerminalFrontend:
     async def ask_permission(
         self, call: ShownCall, options: Sequence[acp.PermissionOption], warning: str
     ) -> Answer | None:
-        """Ask whether a call may run, and what the agent should do instead of it."""
+        """Ask whether a call may run, and on request what the agent should do instead."""
         question = PermissionQuestion(call, options, warning)
         letter = await self._questions.ask(question)
         while letter == INSTEAD and (refusal := refusal_of(options)) is not None:
@@ -94,9 +94,9 @@ class TerminalFrontend:
     async def pick(
         self, title: str, choices: Sequence[Choice], description: str = ""
     ) -> str | None:
-        """Let the user pick one of several."""
+        """Ask the user to pick one of several choices."""
         return await self._questions.ask(ListQuestion(title, choices, description))
 
     async def enter_text(self, field: Field) -> str | None:
-        """Let the user enter a text."""
+        """Ask the user for a text."""
         return await self._questions.ask(TextQuestion(field))

@@ -1,4 +1,4 @@
-"""The terminal as output: its colours, and frames that are written in one piece."""
+"""Terminal output: colours, and frames that are written in one piece."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from acp_agent.cli.chat.rendering import ColourSystem
 
 
 class FrameOutput(Vt100_Output):
-    """Writes whole frames to a terminal, so that it does not flicker.
+    """Writes whole frames to a terminal, to prevent flicker.
 
-    It never asks for the cursor's position: over ssh the answer may come late, or as typed text.
+    It never queries the cursor's position: over ssh the response may arrive late, or as typed text.
     """
 
     def __init__(self, out: TextIO, *, term: str, depth: ColorDepth) -> None:
@@ -35,16 +35,16 @@ class FrameOutput(Vt100_Output):
         self._above: list[str] = []
 
     def above(self, lines: Sequence[str]) -> None:
-        """Take lines that are written above the next frame."""
+        """Queue lines to be written above the next frame."""
         self._above += lines
 
     def write_above(self) -> None:
-        """Write the lines that wait, from the cursor on."""
+        """Write the queued lines at the cursor."""
         self.write_raw("".join(f"{line}\r\n" for line in self._above))
         self._above.clear()
 
     def begin(self, renderer: Renderer, rows: int) -> None:
-        """Begin a frame of `rows` rows, with the lines that wait above it."""
+        """Start a frame of `rows` rows, below the queued lines."""
         self.hold()
         last = renderer.last_rendered_screen
         if self._above or (last is not None and last.height > rows):
@@ -52,27 +52,27 @@ class FrameOutput(Vt100_Output):
             self.write_above()
 
     def hold(self) -> None:
-        """Write nothing until `release`."""
+        """Buffer all output until `release`."""
         self._held = True
 
     def release(self) -> None:
-        """Write everything since `hold`, in one piece."""
+        """Write the output since `hold` in one piece."""
         self._held = False
         self.flush()
 
     def flush(self) -> None:
-        """Write, unless a frame is held."""
+        """Write the output, unless it is being held."""
         if not self._held:
             super().flush()
 
     def _usable_size(self) -> Size:
-        """The size of the terminal, at least 4 rows of 12 columns."""
+        """Return the size of the terminal, at least 4 rows of 12 columns."""
         size = self._reported_size()
         return Size(rows=max(size.rows, 4), columns=max(size.columns, 12))
 
 
 def terminal_colours(out: TextIO) -> tuple[ColourSystem | None, bool]:
-    """The colours of the terminal, and whether none of them are wanted (no-color.org)."""
+    """Return the terminal's colour system, and whether colours are disabled (no-color.org)."""
     monochrome = bool(os.environ.get("NO_COLOR"))
     system = Console(file=out, legacy_windows=False).color_system
     if system in {"standard", "256", "truecolor"}:
@@ -81,7 +81,7 @@ def terminal_colours(out: TextIO) -> tuple[ColourSystem | None, bool]:
 
 
 def color_depth(colours: ColourSystem | None, *, monochrome: bool) -> ColorDepth:
-    """The same for prompt_toolkit."""
+    """Return the colour depth for prompt_toolkit."""
     if monochrome or colours is None:
         return ColorDepth.DEPTH_1_BIT
     return {

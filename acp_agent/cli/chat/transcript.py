@@ -1,4 +1,4 @@
-"""A conversation on the screen: complete parts are written once, the rest is drawn each frame."""
+"""The transcript: complete parts are written once, the rest is redrawn with each frame."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from protocol.v1 import types as acp
 
 _LIVE_CALLS = 4
 _LIVE_ROWS = 16
-_THOUGHT = 100_000  # characters of a thought that are kept
-_NOTE = 100_000  # characters of a text of the chat
+_THOUGHT = 100_000  # characters of a thought that are stored
+_NOTE = 100_000  # characters of a message of the chat
 _PROMPT_HEAD, _PROMPT_TAIL, _PROMPT_LINE = 20, 10, 2_000  # lines of a prompt, characters of each
 _PLAN_TASKS = 100  # tasks of a plan that are shown
-_DETAIL_LINES = 400  # of a change, and of an output
+_DETAIL_LINES = 400  # of a diff, and of an output
 _REPLAYED = 300  # updates of an earlier conversation that are shown
 
 _Kind = Literal["", "text", "thought", "call", "plan", "note", "user"]
-# Characters between two frames that are laid out; of more nobody can read, and keys must work on.
+# Characters per frame that are laid out. Nobody can read more, and keys must stay responsive.
 _LAID_OUT = 30_000
-_CALL_COST, _LINE_COST = 2_000, 200  # what a call, and any other line, count
+_CALL_COST, _LINE_COST = 2_000, 200  # counted for a call, and for any other line
 
 
 class Transcript:
@@ -60,7 +60,7 @@ class Transcript:
         self._width = width
         self._commit = commit
         self.calls = CallLines(renderer, cwd)
-        self._last_kind: _Kind = ""  # what was written last
+        self._last_kind: _Kind = ""  # kind of the last written lines
         self._speaking: Literal["", "agent", "user", "thought"] = ""
         self._message: str | None = None
         self._blocks = Blocks()
@@ -69,7 +69,7 @@ class Transcript:
         self._last_thought = ""
         self._user: list[str] = []
         self._open_calls: dict[str, ShownCall] = {}
-        self._written: WeakSet[ShownCall] = WeakSet()  # calls whose end is on the screen
+        self._written: WeakSet[ShownCall] = WeakSet()  # calls whose result is on the screen
         self._planned: tuple[str, ...] = ()
         self._replay: deque[acp.SessionUpdate] | None = None
         self._replayed = 0
@@ -78,7 +78,7 @@ class Transcript:
     def show(self, update: acp.SessionUpdate) -> None:
         """Show one update."""
         if self._replay is not None:
-            self._replay.append(update)  # only the end of a long one is shown
+            self._replay.append(update)  # only the end of a long replay is shown
             self._replayed += 1
             return
         match update:
@@ -105,12 +105,12 @@ class Transcript:
                 pass
 
     def say(self, text: str, style: str = "") -> None:
-        """Write a text of the chat itself."""
+        """Write a message of the chat itself."""
         self.finish_message()
         self._write("note", self._renderer.text(text[:_NOTE], self._width(), style))
 
     def user(self, text: str, remark: str = "", *, prompt: str = "> ") -> None:
-        """Write what the user typed, behind a prompt of two columns, and a remark below it."""
+        """Write the user's input after a two-column prompt, with a remark below."""
         self.finish_message()
         lines = self._renderer.text(_shortened(text), self._width() - 2, "user")
         shown = [f"{prompt if index == 0 else '  '}{line}" for index, line in enumerate(lines)]
@@ -150,7 +150,7 @@ class Transcript:
         self._speaking, self._message = "", None
 
     def finish(self) -> None:
-        """Write everything that is open: the turn has ended."""
+        """Write everything that is open, because the turn has ended."""
         self.finish_message()
         for call in list(self._open_calls.values()):
             self._end_call(call)
@@ -173,7 +173,7 @@ class Transcript:
         self.finish()
 
     def live(self, rows: int, *, without: str = "") -> list[str]:
-        """The lines of what is not complete, at most `rows`; not of the call `without`."""
+        """Return at most `rows` lines of the open parts, except for the call `without`."""
         self._spent = 0
         width = self._width()
         rows = min(rows, _LIVE_ROWS)
@@ -200,7 +200,7 @@ class Transcript:
         return lines[-rows:]
 
     def _write(self, kind: _Kind, lines: Sequence[str], *, joined: bool = False) -> None:
-        """Write complete lines, with an empty line before those of another kind."""
+        """Write complete lines, after an empty line if the previous ones are of another kind."""
         apart = (
             self._last_kind and not joined and (kind != self._last_kind or kind in {"text", "user"})
         )
@@ -211,7 +211,7 @@ class Transcript:
     def _continue_message(
         self, who: Literal["agent", "user", "thought"], update: acp.ContentChunk
     ) -> None:
-        """Start or continue a message; write the rest of another one."""
+        """Start or continue a message; write the rest of the previous one."""
         if who != self._speaking or update.message_id != self._message:
             self.finish_message()
             self._speaking, self._message = who, update.message_id
@@ -239,7 +239,7 @@ class Transcript:
         self._write("thought", [line])
 
     def _is_flood(self, cost: int) -> bool:
-        """Whether there is more between two frames than is laid out."""
+        """Return whether there is more text since the last frame than is laid out."""
         self._spent += cost
         return self._spent > _LAID_OUT
 
@@ -248,7 +248,7 @@ class Transcript:
         if call is None:
             return
         if call.ended:
-            # Once: in a replay, every update comes when its call has ended.
+            # Only once: in a replay, every update arrives after its call has ended.
             if call not in self._written:
                 self._end_call(call)
             return
@@ -270,7 +270,7 @@ class Transcript:
         self._write("call", self.calls.ended(call, width))
 
     def _plan(self, plan: acp.Plan) -> None:
-        """Write the plan where its tasks changed; the toolbar shows its progress."""
+        """Write the plan if its tasks changed; the toolbar shows its progress."""
         tasks = tuple(entry.content for entry in plan.entries)
         done = all(entry.status == "completed" for entry in plan.entries)
         if tasks == self._planned and not done:
@@ -295,7 +295,7 @@ class Transcript:
 
 
 def _shortened(text: str) -> str:
-    """The beginning and the end of a long prompt, which the user knows."""
+    """Return the beginning and the end of a long prompt."""
     lines = text.split("\n")
     cut = len(lines) - _PROMPT_HEAD - _PROMPT_TAIL
     if cut > 1:

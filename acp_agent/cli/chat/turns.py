@@ -1,4 +1,4 @@
-"""The user's prompts: each becomes a turn, a part of the turn that runs, or waits in a queue."""
+"""The user's prompts. Each starts a turn, joins the running turn, or waits in a queue."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from protocol.v1 import types as acp
 
 
 class Prompt(Struct, frozen=True):
-    """The user's words, and further texts for the model."""
+    """The user's text, and further texts for the model."""
 
     text: str
     shared: Sequence[str] = ()
@@ -31,15 +31,15 @@ class Turns:
 
     Args:
         frontend: shows them.
-        agent: the agent as it is now; None while there is none.
-        state: the session as it is now.
-        on_end: called when no turn runs any more, before the frontend.
-        take_shared: texts that go with the next prompt.
+        agent: returns the current agent; None if there is none.
+        state: returns the current session.
+        on_end: called when the last turn has ended, before the frontend.
+        take_shared: returns the texts to send with the next prompt.
         cwd: the folder that mentioned files are relative to.
 
     Attributes:
         queue: prompts that wait for the turn to end.
-        cancelling: whether the turn that runs was cancelled.
+        cancelling: whether the running turn was cancelled.
     """
 
     def __init__(
@@ -60,19 +60,19 @@ class Turns:
         self._on_end = on_end
         self._take_shared = take_shared
         self._cwd = cwd
-        self._running = 0  # prompts that are not answered yet
+        self._running = 0  # prompts without a response
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def busy(self) -> bool:
-        """Whether a turn runs."""
+        """Return whether a turn runs."""
         return self._running > 0
 
     def submit(self, text: str) -> None:
-        """Send a prompt, add it to the turn that runs, or queue it."""
+        """Send a prompt, add it to the running turn, or queue it."""
         agent = self._agent()
         is_command = text.startswith("/")
-        # Commands take nothing along: they are not for the model.
+        # Commands carry no shared texts, because they are not for the model.
         prompt = Prompt(text, () if is_command else self._take_shared())
         if agent is None or not self._state().id:
             self._enqueue(prompt, "early")
@@ -93,7 +93,7 @@ class Turns:
             self._enqueue(prompt)
 
     def send_next(self) -> None:
-        """Send the prompt that waits, once no turn runs and a session is open."""
+        """Send the next queued prompt if no turn runs and a session is open."""
         agent = self._agent()
         if self.queue and not self.busy and agent is not None and self._state().id:
             self._send(agent, self.queue.popleft())
@@ -106,7 +106,7 @@ class Turns:
         return None if prompt is None else prompt.text
 
     def cancel(self) -> bool:
-        """Cancel the turn; return whether there was one that was not cancelled before."""
+        """Cancel the running turn; return whether there was one that was not cancelled yet."""
         agent = self._agent()
         if not self.busy or self.cancelling or agent is None:
             return False
@@ -116,11 +116,11 @@ class Turns:
         return True
 
     async def wait_until_answered(self) -> None:
-        """Wait until all prompts that were sent are answered or have failed."""
+        """Wait until every sent prompt is answered or has failed."""
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def aclose(self) -> None:
-        """Forget every prompt."""
+        """Discard every prompt."""
         self.queue.clear()
         for task in self._tasks:
             task.cancel()
@@ -172,7 +172,7 @@ class Turns:
             return
         if outcome == "injected":
             self._show(prompt, "steered")
-        else:  # the turn ended meanwhile
+        else:  # the turn has ended meanwhile
             self._enqueue(prompt)
             self.send_next()
 
@@ -194,7 +194,7 @@ class Turns:
 
 
 def status_text(status: PromptStatus) -> str:
-    """When the agent gets a prompt, for people; empty where it is sent at once."""
+    """Return when the agent receives a prompt, as text; empty if immediately."""
     return {
         "sent": "",
         "steered": translate("(added to the running turn)"),
@@ -204,7 +204,7 @@ def status_text(status: PromptStatus) -> str:
 
 
 def stop_reason(reason: str) -> str:
-    """Why a turn ended, for people."""
+    """Return why a turn ended, as text."""
     return {
         "cancelled": translate("The turn was cancelled."),
         "refusal": translate("The prompt was refused."),

@@ -1,7 +1,7 @@
-"""The user's own shell in the chat: which lines are commands, and what the agent sees of them.
+"""The user's shell in the chat: which lines are commands, and what the agent sees of them.
 
-A command and its output are sent with the next prompt, without anything that is known to be a
-secret or looks like one. `!!command` keeps them from the agent.
+A command and its output are sent with the next prompt, with secrets removed. `!!command` is not
+sent.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from acp_agent.cli.output import one_line
 from acp_agent.platform import posix
 from acp_agent.tools.quoting import code_block
 
-_SHOWN = 60  # characters of a command in a line about it
-_SENT = 64_000  # characters of output that go with one prompt; the oldest command is left out first
+_SHOWN = 60  # characters of a command in the line about it
+_SENT = 64_000  # characters of output per prompt; the oldest commands are dropped first
 SHELL_PROMPT = "$ "
 
 
@@ -36,7 +36,7 @@ class ShellLine(Struct, frozen=True):
 
     @property
     def line(self) -> str:
-        """The line as it is typed at the agent's prompt."""
+        """Return the line as typed at the agent's prompt."""
         return f"{'!' if self.shared else '!!'}{self.text}"
 
 
@@ -44,7 +44,7 @@ class UserShell:
     """Runs the user's commands.
 
     Args:
-        frontend: has the terminal that they run in.
+        frontend: runs them in its terminal.
         cwd: the folder that they run in.
         scrub: removes secrets from a text.
         usable: whether a person types; lines from a pipe are never commands.
@@ -64,10 +64,10 @@ class UserShell:
         self._shared: list[CommandResult] = []
 
     def command_in(self, text: str) -> ShellLine | None:
-        """The line for the shell that a text is; None for a prompt.
+        """Return the shell line in a text; None for a prompt.
 
-        At the agent's prompt a command is one line behind `!`. Several pasted lines, and a picture
-        in Markdown, are a prompt.
+        At the agent's prompt, a command is a single line that begins with `!`. Several pasted lines
+        and a Markdown image are prompts.
         """
         text = text.strip()
         if not self.usable:
@@ -79,7 +79,7 @@ class UserShell:
         return ShellLine(text.lstrip("!").strip(), not text.startswith("!!"))
 
     def is_command(self, text: str) -> bool:
-        """Whether a text is a command for the shell."""
+        """Return whether a text is a command for the shell."""
         found = self.command_in(text)
         return found is not None and bool(found.text)
 
@@ -108,14 +108,14 @@ class UserShell:
         self._frontend.say(how, "dim")
 
     def unshare(self) -> None:
-        """Send nothing of the commands that ran so far."""
+        """Do not send the commands that ran so far."""
         self._shared.clear()
         self._frontend.say(translate("Your commands will not be sent to the agent."))
         self._frontend.refresh()
 
     @property
     def shared(self) -> str:
-        """What the next prompt takes along, in a line for the user; empty for nothing."""
+        """Return a line about what the next prompt will include; empty for nothing."""
         if not self._shared:
             return ""
         names = translate(", ").join(
@@ -124,13 +124,13 @@ class UserShell:
         return translate("Sent with your next prompt: output of {commands}", commands=names)
 
     def take_shared(self) -> Sequence[str]:
-        """Texts for the model that go with a prompt that is sent now."""
+        """Return the texts to include in the prompt that is being sent, and clear them."""
         texts = [self._as_text(ran) for ran in self._shared]
         self._shared = []
         return texts
 
     def _as_text(self, ran: CommandResult) -> str:
-        """A command for the model, in English like all that it reads."""
+        """Return a command for the model, in English like all of the model's input."""
         end = f"status {ran.status}" if ran.status >= 0 else posix.signal_name(-ran.status)
         part = "the end of what it printed" if ran.cut else "what it printed"
         printed = code_block(self._scrub(f"$ {ran.command}\n{ran.output}"), "console")

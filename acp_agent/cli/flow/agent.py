@@ -1,4 +1,4 @@
-"""The agent of a run as a child process, with as many sessions as its steps need."""
+"""The agent of a run: a child process with as many sessions as the steps need."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from protocol.jsonrpc.errors import INVALID_REQUEST, RpcError
 from protocol.jsonrpc.handlers import Call, Handler
 from protocol.v1 import methods, types as acp
 
-_NO_AGENT = "default"  # the program's own
-_EARLY = 100  # updates of a session that came before its id
-_BUSY_SECONDS = 10.0  # that an agent takes at most to end when its client is gone
+_NO_AGENT = "default"  # the program's own agent
+_EARLY = 100  # updates that are stored for a session whose ID is not known yet
+_BUSY_SECONDS = 10.0  # limit for an agent to exit after its client is gone
 _BUSY_STEP = 0.1
-_COMMANDS_SECONDS = 10.0  # for a command to be in the list
+_COMMANDS_SECONDS = 10.0  # for a command to appear in the list
 
 OnAsked = Callable[["StepSession", Asked], Awaitable[acp.RequestPermissionResponse]]
 
@@ -28,9 +28,9 @@ class StepSession(AgentSession):
     """A session of a run.
 
     Attributes:
-        settings: the values of its options as it began.
+        settings: the initial values of its options.
         step: the step that works in it.
-        prompts: how many prompts it had.
+        prompts: how many prompts it has received.
     """
 
     def __init__(self, child: AgentChild, id_: str, settings: Mapping[str, str]) -> None:
@@ -43,7 +43,7 @@ class StepSession(AgentSession):
         self._commands_came = asyncio.Event()
 
     async def prompt(self, content: str | Sequence[acp.ContentBlock]) -> acp.PromptResponse:
-        """Prompt, and wait as long as the turn takes; see `AgentSession.prompt`."""
+        """Send a prompt and wait for the end of the turn; see `AgentSession.prompt`."""
         self.prompts += 1
         return await super().prompt(content)
 
@@ -53,8 +53,8 @@ class StepSession(AgentSession):
         return self.settings.get("agent", _NO_AGENT) != _NO_AGENT
 
     async def set_option(self, option: str, value: str) -> None:
-        """Give an option a value, unless it has it. Raises RpcError."""
-        # An agent's own model counts only from its first turn on.
+        """Set an option, unless it already has the value. Raises RpcError."""
+        # An agent's own model applies only from its first turn on.
         known = not (self.has_agent and option == "model")
         if known and self.current.get(option) == value:
             return
@@ -62,9 +62,9 @@ class StepSession(AgentSession):
         self.current |= {option: value, **_values(answer.config_options)}
 
     async def has_command(self, *names: str) -> str | None:
-        """Return the first of some commands that the session has.
+        """Return the first of some commands that the session supports.
 
-        A session first tells of those that come with the program, and of others once it read them.
+        A session first reports the built-in commands, and the others after reading them.
         """
         with suppress(TimeoutError):
             async with asyncio.timeout(_COMMANDS_SECONDS):
@@ -74,7 +74,7 @@ class StepSession(AgentSession):
         return next((name for name in names if name in self._commands), None)
 
     def updated(self, update: acp.SessionUpdate) -> None:
-        """Take in an update of the session."""
+        """Apply an update of the session."""
         if isinstance(update, acp.AvailableCommandsUpdate):
             self._commands = {command.name for command in update.available_commands}
             self._commands_came.set()
@@ -92,12 +92,12 @@ class FlowAgent:
 
     @classmethod
     async def start(cls, *, cwd: Path, model: str | None, on_asked: OnAsked) -> Self:
-        """Start `acp-agent` and shake hands.
+        """Start `acp-agent` and initialize it.
 
         Raises:
             RpcError: the agent refused.
-            ConnectionError: the agent ended at once.
-            TimeoutError: the agent does not answer.
+            ConnectionError: the agent exited immediately.
+            TimeoutError: the agent does not respond.
         """
         agent = cls(on_asked)
         flags = [] if model is None else ["--model", model]
@@ -109,7 +109,7 @@ class FlowAgent:
         return agent
 
     async def new_session(self, cwd: Path) -> StepSession:
-        """Make a session in `cwd`. Raises RpcError."""
+        """Create a session in `cwd`. Raises RpcError."""
         made = await self._child.connection.request(
             methods.SESSION_NEW,
             acp.NewSessionRequest(cwd=str(cwd), mcp_servers=[]),
@@ -118,12 +118,12 @@ class FlowAgent:
         return self._known(StepSession(self._child, made.session_id, _values(made.config_options)))
 
     async def resume(self, id_: str, cwd: Path, settings: Mapping[str, str]) -> StepSession:
-        """Go on with a session. Raises RpcError.
+        """Resume a session. Raises RpcError.
 
         Args:
-            id_: the session's.
+            id_: its ID.
             cwd: its folder.
-            settings: the values of its options as it began.
+            settings: the initial values of its options.
         """
         answer = await self._resumed(id_, cwd)
         session = StepSession(self._child, id_, settings)
@@ -131,7 +131,7 @@ class FlowAgent:
         return self._known(session)
 
     async def _resumed(self, id_: str, cwd: Path) -> acp.ResumeSessionResponse:
-        """Open a session, once an agent whose client was killed has let go of it."""
+        """Open a session; wait while an agent whose client was killed still holds it."""
         deadline = asyncio.get_running_loop().time() + _BUSY_SECONDS
         while True:
             try:
@@ -175,7 +175,7 @@ class FlowAgent:
 
 
 def _values(options: Sequence[acp.SessionConfigOption] | None) -> dict[str, str]:
-    """The current values of a session's options, by their ids."""
+    """Return the current values of a session's options, by ID."""
     return {
         option.id: option.current_value
         for option in options or ()

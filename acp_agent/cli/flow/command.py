@@ -14,7 +14,7 @@ from acp_agent.platform import posix
 
 
 def run(argv: list[str]) -> int:
-    """Run, list or check workflows; returns the exit status."""
+    """Run, list or check workflows; return the exit status."""
     parser = _parser()
     options = parser.parse_args(argv)
     if options.action is None:
@@ -25,7 +25,7 @@ def run(argv: list[str]) -> int:
 
 
 def usage_checked(work: Callable[[], int]) -> int:
-    """Run a command; what the user typed wrongly is reported as wrong usage."""
+    """Run a command; report invalid user input as a usage error."""
     try:
         return work()
     except InvalidInputError as error:

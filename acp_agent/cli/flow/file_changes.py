@@ -1,6 +1,6 @@
-"""Wait for changes of a folder's files: by inotify where the system has it, else by looking.
+"""Wait for changes of a folder's files: with inotify if available, otherwise by polling.
 
-A change is a file that is new, gone, or has another time, size or inode than at the last look.
+A change is a file that is new, gone, or has a different time, size or inode than in the last scan.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from acp_agent.errors import InvalidInputError
 from acp_agent.extensions.workflows.patterns import FilePatterns
 from acp_agent.platform.inotify import Inotify
 
-_POLL = 1.0  # seconds between two looks, where the system tells nothing
-_QUIET = 0.3  # seconds without a change, after which it is complete
-_LONGEST_BURST = 5.0  # seconds; changes that never stop are taken as they are then
+_POLL = 1.0  # seconds between two scans without inotify
+_QUIET = 0.3  # seconds without a change after which a burst is complete
+_LONGEST_BURST = 5.0  # seconds; longer bursts are reported before they end
 _MOST_FILES = 200_000
 _LEFT_OUT = frozenset({".git", ".hg", ".svn"})
 
@@ -26,11 +26,11 @@ Files: TypeAlias = Mapping[str, _Mark]
 
 
 class FileChanges:
-    """The files of a folder that some patterns mean, and what changes of them.
+    """The files of a folder that match some patterns, and their changes.
 
     Args:
         top: the folder, absolute.
-        patterns: say which files are meant.
+        patterns: select the files.
     """
 
     def __init__(self, top: Path, patterns: FilePatterns) -> None:
@@ -39,10 +39,10 @@ class FileChanges:
         self._known: Files = {}
         self._woken = asyncio.Event()
         self._notes: Inotify | None = None
-        self._incomplete = False  # not every folder is watched
+        self._incomplete = False  # whether some folders are not watched
 
     async def start(self) -> None:
-        """Look at the files for the first time.
+        """Scan the files for the first time.
 
         Raises:
             InvalidInputError: there are too many.
@@ -55,11 +55,11 @@ class FileChanges:
         self._known = await self._look()
 
     def close(self) -> None:
-        """Watch nothing any more."""
+        """Stop watching."""
         self._stop_notes()
 
     async def changed(self) -> list[str]:
-        """Wait for changes since the last call, and return the files, sorted."""
+        """Wait for changes since the last call; return the files, sorted."""
         while True:
             self._woken.clear()
             found = await self.changes()
@@ -68,7 +68,7 @@ class FileChanges:
             await self._next_look()
 
     async def changes(self) -> list[str]:
-        """Return what changed since the last call, once it is complete, without waiting for any."""
+        """Return the changes since the last call, after the current burst; do not wait for any."""
         before, now = self._known, await self._look()
         if now == before:
             return []
@@ -110,7 +110,7 @@ class FileChanges:
                             found = entry.stat(follow_symlinks=False)
                             count += 1
                             yield name, (found.st_mtime_ns, found.st_size, found.st_ino)
-            except OSError:  # it is gone, or closed to its user
+            except OSError:  # it is gone, or not readable
                 continue
             if count > _MOST_FILES:
                 raise InvalidInputError(
@@ -118,9 +118,9 @@ class FileChanges:
                 )
 
     def _watch(self, folder: str) -> None:
-        """Have a folder's changes noted, and of one that is not there those of the one above.
+        """Watch a folder with inotify, or its nearest existing parent.
 
-        A folder that is watched already stays so; one that was made again needs it again.
+        Adding a watched folder again has no effect; a recreated folder needs it.
         """
         if self._notes is None or self._incomplete:
             return
@@ -129,7 +129,7 @@ class FileChanges:
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             if folder:
                 self._watch(folder.rpartition("/")[0])
-        except OSError:  # there are too many
+        except OSError:  # too many watches
             self._incomplete = True
 
     def _wake(self) -> None:

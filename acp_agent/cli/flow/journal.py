@@ -1,7 +1,7 @@
-"""The journal of a run: what it did so far, kept so that a crash loses no step that is done.
+"""The journal of a run. It records finished steps, so that a crash loses none of them.
 
-One file a run, one JSON object a line, each on disk before what it says is shown. The file is
-locked while the run goes on, so that no other process continues it at the same time.
+Each run has one file with one JSON object per line. A line is on disk before its content is
+shown. The file is locked during the run, so that no other process continues it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from acp_agent.extensions.workflows.types import Status
 from acp_agent.platform.posix import make_private_folder, try_lock
 
 _SUFFIX = ".jsonl"
-_KEPT = 200  # runs
-_LARGEST = 200_000_000  # bytes that are read
+_KEPT = 200  # runs that are stored
+_LARGEST = 200_000_000  # bytes; larger journals are not read
 
 
 class _Record(Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True):
@@ -28,12 +28,12 @@ class _Record(Struct, frozen=True, kw_only=True, tag_field="event", omit_default
 
 
 class RunStarted(_Record, frozen=True, kw_only=True, tag="run_started"):
-    """A run began, or (`resumed`) goes on.
+    """A run started, or was resumed (`resumed`).
 
     Attributes:
-        file: the path of the workflow's file.
+        file: the path of the workflow file.
         named: the name it was found by; "" if the user gave the path.
-        digest: of the file's content (SHA-256).
+        digest: SHA-256 of the file's content.
         inputs: all inputs with their values.
         cwd: the folder that it works in.
         trigger: what started it: `manual`, `files` or `schedule`.
@@ -55,9 +55,9 @@ class RunStarted(_Record, frozen=True, kw_only=True, tag="run_started"):
 
 
 class SessionOpened(_Record, frozen=True, kw_only=True, tag="session_opened"):
-    """A session was made for a step; `step` is "" for the one that steps share.
+    """A session was created for a step; `step` is "" for the one that steps share.
 
-    `settings` are its options as it began.
+    `settings` are the initial values of its options.
     """
 
     session: str
@@ -66,7 +66,7 @@ class SessionOpened(_Record, frozen=True, kw_only=True, tag="session_opened"):
 
 
 class StepStarted(_Record, frozen=True, kw_only=True, tag="step_started"):
-    """An attempt began; `before` is how many prompts the session had had."""
+    """An attempt started; `before` is the number of earlier prompts in the session."""
 
     step: str
     session: str
@@ -75,7 +75,7 @@ class StepStarted(_Record, frozen=True, kw_only=True, tag="step_started"):
 
 
 class StepEnded(_Record, frozen=True, kw_only=True, tag="step_ended"):
-    """A step is over; `done` says that it is never run again."""
+    """A step ended; `done` means that it never runs again."""
 
     step: str
     status: Status
@@ -85,7 +85,7 @@ class StepEnded(_Record, frozen=True, kw_only=True, tag="step_ended"):
 
 
 class RunEnded(_Record, frozen=True, kw_only=True, tag="run_ended"):
-    """A run is over with an exit status; 0 cannot be continued."""
+    """A run ended with an exit status; it cannot be continued after 0."""
 
     status: int
 
@@ -94,7 +94,7 @@ Record: TypeAlias = RunStarted | SessionOpened | StepStarted | StepEnded | RunEn
 
 
 class RunRecord(Struct, kw_only=True):
-    """What a journal says of a run."""
+    """The content of a run's journal."""
 
     started: RunStarted
     last: RunStarted
@@ -105,7 +105,7 @@ class RunRecord(Struct, kw_only=True):
     status: int | None = None
 
     def add(self, record: Record) -> None:
-        """Take in a record."""
+        """Apply a record."""
         match record:
             case RunStarted():
                 self.last, self.status = record, None
@@ -121,10 +121,10 @@ class RunRecord(Struct, kw_only=True):
 
 
 class RunJournal:
-    """The open journal of one run; make it with `create` or `reopen`, and `close` it.
+    """The open journal of a run. Open it with `create` or `reopen`, and close it with `close`.
 
     Attributes:
-        record: what it has so far.
+        record: its content so far.
     """
 
     def __init__(self, descriptor: int, record: RunRecord) -> None:
@@ -133,7 +133,7 @@ class RunJournal:
 
     @classmethod
     def create(cls, folder: Path, started: RunStarted) -> RunJournal:
-        """Begin the journal of a new run.
+        """Create the journal of a new run.
 
         Raises:
             StoreError: it cannot be written.
@@ -158,7 +158,7 @@ class RunJournal:
 
         Raises:
             ConfigError: the journal is damaged.
-            StoreError: it cannot be opened, or the run goes on in another process.
+            StoreError: it cannot be opened, or another process continues the run.
         """
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -167,14 +167,14 @@ class RunJournal:
         try:
             _lock(descriptor, path)
             record, size = _read(path)
-            os.ftruncate(descriptor, size)  # without the line that a crash cut off
+            os.ftruncate(descriptor, size)  # removes a line that a crash cut off
         except BaseException:
             os.close(descriptor)
             raise
         return cls(descriptor, record)
 
     def write(self, record: Record) -> None:
-        """Add a record; it is on disk when this returns. Blocks for a moment.
+        """Append a record and sync it to disk. Blocks for a moment.
 
         Raises:
             StoreError: it cannot be written.
@@ -191,12 +191,12 @@ class RunJournal:
         self.record.add(record)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close and unlock the file."""
         os.close(self._descriptor)
 
 
 def read_runs(folder: Path) -> Sequence[RunRecord]:
-    """Return the runs with readable journals, the last one first. Blocks."""
+    """Return the runs with readable journals, the latest first. Blocks."""
     found = []
     for path in _journals(folder):
         try:
@@ -212,7 +212,7 @@ def journal_of(folder: Path, run: str) -> Path:
 
 
 def is_running(folder: Path, run: str) -> bool:
-    """Whether a process works on a run."""
+    """Return whether a process works on a run."""
     try:
         descriptor = os.open(journal_of(folder, run), os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -232,7 +232,7 @@ _decoder: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
 
 
 def _read(path: Path) -> tuple[RunRecord, int]:
-    """Return what a journal says, and the bytes of its whole lines."""
+    """Return the content of a journal and the size of its complete lines."""
     try:
         with path.open("rb") as file:
             content = file.read(_LARGEST + 1)
@@ -261,7 +261,7 @@ def _read(path: Path) -> tuple[RunRecord, int]:
 
 
 def _journals(folder: Path) -> Sequence[Path]:
-    """The journals, the newest first: their names begin with the time."""
+    """Return the journals, newest first: their names begin with the time."""
     try:
         return sorted(folder.glob(f"flow_*{_SUFFIX}"), reverse=True)
     except OSError:
