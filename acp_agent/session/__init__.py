@@ -1,1 +1,1 @@
-"""A conversation: its journal, its configuration, its life cycle."""
+"""Sessions: their journals, settings, turns and life cycle."""

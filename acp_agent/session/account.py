@@ -1,4 +1,4 @@
-"""Which model the user may use: chosen on the command line, by a key, or by logging in."""
+"""Choose the model that the user can use: from the command line, a key or a login."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ LOGGED_OUT = "you are logged out; log in to continue"
 
 
 class KeptKeys(Protocol):
-    """The keys that logins stored (`acp_agent.config.secrets.Secrets`)."""
+    """The API keys that logins stored (`acp_agent.config.secrets.Secrets`)."""
 
     def stored(self) -> list[str]:
-        """The providers that have one."""
+        """Return the providers that have a stored key."""
         ...
 
     def delete(self, provider: str) -> bool:
-        """Forget one; false where there is none."""
+        """Delete the key of a provider; return False if there is none."""
         ...
 
     def refresh(self) -> None:
-        """Look again."""
+        """Read the keys again."""
         ...
 
 
 class Account:
-    """The way to a usable model, for all sessions of a process.
+    """Chooses a usable model for the sessions of a process, and handles login and logout.
 
     Args:
-        models: what can be chosen from.
-        keys: the keys that logins stored.
+        models: the available models.
+        keys: the API keys that logins stored.
         flag: the model named on the command line or in the environment.
-        read_config: reads the configuration as it is now.
+        read_config: reads the current configuration.
     """
 
     def __init__(
@@ -60,10 +60,10 @@ class Account:
         self._watchers: list[Callable[[], None]] = []
 
     async def choose(self, stored: str | None) -> ModelInfo:
-        """The model for a session whose own choice is `stored`.
+        """Return the model for a session whose journal names the model `stored`.
 
         Raises:
-            AuthRequiredError: none can be used, or the user logged out.
+            AuthRequiredError: no model can be used, or the user logged out.
             InvalidInputError: the model named on the command line does not exist.
         """
         if self._logged_out:
@@ -73,10 +73,10 @@ class Account:
         return await self._models.choose(self._flag, stored)
 
     async def choose_for_new(self) -> ModelInfo:
-        """The model for a new session.
+        """Return the model for a new session.
 
-        A login in a terminal is another process; the key that it stored is found here without a new
-        connection.
+        If no model can be used, this reads the keys again: a login in a terminal, which is another
+        process, may have stored one.
 
         Raises:
             AuthRequiredError, InvalidInputError: as `choose`.
@@ -90,7 +90,7 @@ class Account:
                 await asyncio.to_thread(lambda: self._look_again(self._read_config()))
                 model = await self.choose(None)
             except ConfigError:
-                model = None  # its errors are reported where it is used
+                model = None  # its errors are reported elsewhere
             if model is None:
                 raise
         for watcher in self._watchers:
@@ -98,18 +98,18 @@ class Account:
         return model
 
     def require(self, model: ModelInfo) -> None:
-        """Check that a model which was chosen can still be used.
+        """Check that a chosen model can still be used.
 
         Raises:
             AuthRequiredError: the user logged out, or its provider has lost its key.
-            InvalidInputError: its provider is not configured any more.
+            InvalidInputError: its provider is no longer configured.
         """
         if self._logged_out:
             raise AuthRequiredError(LOGGED_OUT)
         self._models.require(model)
 
     def report_key(self, provider: str, *, refused: bool) -> None:
-        """Record that a provider refused the key that it was sent, or accepted it."""
+        """Record whether a provider refused its key."""
         known = {one.id: one for one in self._models.providers()}.get(provider)
         if known is None or self.is_refused(known) == refused:
             return
@@ -121,11 +121,11 @@ class Account:
             watcher()
 
     def is_refused(self, provider: Provider) -> bool:
-        """Whether a provider refused its key, which is still the same one."""
+        """Return whether a provider refused its current key."""
         return self._refused.get(provider.id) == provider
 
     def watch(self, watcher: Callable[[], None]) -> None:
-        """Call this whenever a provider begins or ceases to refuse its key, or a key was found."""
+        """Call `watcher` whenever a key is refused, accepted again or found."""
         self._watchers.append(watcher)
 
     async def authenticate(self, method: str) -> None:
@@ -133,7 +133,7 @@ class Account:
 
         Raises:
             AuthRequiredError: `configured` found neither a key nor a local server, or the user
-                logged out meanwhile.
+                logged out in the meantime.
             ConfigError: the configuration cannot be used.
         """
         if method == "demo":
@@ -149,10 +149,10 @@ class Account:
         self._logged_out = False
 
     async def log_out(self) -> None:
-        """Delete every key that a login stored, and use no other until the next authentication.
+        """Delete all stored keys, and use no model until the next authentication.
 
         Raises:
-            ConfigError: a key could not be removed; the others are.
+            ConfigError: a key could not be removed; the others are removed.
         """
         self._demo = False
         self._logged_out = True

@@ -1,8 +1,8 @@
-"""The client of a session: what a session needs of it, and the one that is attached at the moment.
+"""The interface of clients, and the client that is attached to a session.
 
-A session belongs to no connection. The client may disconnect while a turn goes on, and come back.
-Events are shown to the attached client, and are in the journal for everyone else; an open question
-waits for an answer, and is asked again of a client that attaches meanwhile.
+A session does not belong to a connection. The client may disconnect during a turn and reconnect.
+Events are written to the journal and shown to the attached client. An open question waits for an
+answer; a client that attaches in the meantime is asked again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from acp_agent.errors import EditorGoneError, NoEditorFileError, WorkspaceError
 from acp_agent.events import AnyEvent
 from acp_agent.ids import CallId, SessionId
 
-if TYPE_CHECKING:  # what is first needed when a prompt runs must not be imported before
+if TYPE_CHECKING:  # modules for prompts must not be imported at start-up
     from acp_agent.agent.resources import PermissionRequest
     from acp_agent.elicitation import Form, Page, Response
     from acp_agent.permissions.access import Ask, Decision
@@ -27,92 +27,92 @@ if TYPE_CHECKING:  # what is first needed when a prompt runs must not be importe
     from acp_agent.workspace.editor_files import EditorBuffers
     from acp_agent.workspace.processes import EditorTerminals
 
-# How long a question waits for a client to attach. An hour of a turn is expensive, but a turn must
-# not wait for ever for a client that does not come back.
+# How long a question waits for a client to attach, in seconds. A turn is expensive to lose, but it
+# must not wait forever for a client that does not return.
 QUESTION_TIMEOUT = 600.0
 
 T = TypeVar("T")
 
 
 class Client(Protocol):
-    """A connected client as its sessions see it.
+    """A connected client.
 
-    What asks the user raises `acp_agent.errors.EditorGoneError` when the client disconnects before
-    it answered.
+    The methods that ask the user raise `acp_agent.errors.EditorGoneError` if the client disconnects
+    before it answers.
     """
 
     @property
     def asks_outside_turns(self) -> bool:
-        """Whether the user can be asked with a form also while no turn runs."""
+        """Whether the client also shows forms while no turn runs."""
         ...
 
     def buffers(self, session: SessionId) -> EditorBuffers | None:
-        """The client's files, unsaved changes included; None where it offers none."""
+        """Return the client's files with unsaved changes; None if it offers none."""
         ...
 
     def terminals(self, session: SessionId) -> EditorTerminals | None:
-        """The client's terminals; None where it offers none or the user did not opt in."""
+        """Return the client's terminals; None if it offers none or the user did not opt in."""
         ...
 
     async def show(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
-        """Show events that are in the journal; waits while the client reads too slowly."""
+        """Show events of the journal; waits while the client reads too slowly."""
         ...
 
     async def ask_permission(
         self, session: SessionId, asking: PermissionRequest, ask: Ask
     ) -> Decision:
-        """Let the user decide about a call.
+        """Ask the user for permission for a tool call.
 
         Raises:
-            EditorFailedError: the user could not be asked, or the answer makes no sense.
+            EditorFailedError: the user could not be asked, or the answer is invalid.
         """
         ...
 
     async def ask_question(
         self, session: SessionId, call: CallId, question: Question
     ) -> Answer | None:
-        """Ask the user something. None: the client cannot show it."""
+        """Ask the user a question. Return None if the client cannot show it."""
         ...
 
     async def ask_form(
         self, session: SessionId, form: Form, *, call: CallId | None = None
     ) -> Response | None:
-        """Let the user fill in a form. None: the client shows no forms, or failed to."""
+        """Ask the user to fill in a form. Return None if the client shows no forms or fails."""
         ...
 
     async def ask_page(
         self, session: SessionId, page: Page, *, call: CallId | None = None
     ) -> Response | None:
-        """Send the user to a page. None: the client opens no pages, or failed to."""
+        """Send the user to a web page. Return None if the client opens no pages or fails."""
         ...
 
     def trace(self, session: SessionId) -> JsonObject:
-        """Return the trace that the turn is part of (W3C Trace Context), as a `_meta`; or empty."""
+        """Return the trace of the turn (W3C Trace Context) as `_meta`; empty if there is none."""
         ...
 
     def page_done(self, page: Page) -> None:
-        """Report that what the user was sent to a page for is done."""
+        """Report that the user has finished on a page."""
         ...
 
     def offer_commands(self, session: SessionId, commands: Sequence[Command]) -> None:
-        """Announce the slash commands that there are now."""
+        """Announce the current slash commands."""
         ...
 
     def options_changed(self, session: SessionId) -> None:
-        """Announce the session's options, which are others now."""
+        """Announce that the session's options have changed."""
         ...
 
     def replaced(self, session: SessionId, left: Sequence[AnyEvent]) -> None:
-        """Another client opened the session; this one is shown `left` and nothing more of it."""
+        """Show `left` and nothing more of the session, because another client opened it."""
         ...
 
 
 class AttachedClient:
-    """The `Client` of a session, whichever is attached at the moment; there may be none.
+    """A `Client` that forwards to the client that is attached to a session, if there is one.
 
     Args:
         session: the session.
-        on_timeout: called when a question found no client to answer it for `timeout` seconds.
+        on_timeout: called when no client was attached to answer a question for `timeout` seconds.
         timeout: how long a question waits for a client, in seconds.
     """
 
@@ -127,23 +127,24 @@ class AttachedClient:
         self._on_timeout = on_timeout
         self._timeout = timeout
         self._client: Client | None = None
-        self._change = asyncio.Event()  # set, and replaced by another, when the client changes
-        self._questions: set[asyncio.Future[Any]] = set()  # those that are open
+        self._change = asyncio.Event()  # set and replaced when the client changes
+        self._questions: set[asyncio.Future[Any]] = set()  # open questions
         self._moving: asyncio.Task[None] | None = None
 
     # -- attaching ------------------------------------------------------------------------
 
     @property
     def current(self) -> Client | None:
-        """The client that is attached."""
+        """The attached client."""
         return self._client
 
     def attach(self, client: Client, left: Sequence[AnyEvent] = ()) -> None:
-        """Attach a client; the one before is told that the session moved.
+        """Attach a client, and tell the previous one that the session has moved.
 
         Args:
             client: the new client.
-            left: what ends for the client before; shown once its questions are withdrawn.
+            left: the last events that the previous client is shown, once its questions are
+                withdrawn.
         """
         before = self._client
         if before is client:
@@ -158,16 +159,16 @@ class AttachedClient:
         self, before: Client, left: Sequence[AnyEvent], questions: set[asyncio.Future[Any]]
     ) -> None:
         await asyncio.wait(questions)
-        if self._client is not before:  # it may be back
+        if self._client is not before:  # it may be attached again
             before.replaced(self._session, left)
 
     def detach(self, client: Client) -> None:
-        """Detach a client. Does nothing where another one is attached by now."""
+        """Detach a client. Does nothing if another one is attached."""
         if self._client is client:
             self._change_to(None)
 
     async def wait_detached(self, client: Client) -> None:
-        """Wait until another client, or none, is attached."""
+        """Wait until `client` is no longer attached."""
         while self._client is client:
             await self._change.wait()
 
@@ -176,19 +177,19 @@ class AttachedClient:
         self._change.set()
         self._change = asyncio.Event()
 
-    # -- what a client does ------------------------------------------------------------------
+    # -- Client ------------------------------------------------------------------------------
 
     @property
     def asks_outside_turns(self) -> bool:
-        """Whether a client is attached that shows forms also while no turn runs."""
+        """Whether the attached client also shows forms while no turn runs."""
         return self._client is not None and self._client.asks_outside_turns
 
     def buffers(self, session: SessionId) -> EditorBuffers:
-        """The files of the attached client; without one, those on the disk."""
+        """Return the files of the client that is attached when they are used."""
         return _AttachedBuffers(self, session)
 
     def terminals(self, session: SessionId) -> EditorTerminals | None:
-        """The terminals of the client that is attached now."""
+        """Return the terminals of the attached client."""
         return None if self._client is None else self._client.terminals(session)
 
     async def show(self, session: SessionId, events: Sequence[AnyEvent]) -> None:
@@ -199,7 +200,7 @@ class AttachedClient:
     async def ask_permission(
         self, session: SessionId, asking: PermissionRequest, ask: Ask
     ) -> Decision:
-        """Let the user decide about a call."""
+        """Ask the user for permission for a tool call."""
         from acp_agent.permissions.access import Decision  # noqa: PLC0415 - for prompts only
 
         decided = await self._ask(lambda client: client.ask_permission(session, asking, ask))
@@ -208,47 +209,47 @@ class AttachedClient:
     async def ask_question(
         self, session: SessionId, call: CallId, question: Question
     ) -> Answer | None:
-        """Ask the user something. None: the client cannot show it."""
+        """Ask the user a question. Return None if the client cannot show it."""
         return await self._ask(lambda client: client.ask_question(session, call, question))
 
     async def ask_form(
         self, session: SessionId, form: Form, *, call: CallId | None = None
     ) -> Response | None:
-        """Let the user fill in a form. None: the client shows no forms, or failed to."""
+        """Ask the user to fill in a form. Return None if the client shows no forms or fails."""
         return await self._ask(lambda client: client.ask_form(session, form, call=call))
 
     async def ask_page(
         self, session: SessionId, page: Page, *, call: CallId | None = None
     ) -> Response | None:
-        """Send the user to a page. None: the client opens no pages, or failed to."""
+        """Send the user to a web page. Return None if the client opens no pages or fails."""
         return await self._ask(lambda client: client.ask_page(session, page, call=call))
 
     def trace(self, session: SessionId) -> JsonObject:
-        """Return the trace that the turn is part of, as the attached client said."""
+        """Return the trace of the turn as the attached client sent it."""
         return {} if self._client is None else self._client.trace(session)
 
     def page_done(self, page: Page) -> None:
-        """Report that what the user was sent to a page for is done."""
+        """Report that the user has finished on a page."""
         if self._client is not None:
             self._client.page_done(page)
 
     def offer_commands(self, session: SessionId, commands: Sequence[Command]) -> None:
-        """Announce the slash commands that there are now."""
+        """Announce the current slash commands."""
         if self._client is not None:
             self._client.offer_commands(session, commands)
 
     def options_changed(self, session: SessionId) -> None:
-        """Announce the session's options, which are others now."""
+        """Announce that the session's options have changed."""
         if self._client is not None:
             self._client.options_changed(session)
 
     def replaced(self, session: SessionId, left: Sequence[AnyEvent]) -> None:
-        """Do nothing: the client that is attached is replaced, not this."""
+        """Do nothing: only the attached client is replaced."""
 
     # -- asking ------------------------------------------------------------------------------
 
     async def _ask(self, question: Callable[[Client], Awaitable[T | None]]) -> T | None:
-        """Ask the attached client, and each that attaches later while there is no answer."""
+        """Ask the attached client, and each client that attaches later, until one answers."""
         gone: Client | None = None
         while True:
             client = await self._wait_for_client(other_than=gone)
@@ -271,25 +272,25 @@ class AttachedClient:
                 await _withdrawn(answer)
 
     async def _wait_for_client(self, *, other_than: Client | None) -> Client | None:
-        """Return the attached client, or one that attaches in time; None: none but `other_than`."""
+        """Wait for a client other than `other_than`; return None if none attaches in time."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self._timeout):
                 while self._client is None or self._client is other_than:
                     await self._change.wait()
-        # Also after a timeout: a client may have attached in that moment.
+        # Check after a timeout, too: a client may have attached at that moment.
         return None if self._client is other_than else self._client
 
 
 async def _withdrawn(answer: asyncio.Future[T]) -> None:
-    """Stop waiting for an answer; the client is told that the question is withdrawn."""
+    """Stop waiting for an answer, and tell the client that the question is withdrawn."""
     answer.cancel()
     await asyncio.wait([answer])
     if not answer.cancelled():
-        answer.exception()  # seen by the caller, or of no interest any more
+        answer.exception()  # mark it as retrieved
 
 
 class _AttachedBuffers:
-    """`EditorBuffers` of the client that is attached at the moment of each call."""
+    """`EditorBuffers` that use the client that is attached at the time of each call."""
 
     def __init__(self, attached: AttachedClient, session: SessionId) -> None:
         self._attached = attached
@@ -299,13 +300,13 @@ class _AttachedBuffers:
 
     @property
     def can_read(self) -> bool:
-        """Whether a client is attached that can read."""
+        """Whether the attached client can read files."""
         now = self._now()
         return now is not None and now.can_read
 
     @property
     def can_write(self) -> bool:
-        """Whether a client is attached that can write."""
+        """Whether the attached client can write files."""
         now = self._now()
         return now is not None and now.can_write
 
@@ -317,7 +318,7 @@ class _AttachedBuffers:
         return await now.read_text(path, lines=lines)
 
     async def write_text(self, path: Path, text: str) -> None:
-        """Let the client change and save a file."""
+        """Have the client change and save a file."""
         now = self._now()
         if now is None:
             raise WorkspaceError("the editor is gone; the file was not touched")

@@ -1,4 +1,4 @@
-"""How language servers and MCP servers are started, and what confined programs may do."""
+"""Sandbox policies of a process, and the launch of language servers and MCP servers."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class Confinement(Struct, frozen=True, kw_only=True):
-    """What confined programs of this process may do, as the user configured it.
+    """Makes sandbox policies and launches services according to the user's configuration.
 
     Attributes:
-        config: what the user configured.
-        sandboxes: what this machine has for it.
+        config: the user's sandbox configuration.
+        sandboxes: the sandboxes of this machine.
         environ: the user's environment.
         home: the user's home folder.
-        own: this program's own files, which nothing that is confined sees.
+        own: this program's own files, which are hidden from confined programs.
     """
 
     config: SandboxConfig
@@ -38,7 +38,7 @@ class Confinement(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, services: Services) -> Confinement:
-        """Return that of these services."""
+        """Return the confinement that these services configure."""
         return cls(
             config=services.config.sandbox,
             sandboxes=services.sandboxes,
@@ -50,12 +50,12 @@ class Confinement(Struct, frozen=True, kw_only=True):
     def policy(
         self, roots: Sequence[Path], temporary: str, readable: Sequence[Path] = ()
     ) -> SandboxPolicy:
-        """Return what programs may do.
+        """Return the policy for confined programs.
 
         Args:
             roots: the folders that they may change.
-            temporary: the folder that they have as /tmp.
-            readable: what they may read although it is among this program's own files.
+            temporary: the folder that is mounted as their /tmp.
+            readable: files of this program that they may read all the same.
         """
         from acp_agent.sandbox.policy import SandboxPolicy  # noqa: PLC0415 - not while a session opens
 
@@ -70,9 +70,9 @@ class Confinement(Struct, frozen=True, kw_only=True):
         )
 
     def language_server(self, argv: Sequence[str], environ: Mapping[str, str], cwd: str) -> Launch:
-        """Return how a language server is started, confined where that is possible; a `Confine`.
+        """Return the launch of a language server, confined if possible; a `Confine`.
 
-        One that `sandbox.excluded_commands` names runs outside.
+        A server that `sandbox.excluded_commands` names is not confined.
         """
         from acp_agent.sandbox.programs import is_excluded, launch_service  # noqa: PLC0415 - when first needed
 
@@ -82,17 +82,17 @@ class Confinement(Struct, frozen=True, kw_only=True):
         return launch_service(backend, argv, environ, policy=self._for_service(cwd), cwd=cwd)
 
     def writing(self, folders: Sequence[str]) -> Confine:
-        """Return how helpers start that read a project and write to folders of this program's.
+        """Return the launcher of helpers that read a project and write to this program's folders.
 
         Args:
-            folders: what they may change, resolved.
+            folders: the folders that they may change, resolved.
         """
 
         def helper(argv: Sequence[str], environ: Mapping[str, str], cwd: str) -> Launch:
             from acp_agent.sandbox.programs import launch_reader  # noqa: PLC0415 - when first needed
 
             backend = self.sandboxes.find(self.config, self.environ.get("PATH"), cwd)
-            # In the sandbox root is a user like others.
+            # Inside the sandbox, root has no rights to other users' folders.
             own = all(os.stat(folder).st_uid == os.geteuid() for folder in folders)  # noqa: PTH116 - strings
             if backend is None or not own:
                 return unconfined(argv, environ, cwd)
@@ -103,16 +103,16 @@ class Confinement(Struct, frozen=True, kw_only=True):
     async def mcp_server(
         self, argv: Sequence[str], environ: Mapping[str, str], cwd: str, options: ServerOptions
     ) -> Launch:
-        """Return how the program of an MCP server is started; a `Launcher`.
+        """Return the launch of an MCP server's program; a `Launcher`.
 
         Raises:
-            ConnectionError: it is to be confined, and nothing here can do that.
-            OSError: the way to its hosts cannot be made.
+            ConnectionError: it must be confined, and there is no sandbox.
+            OSError: the proxy for its hosts cannot be started.
         """
         if not (self.config.mcp_servers if options.sandbox is None else options.sandbox):
             return unconfined(argv, environ, cwd)
         from acp_agent.sandbox.programs import launch_server  # noqa: PLC0415 - few are confined
-        from acp_agent.workspace.network import system_resolve  # noqa: PLC0415 - so
+        from acp_agent.workspace.network import system_resolve  # noqa: PLC0415 - likewise
 
         search_path = self.environ.get("PATH")
         backend = await asyncio.to_thread(self.sandboxes.find, self.config, search_path, cwd)

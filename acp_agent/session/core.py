@@ -1,4 +1,4 @@
-"""The core that the parts of a session work on: its journal, its state and the attached client."""
+"""The core of a session that its parts share: journal, state and attached client."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _log = logging.getLogger(__name__)
 
 
 class BackgroundTasks:
-    """Tasks that nobody waits for. They may fail, and end with their owner at the latest.
+    """Tasks that nobody awaits. Their errors are logged, and they end with their owner.
 
     Args:
-        owner: whose they are, for the log.
+        owner: the name of their owner, for the log.
     """
 
     def __init__(self, owner: str) -> None:
@@ -39,29 +39,29 @@ class BackgroundTasks:
         self._ended = False
 
     def __len__(self) -> int:
-        """How many run."""
+        """Return the number of running tasks."""
         return len(self._tasks)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run `work`; drop it where the owner has ended already."""
+        """Run `work` in a task; drop it if the owner has ended."""
         if self._ended:
             work.close()
             return
         task = asyncio.create_task(self._run(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(lambda _: work.close())  # it may have ended before its first step
+        task.add_done_callback(lambda _: work.close())  # no warning if it never started
 
     async def _run(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
         except AcpAgentError as error:
             _log.info("background task of %s failed: %s", self._owner, error)
-        except Exception:  # noqa: BLE001 - nobody waits for it whom it could be raised to
+        except Exception:  # noqa: BLE001 - nobody awaits the task
             _log.exception("background task of %s broke", self._owner)
 
     def cancel(self) -> None:
-        """Cancel all tasks, and let no further one begin."""
+        """Cancel all tasks, and refuse further ones."""
         self._ended = True
         for task in self._tasks:
             task.cancel()
@@ -72,22 +72,22 @@ class BackgroundTasks:
 
 
 class SessionCore:
-    """What all parts of a session share (`acp_agent.agent.resources.Journal`).
+    """The journal, state and client of a session (`acp_agent.agent.resources.Journal`).
 
     Events are written to the journal first, then applied to the state, then shown to the client.
 
     Args:
         session: the session's id.
         cwd: the working folder.
-        directories: the further folders.
-        model: the model, where one is chosen already.
-        services: what all sessions are built on.
-        client: who is shown the events.
+        directories: the additional folders.
+        model: the model, if one is already chosen.
+        services: the services of the process.
+        client: the client that is shown the events.
 
     Attributes:
-        state: a fold of the journal.
-        background: tasks that nobody waits for.
-        server_secrets: values that MCP servers were given and that must not be shown.
+        state: the state, computed from the events of the journal.
+        background: tasks that nobody awaits.
+        server_secrets: secret values that MCP servers were given.
         closing: whether the session is being closed, or is closed.
     """
 
@@ -113,7 +113,7 @@ class SessionCore:
         self._writer = JournalWriter(session, services.store, apply=self.apply, show=self._show)
         self._subscribers: list[tuple[Callable[[Sequence[AnyEvent]], None], frozenset[type]]] = []
 
-    # -- the journal and what follows from it --------------------------------------------------
+    # -- journal -------------------------------------------------------------------------------
 
     def apply(self, events: Sequence[AnyEvent]) -> None:
         """Apply events that are in the journal to the state."""
@@ -125,27 +125,27 @@ class SessionCore:
     def subscribe(
         self, subscriber: Callable[[Sequence[AnyEvent]], None], *kinds: type[AnyEvent]
     ) -> None:
-        """Call `subscriber` with further events that are in the journal, some of these kinds."""
+        """Call `subscriber` with each further batch of events that has one of these kinds."""
         self._subscribers.append((subscriber, frozenset(kinds)))
 
     def restore(self, events: Sequence[AnyEvent]) -> None:
-        """Apply the whole journal, as it was read when the session was opened."""
+        """Apply the whole journal of a session that is being opened."""
         self.state.restore(events)
         self._writer.keep_history(events)
 
     @property
     def settings(self) -> Settings:
-        """What the user chose."""
+        """The session's settings."""
         return self.state.settings
 
     @property
     def context(self) -> Context:
-        """What the model is sent."""
+        """The conversation that the model is sent."""
         return self.state.context
 
     @property
     def loop_detector(self) -> LoopDetector:
-        """Detects that the model repeats itself."""
+        """The detector of repeated calls of the model."""
         return self.state.loop_detector
 
     async def history(self) -> Sequence[AnyEvent]:
@@ -162,23 +162,23 @@ class SessionCore:
             await self.write(*events)
 
     def write(self, *events: AnyEvent) -> asyncio.Future[None]:
-        """Queue events to be written, applied and shown; `emit` waits for that.
+        """Queue events to be written, applied and shown, without waiting for it.
 
         Raises:
-            SessionNotFoundError: the session is closed; another process may write it by now.
+            SessionNotFoundError: the session is closed; another process may have opened it.
         """
         return self._writer.write(self._without_secrets(events))
 
     async def settled(self) -> None:
-        """Wait until everything that anyone emitted is applied and shown."""
+        """Wait until all queued events are applied and shown."""
         await self._writer.flush()
 
     async def replay(self, action: Callable[[], Awaitable[None]]) -> None:
-        """Run `action`, which shows the journal, with no live event in between."""
+        """Run `action`, which shows the journal, without live events in between."""
         await self._writer.run_alone(action)
 
     async def notify(self, *events: AnyEvent) -> None:
-        """Show events that are not part of the journal, or could not be written to it."""
+        """Show events without writing them to the journal."""
         cleaned = self._without_secrets(events)
         await self._writer.run_alone(lambda: self._show(cleaned))
 
@@ -194,7 +194,7 @@ class SessionCore:
         self._writer.close()
 
     async def move(self, cwd: Path, directories: Sequence[Path]) -> bool:
-        """Use other folders from now on; return whether they are others than before."""
+        """Change the session's folders; return whether they differ from the previous ones."""
         if (cwd, tuple(directories)) == (self.cwd, self.directories):
             return False
         await self.emit(
@@ -203,11 +203,11 @@ class SessionCore:
         self.cwd, self.directories = cwd, tuple(directories)
         return True
 
-    # -- texts -----------------------------------------------------------------------------------
+    # -- texts ---------------------------------------------------------------------------------
 
     @property
     def translate(self) -> Translator:
-        """Our texts in the user's language."""
+        """The translator of this program's texts into the user's language."""
         return self.services.translate
 
     @property
@@ -218,12 +218,12 @@ class SessionCore:
 
     def clean(self, text: str) -> str:
         """Return `text` without secrets."""
-        from acp_agent.workspace.scrub import scrub  # noqa: PLC0415 - its patterns take time to build
+        from acp_agent.workspace.scrub import scrub  # noqa: PLC0415 - compiling its patterns takes time
 
         return scrub(text, self.secrets)
 
     def _without_secrets(self, events: tuple[AnyEvent, ...]) -> tuple[AnyEvent, ...]:
-        """Return events without secrets in the texts that others chose."""
+        """Return events without secrets in texts from the user, models and tools."""
         if not any(isinstance(of_a_child(event), OTHERS_WORDS) for event in events):
             return events
         from acp_agent.agent.scrub_events import scrub_event  # noqa: PLC0415 - as with `clean`

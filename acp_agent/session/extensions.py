@@ -1,4 +1,4 @@
-"""What a session has besides the agent's own: MCP servers, and skills and agents from files."""
+"""The extensions of a session: MCP servers, and skills and agents from files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from acp_agent.session.commands.command import Command, commands_in
 from acp_agent.session.core import SessionCore
 from acp_agent.session.settings import Value
 
-if TYPE_CHECKING:  # for sessions that have any
+if TYPE_CHECKING:  # only for sessions with extensions
     from acp_agent.config.types import AgentConfig
     from acp_agent.extensions.definitions.discovery import Found
     from acp_agent.extensions.definitions.locations import DefinitionFolders
@@ -37,20 +37,20 @@ if TYPE_CHECKING:  # for sessions that have any
 
     Definition = TypeVar("Definition", Skill, AgentSpec)
 
-SHOWN = 3  # problems that are reported one by one
-PREFIX = "skill:"  # what the name of a skill's command begins with
-FLOW_PREFIX = "flow:"  # and of a flow's
+SHOWN = 3  # problems that a notice lists
+PREFIX = "skill:"  # of the names of skills' commands
+FLOW_PREFIX = "flow:"  # of the names of flows' commands
 
 
 class Extensions:
-    """What extends one session: MCP servers, and skills and agents from files.
+    """The extensions of one session: MCP servers, and skills and agents from files.
 
     Args:
         core: the session.
 
     Attributes:
-        mcp: the MCP servers that it is connected to; None where there never were any.
-        selection: which servers there are; None where only the client named any.
+        mcp: the connected MCP servers; None if there were never any.
+        selection: the selection among configured servers; None if only the client named servers.
         definitions: the skills and agents.
         on_trusted: called when the user trusts more of the session's folder.
     """
@@ -67,7 +67,7 @@ class Extensions:
 
     @property
     def trust(self) -> FolderTrust:
-        """Asks whether to trust what the session's folder brings along."""
+        """The object that asks the user whether to trust the session's folder."""
         if self._trust is None:
             from acp_agent.session.folder_trust import FolderTrust  # noqa: PLC0415 - not at start
 
@@ -82,17 +82,17 @@ class Extensions:
 
     @property
     def commands(self) -> Sequence[Command]:
-        """The slash commands as they are at the moment."""
+        """The current slash commands."""
         own = commands_in(self._core.translate)
         servers = () if self.mcp is None else self.mcp.commands
         return (*own, *self.definitions.commands, *servers)
 
     def announce_commands(self) -> None:
-        """Tell the client which commands there are now."""
+        """Send the current commands to the client."""
         self._core.client.offer_commands(self._core.id, self.commands)
 
     def use_servers(self, servers: Sequence[ServerConfig]) -> None:
-        """Connect to these MCP servers and to those that are configured; disconnect from others."""
+        """Connect to these MCP servers and to configured ones; disconnect from all others."""
         if self._core.closing:
             return
         if self.selection is None and not self._any_configured():
@@ -104,7 +104,7 @@ class Extensions:
         self._core.background.spawn(self.select_servers())
 
     async def select_servers(self) -> None:
-        """Read which servers there are, and connect to those that are to be used."""
+        """Read the configured servers, and connect to the selected ones."""
         from acp_agent.session.mcp.selection import ServerSelection  # noqa: PLC0415 - where there are any
 
         async with self._selection_lock:
@@ -114,12 +114,12 @@ class Extensions:
             self.apply_selection()
 
     def apply_selection(self) -> None:
-        """Connect to the servers that are to be used, and disconnect from others."""
+        """Connect to the selected servers, and disconnect from others."""
         if self.selection is not None and not self._core.closing:
             self._connect(self.selection.used)
 
     def _any_configured(self) -> bool:
-        """Whether there may be servers that the client did not name; looks at the disk."""
+        """Return whether there may be servers that the client did not name; reads the disk."""
         core = self._core
         return (
             bool(core.services.config.mcp_servers)
@@ -129,7 +129,7 @@ class Extensions:
 
     @property
     def server_configs(self) -> Sequence[ServerConfig]:
-        """The MCP servers that the session is connected to."""
+        """The configurations of the session's MCP servers."""
         return [] if self.mcp is None else [one.config for one in self.mcp.servers]
 
     def _connect(self, servers: Sequence[ServerConfig]) -> None:
@@ -144,7 +144,7 @@ class Extensions:
                 cwd=core.cwd,
                 services=core.services,
                 client=core.client,
-                # Not journaled: it is about this opening, not part of the conversation.
+                # Not journaled: notices concern this connection, not the conversation.
                 notify=core.notify,
                 on_commands=self.announce_commands,
             )
@@ -152,21 +152,21 @@ class Extensions:
         core.server_secrets = self.mcp.secrets
 
     async def ready(self) -> None:
-        """Wait until it is known what a turn can use, for a few seconds at most."""
+        """Wait until the extensions are loaded, a few seconds at most."""
         await self.definitions.load()
         async with self._selection_lock:
-            pass  # the servers are being chosen
+            pass  # wait for a running selection of servers
         await self._follow_files()
         if self.mcp is not None:
             await self.mcp.ready()
 
     async def _follow_files(self) -> None:
-        """Read the project's list of servers again if it is another one than the last time."""
+        """Read the project's lists of servers again if they have changed."""
         if self.selection is None:
             if self._any_configured():
                 await self.select_servers()
             return
-        from acp_agent.session.mcp.selection import file_stamps  # noqa: PLC0415 - imported by now
+        from acp_agent.session.mcp.selection import file_stamps  # noqa: PLC0415 - already imported
 
         core = self._core
         if file_stamps(core.cwd, core.services.places(core.cwd)) != self.selection.stamps:
@@ -182,18 +182,18 @@ class Extensions:
 
 
 class Definitions:
-    """The skills and agents of a session, as their files are at the moment.
+    """The skills and agents of a session.
 
     The files are read when the session is opened, and again before each turn, so changes take
     effect with the next turn.
 
     Args:
         core: the session.
-        on_commands: called when there are other commands now.
+        on_commands: called when the commands have changed.
 
     Attributes:
-        writing: whether the user had a skill written in this session, so that the model has the
-            tool for it.
+        writing: whether the user asked for a skill in this session; the model then has the tool
+            that writes one.
     """
 
     writing = False
@@ -211,16 +211,16 @@ class Definitions:
 
     @property
     def there(self) -> bool:
-        """Whether there is any folder for them; looks at the disk."""
+        """Whether there is a folder of definitions; reads the disk."""
         return self._found is not None or any_folder_exists(self._places)
 
     @property
     def found(self) -> bool:
-        """Whether there are any but bundled ones; does not look at the disk."""
+        """Whether there are any besides bundled ones; does not read the disk."""
         return bool(self.skills or self.agents or self.other_agents)
 
     async def load(self) -> None:
-        """Read the files, announce commands that changed, and report once what is broken."""
+        """Read the files, announce changed commands, and report each new problem once."""
         if not self.there:
             return
         async with self._loading:
@@ -231,11 +231,11 @@ class Definitions:
             self._offer_agents()
             if new := [one for one in found.problems if (one.path, one.why) not in self._reported]:
                 self._reported |= {(one.path, one.why) for one in new}
-                # Not journaled: it is about the files as they are now.
+                # Not journaled: it concerns the current files, not the conversation.
                 await self._core.notify(_notice(new, self._core.translate))
 
     def _offer_agents(self) -> None:
-        """Let the client choose among the agents that there are now."""
+        """Offer the current agents to the client as values of the option `agent`."""
         core, own = self._core, {one.name for one in self.agents}
         values = [
             Value(
@@ -264,7 +264,7 @@ class Definitions:
                 *(Problem(self._places.plugins[0][0], one) for one in wrong),
             ),
         )
-        # What is announced has no secret in it. The texts are cleaned when they are used.
+        # Clean only what is announced. Other texts are cleaned when they are used.
         clean = self._core.clean
         found = with_known_providers(
             found, self._core.settings.model, services.models, services.config
@@ -295,26 +295,26 @@ class Definitions:
 
     @property
     def has_untrusted(self) -> bool:
-        """Whether the project has some that the user does not trust."""
+        """Whether the project has definitions that the user does not trust."""
         return self._found is not None and bool(self._found.untrusted)
 
     def skill(self, name: str) -> Skill | None:
-        """The skill of this name."""
+        """Return the skill of this name, bundled ones excluded."""
         return next((one for one in self.skills if one.name == name), None)
 
     @property
     def bundled(self) -> Sequence[BundledSkill]:
-        """The bundled skills that are offered; a skill from a file hides that of its name."""
+        """The offered bundled skills; a skill from a file hides a bundled one of its name."""
         hidden = {one.name for one in self.skills}
         offered = bundled_skills(self._core.services.config)
         return [one for one in offered if one.name not in hidden]
 
     async def find_skill(self, name: str) -> Skill | None:
-        """Return the skill of this name, bundled ones among them."""
+        """Return the skill of this name, bundled ones included."""
         found = self.skill(name)
         if found is None and any(one.name == name for one in self.bundled):
-            from acp_agent.config.types import DefinitionConfig  # noqa: PLC0415 - where one is used
-            from acp_agent.extensions.definitions.bundled import read_bundled  # noqa: PLC0415 - so
+            from acp_agent.config.types import DefinitionConfig  # noqa: PLC0415 - only when used
+            from acp_agent.extensions.definitions.bundled import read_bundled  # noqa: PLC0415 - likewise
 
             config = self._core.services.config.skills.get(name, DefinitionConfig())
             found = await asyncio.to_thread(read_bundled, name, config)
@@ -322,20 +322,20 @@ class Definitions:
 
     @property
     def offered_agents(self) -> Sequence[AgentSpec | BundledSkill]:
-        """The agents that there are; one from a file hides the bundled one."""
+        """The available agents; one from a file hides a bundled one of its name."""
         names = {one.name for one in self.agents}
         offered = bundled_agents(self._core.services.config)
         return [*self.agents, *(one for one in offered if one.name not in names)]
 
     @property
     def other_agents(self) -> Mapping[str, AgentConfig]:
-        """The agents that are other programs, by their names; only the user's file names any."""
+        """The agents that are other programs, by name; only the user's configuration has any."""
         agents = self._core.services.config.agents
         return {name: one for name, one in agents.items() if one.command and one.enabled}
 
     @property
     def task_agents(self) -> Sequence[tuple[str, str]]:
-        """The names and descriptions of all agents that a task can be given to."""
+        """The names and descriptions of all agents that accept tasks."""
         others = self.other_agents
         own = [
             (one.name, one.description)
@@ -348,11 +348,11 @@ class Definitions:
         ]
 
     async def find_agent(self, name: str) -> AgentSpec | None:
-        """Return the agent of this name, bundled ones among them."""
+        """Return the agent of this name, bundled ones included."""
         found = next((one for one in self.offered_agents if one.name == name), None)
         if isinstance(found, BundledSkill):
-            from acp_agent.config.types import AgentConfig  # noqa: PLC0415 - where one is used
-            from acp_agent.extensions.definitions.bundled import read_bundled_agent  # noqa: PLC0415 - so
+            from acp_agent.config.types import AgentConfig  # noqa: PLC0415 - only when used
+            from acp_agent.extensions.definitions.bundled import read_bundled_agent  # noqa: PLC0415 - likewise
 
             config = self._core.services.config.agents.get(name, AgentConfig())
             return await asyncio.to_thread(read_bundled_agent, name, config)
@@ -360,7 +360,7 @@ class Definitions:
 
     @property
     def commands(self) -> Sequence[Command]:
-        """The skills that the user may choose, as commands."""
+        """The slash commands that run skills."""
         translate = self._core.translate
         own = [
             Command(
@@ -383,7 +383,7 @@ class Definitions:
 
 
 def _notice(problems: Sequence[Problem], translate: Translator) -> NoticeShown:
-    """Return the notice of what is wrong; definitions that are left out come first."""
+    """Return a notice of the problems; definitions that are left out come first."""
     from acp_agent.extensions.definitions.reading import grouped  # noqa: PLC0415 - loaded
 
     sorted_ones = sorted(grouped(problems), key=lambda one: not one.left_out)

@@ -1,4 +1,4 @@
-"""Creates sessions: new ones, ones of the store, forks."""
+"""Create new sessions, reopen stored ones and fork them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def create(
     directories: Sequence[str],
     system_prompt: SystemPromptGiven | None,
 ) -> Session:
-    """Return a new session, which is in the store by then; see `SessionManager.create`.
+    """Create a session, write it to the store and return it; see `SessionManager.create`.
 
     Raises:
         InvalidInputError: a folder is not absolute or does not exist.
@@ -66,11 +66,11 @@ def _agent_of(config: Config) -> Sequence[AnyEvent]:
 
 
 async def reopen(services: Services, session_id: SessionId) -> Session:
-    """Return a session of the store; a turn that was open is closed as interrupted first.
+    """Return a stored session; an open turn is closed as interrupted first.
 
     Raises:
         SessionNotFoundError: there is no such session.
-        SessionBusyError: another process writes it.
+        SessionBusyError: another process has it open.
         StoreError: the store cannot be read or written.
     """
     record = await services.store.get(session_id)
@@ -105,12 +105,12 @@ async def fork(
     system_prompt: SystemPromptGiven | None,
     point: ForkPoint | None,
 ) -> Session:
-    """Return a new session with a copy of another one; see `acp_agent.session.history.fork`.
+    """Return a new session with a copy of another's journal; see `acp_agent.session.history.fork`.
 
     Raises:
-        InvalidInputError: a folder is not absolute or does not exist, or there is no `point`.
+        InvalidInputError: a folder is not absolute or does not exist, or `point` does not exist.
         SessionNotFoundError: there is no such source.
-        StoreError: the store cannot be read or written; there is no new session then.
+        StoreError: the store cannot be read or written; no session is created.
     """
     from acp_agent.session.history.checkpoint_files import adopt  # noqa: PLC0415 - for forks only
     from acp_agent.session.history.fork import ForkedJournal  # noqa: PLC0415 - likewise
@@ -141,10 +141,10 @@ async def fork(
 
 
 async def _discard(services: Services, session_id: SessionId, lease: Lease) -> None:
-    """Remove a session whose creation failed or was cancelled: nobody knows its id.
+    """Remove a session whose creation failed or was cancelled; no client knows its id.
 
-    It finishes even if the caller is cancelled, as operations of the store do. Checkpoints that
-    were copied are removed by the next sweep.
+    The removal finishes even if the caller is cancelled, as store operations do. The next sweep
+    removes copied checkpoints.
     """
     removing = asyncio.create_task(services.store.delete(session_id))
     while not removing.done():
@@ -158,7 +158,7 @@ async def _discard(services: Services, session_id: SessionId, lease: Lease) -> N
 
 
 def folders(cwd: str, directories: Sequence[str]) -> tuple[Path, list[Path]]:
-    """Return the folders of a session. Blocks: it checks that each exists.
+    """Return a session's folders as paths, after a check that each exists. Blocks.
 
     Raises:
         InvalidInputError: one is not absolute or does not exist.

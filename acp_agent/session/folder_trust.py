@@ -1,4 +1,4 @@
-"""What a session's folder brings along that can run or steer the agent: found, and asked about.
+"""Find the files of a folder that run programs or instruct the model, and ask to trust them.
 
 The user is asked with a form as soon as the session is open. A client that shows no forms outside
 of turns is sent a permission request when the next turn begins.
@@ -63,30 +63,30 @@ KINDS: dict[Kind, str] = {
 
 
 class Change(Struct, frozen=True):
-    """An item that is not trusted, and the item as it was trusted before; None where it is new."""
+    """An untrusted item, and its version that was trusted before; None if it is new."""
 
     item: Item
     before: Item | None
 
 
 def trusted_folder(cwd: Path) -> str:
-    """Return the folder that is trusted with what a session in `cwd` finds: the project's top."""
+    """Return the name of the folder that the user trusts for `cwd`: the project's top folder."""
     return folder_name(find_repository(cwd) or cwd)
 
 
 def find_items(
     cwd: Path, places: DefinitionFolders, config: Config, git: GitPrograms | None
 ) -> list[Item]:
-    """Return what a session in a folder would find there, trusted or not.
+    """Return the items that a session in a folder would find, trusted or not.
 
-    The code of the project, which language servers run, is not among it. Reads files: call it in a
+    The project's code, which language servers run, is not included. Reads files: call it in a
     thread.
 
     Args:
         cwd: the folder.
-        places: where its skills and agents are.
+        places: the folders of its skills and agents.
         config: the user's configuration.
-        git: the programs of its repository.
+        git: the programs that its repository configures.
     """
     from acp_agent.permissions.policy.loading import project_rules  # noqa: PLC0415 - not at start
     from acp_agent.workspace.instructions.files import items_above  # noqa: PLC0415 - likewise
@@ -118,15 +118,15 @@ def _nothing(item: Item) -> bool:
 
 
 def find_changes(items: Sequence[Item], store: TrustStore) -> list[Change]:
-    """Return those of the items that the user does not trust as they are."""
+    """Return the items that the user does not trust in their current version."""
     return [Change(item, store.before(item)) for item in items if not store.trusts(item)]
 
 
 def describe(change: Change, translate: Translator) -> str:
-    """Return one line about an item."""
+    """Return a line of text that describes an item."""
     item = change.item
     above = item.kind == "instructions"
-    path = os.path.join(item.folder, item.path) if above else item.path  # noqa: PTH118 - for people
+    path = os.path.join(item.folder, item.path) if above else item.path  # noqa: PTH118 - shown to the user
     line = f"{translate(KINDS[item.kind])}: {printable_line(path, _SHOWN_PATH)}"
     notes = []
     if change.before is not None:
@@ -139,7 +139,7 @@ def describe(change: Change, translate: Translator) -> str:
 
 
 def describe_all(changes: Sequence[Change], translate: Translator) -> list[str]:
-    """Return a line about each item, and how many more there are."""
+    """Return a line for each item up to a limit, and one with the number of further items."""
     lines = [describe(change, translate) for change in changes[:_SHOWN_ITEMS]]
     if len(changes) > _SHOWN_ITEMS:
         lines.append(translate("and {count} more", count=len(changes) - _SHOWN_ITEMS))
@@ -147,7 +147,7 @@ def describe_all(changes: Sequence[Change], translate: Translator) -> list[str]:
 
 
 def diff(change: Change) -> str:
-    """Return the unified diff of a short text that changed; "" where there is none."""
+    """Return the unified diff of a changed short text; "" if there is none."""
     item, before = change.item, change.before
     if before is None or not (before.text and item.text):
         return ""
@@ -163,11 +163,11 @@ def diff(change: Change) -> str:
 
 
 class FolderTrust:
-    """Asks the user of one session.
+    """Asks the user of one session to trust the files of its folder.
 
     Args:
         core: the session.
-        on_trusted: called when the user trusts more than before.
+        on_trusted: called when the user trusts further items.
     """
 
     def __init__(self, core: SessionCore, on_trusted: Callable[[], Awaitable[None]]) -> None:
@@ -180,14 +180,14 @@ class FolderTrust:
         self._git = WatchedGitPrograms(core.services.confine)
 
     async def aclose(self) -> None:
-        """End git, if it runs."""
+        """Stop git if it runs."""
         await asyncio.to_thread(self._git.close)
 
     def environ(self) -> Mapping[str, str]:
-        """Return the environment in which commands run no programs that the user does not trust.
+        """Return an environment in which commands do not run untrusted programs.
 
-        Without trust in the project's code no program is looked up in folders that PATH names
-        relative to the current one. Starts git: call it in a thread.
+        Unless the project's code is trusted, relative folders are removed from PATH. Starts git:
+        call it in a thread.
         """
         services, cwd = self._core.services, self._core.cwd
         environ, trusts = dict(services.environ), services.trust().trusts
@@ -199,10 +199,10 @@ class FolderTrust:
         return environ
 
     async def find_changes(self, *, all_of_it: bool = False) -> list[Change]:
-        """Return what the session's folder brings along and the user does not trust as it is.
+        """Return the items of the session's folder that the user does not trust.
 
         Args:
-            all_of_it: with the project's code, which only language servers run.
+            all_of_it: include the project's code, which only language servers run.
         """
         core, services = self._core, self._core.services
 
@@ -216,7 +216,7 @@ class FolderTrust:
         return await asyncio.to_thread(find)
 
     async def ask_by_form(self) -> None:
-        """Ask with a form, if there is something to ask; does nothing if the client shows none."""
+        """Ask with a form about new items; does nothing if the client shows no forms."""
         client = self._core.client.current
         if client is None or not client.asks_outside_turns:
             return
@@ -236,13 +236,13 @@ class FolderTrust:
         await self._take(changes, chosen if response.action == "accept" else None)
 
     async def ask_in_turn(self, *, again: bool = False) -> list[Change]:
-        """Ask with a permission request, if there is something to ask; a turn must be running.
+        """Ask with a permission request about new items; a turn must be running.
 
         Args:
-            again: ask also about what was asked already.
+            again: ask again about items that the user was asked about before.
 
         Returns:
-            What is still not trusted.
+            The items that are still not trusted.
         """
         async with self._asking:
             if self._form_is_open:
@@ -291,7 +291,7 @@ class FolderTrust:
         )
 
     async def _chosen(self, changes: Sequence[Change]) -> str | None:
-        """Return what the user chose; only an answer of the user counts, and not a flag's."""
+        """Return the user's choice; None unless the user, and not a flag, answered."""
         from acp_agent.agent.resources import PermissionRequest  # noqa: PLC0415 - where asked
         from acp_agent.permissions.access import Ask, Choice  # noqa: PLC0415 - likewise
 
@@ -308,7 +308,7 @@ class FolderTrust:
         asking = PermissionRequest(
             call=call, title=TITLE, kind="other", arguments="{}", content=content
         )
-        # Not journaled: it is about the folder as it is now, and no call of the model's.
+        # Not journaled: it concerns the current folder, and is not a call of the model.
         await core.notify(
             ToolCalled(
                 call=call,
@@ -349,7 +349,7 @@ class FolderTrust:
         await self._on_trusted()
 
     async def _notice(self) -> None:
-        """Report once that something is not used."""
+        """Show once a notice that some files are not used."""
         if self._noticed:
             return
         self._noticed = True

@@ -1,4 +1,4 @@
-"""Asks models and MCP servers for the hooks of a session."""
+"""Asks models and MCP servers on behalf of a session's hooks."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from acp_agent.errors import AuthRequiredError, ConfigError, InvalidInputError, 
 from acp_agent.models.base import ModelInfo, ModelRequest, UserSide, UserText
 from acp_agent.session.core import SessionCore
 
-if TYPE_CHECKING:  # where there are servers
+if TYPE_CHECKING:  # only for sessions with servers
     from acp_agent.session.mcp.servers import McpServers
 
 _ANSWER = 1_000  # tokens
 
 
 class SessionHelpers:
-    """What hooks ask in a session. What it costs counts for the turn.
+    """Asks models and MCP servers for hooks. The cost counts for the turn.
 
     Args:
         core: the session.
@@ -37,11 +37,11 @@ class SessionHelpers:
         self._servers = servers
 
     async def ask_model(self, system: str, prompt: str, model: str) -> str:
-        """Return the answer of a model; `model` "" is the small one, as where there is no such.
+        """Return the answer of a model; the small model if `model` is "" or cannot be used.
 
         Raises:
             BudgetSpentError: the request would exceed a budget.
-            ModelError: it failed, refused, or said nothing.
+            ModelError: the model failed, refused, or returned nothing.
             StoreError: the journal could not be read or written.
         """
         chosen = self._model(model)
@@ -60,18 +60,19 @@ class SessionHelpers:
                 found = models.resolve(name)
                 models.require(found)
             except (AuthRequiredError, ConfigError, InvalidInputError):
-                pass  # a team's hook names one that this user does not have
+                pass  # a shared hook may name a model that this user does not have
             else:
                 return found
         return self._turn.models.small
 
     async def call_tool(self, server: str, tool: str, arguments: JsonObject) -> str:
-        """Return the text of a tool's result.
+        """Call a tool of an MCP server and return the text of its result.
 
-        Who wrote the hook decided on the call, as on a program; a rule that refuses it holds.
+        The user is not asked, because the hook's author decided on the call. Rules that refuse the
+        call apply.
 
         Raises:
-            ToolError: there is no such server or tool, a rule refuses it, or it failed.
+            ToolError: there is no such server or tool, a rule refuses the call, or it failed.
         """
         servers = self._servers()
         if servers is not None:
@@ -81,7 +82,7 @@ class SessionHelpers:
         if servers is None or found is None or found.offer is None:
             raise ToolError(f"the MCP server {server!r} is not connected")
 
-        from acp_agent.extensions.mcp.config import identity  # noqa: PLC0415 - where one is called
+        from acp_agent.extensions.mcp.config import identity  # noqa: PLC0415 - only when called
         from acp_agent.permissions.access import McpAccess, Refuse  # noqa: PLC0415 - likewise
         from acp_agent.tools.mcp_tool import (  # noqa: PLC0415 - likewise
             call_server,
@@ -115,4 +116,4 @@ class SessionHelpers:
 
 
 async def _no_progress(progress: float, total: float | None, message: str | None) -> None:
-    """Show nothing: the hook has no call of its own."""
+    """Ignore progress: a hook has no tool call that could show it."""
