@@ -1,4 +1,4 @@
-"""The hooks of a session: found before each turn, and asked about prompts and the end of turns."""
+"""Find a session's hooks before each turn, and run them for prompts and the end of turns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from acp_agent.session.core import SessionCore
 from acp_agent.workspace.child_process import wait_at_most
 from acp_agent.workspace.scrub import scrub
 
-if TYPE_CHECKING:  # where there are hooks
+if TYPE_CHECKING:  # only for sessions with hooks
     from acp_agent.agent.context import Context
     from acp_agent.config.types import Config
     from acp_agent.hooks.running import Helpers, HookRunner
@@ -32,12 +32,12 @@ if TYPE_CHECKING:  # where there are hooks
     from acp_agent.session.mcp.servers import McpServers
     from acp_agent.session.turns.toolset import WorkspaceTools
 
-MOST_ROUNDS = 5  # in which hooks may have the model go on at the end of its work
-_END_SECONDS = 5.0  # for the hooks of a session's end
+MOST_ROUNDS = 5  # in which hooks may make the model continue at the end of a turn
+_END_SECONDS = 5.0  # for SessionEnd hooks
 
 
 class HookSource:
-    """Finds the hooks of a session.
+    """Finds the hooks of a session and runs them.
 
     Args:
         core: the session.
@@ -52,14 +52,14 @@ class HookSource:
         self._hooks: SessionHooks | None = None
         self._reported: set[tuple[str, str]] = set()
         self._started = False
-        self._start: HookAnswer | None = None  # what the model is to be told of it
+        self._start: HookAnswer | None = None  # of SessionStart hooks, not yet sent to the model
 
     def use(self, turn: TurnResources) -> None:
-        """Let the hooks ask models and servers in a turn."""
+        """Set the turn in which hooks ask models and servers."""
         self._turn = turn
 
     async def current(self, tools: WorkspaceTools) -> SessionHooks | None:
-        """Return the hooks as they are at the moment; None where there are none."""
+        """Return the current hooks; None if there are none."""
         found = await asyncio.to_thread(self._find)
         await self._report(found)
         if found != self._found:
@@ -84,13 +84,13 @@ class HookSource:
         return found if plugins is None else replace(found, hooks=(*found.hooks, *plugins.hooks()))
 
     async def _report(self, found: FoundHooks) -> None:
-        """Report once what is wrong with the files."""
+        """Report each problem with a file of hooks once."""
         new = [one for one in found.problems if (one.path, one.why) not in self._reported]
         if not new:
             return
         self._reported |= {(one.path, one.why) for one in new}
         lines = [f"{one.path}: {self._core.translate.rendered(one.why)}" for one in new[:5]]
-        # Not journaled: it is about the files as they are now.
+        # Not journaled: it concerns the current files, not the conversation.
         await self._core.notify(
             NoticeShown(
                 severity="warning", title="Some hooks are not used.", description="\n".join(lines)
@@ -126,9 +126,9 @@ class HookSource:
     async def refusal(
         self, turn: TurnResources, content: tuple[ContentBlock, ...], *, is_new: bool
     ) -> str:
-        """Ask the hooks about a prompt that begins a turn, and before the first about the session.
+        """Run the hooks for a prompt that begins a turn, and the session's hooks before the first.
 
-        What they add is put into the conversation.
+        Their context is added to the conversation.
 
         Args:
             turn: the turn.
@@ -136,7 +136,7 @@ class HookSource:
             is_new: whether the session has no prompt before it.
 
         Returns:
-            Why the prompt is not to be answered; "" where it is.
+            Why a hook refused the prompt; "" if none did.
         """
         hooks = turn.hooks
         if hooks is None:
@@ -147,13 +147,13 @@ class HookSource:
             fields = {"source": source, "model": turn.models.current.ref}
             self._start = await hooks.fire("SessionStart", fields, matched=source)
         refused = await self.refuses(hooks, content)
-        if not refused and self._start is not None:  # a refused turn is forgotten
+        if not refused and self._start is not None:  # the model never sees a refused turn
             await self._add_context(self._start)
             self._start = None
         return refused
 
     async def refuses(self, hooks: SessionHooks, content: tuple[ContentBlock, ...]) -> str:
-        """Ask the hooks about a prompt; return why it is refused, "" where it is not."""
+        """Run the hooks for a prompt; return why one refused it, or "" if none did."""
         said = "\n".join(block.text for block in content if isinstance(block, TextBlock))
         answers = [await hooks.fire("UserPromptSubmit", {"prompt": said, "source": "user"})]
         name, _, rest = said.removeprefix("/").partition(" ")
@@ -179,15 +179,15 @@ class HookSource:
         stop: StopReason,
         run: Callable[[TurnResources], Awaitable[StopReason]],
     ) -> StopReason:
-        """Let the model go on at the end of a turn for as long as the hooks want it to.
+        """Run the hooks at the end of a turn, and the model again while a hook asks for that.
 
         Args:
             turn: the turn.
-            stop: why it ends.
-            run: asks the model.
+            stop: why the model stopped.
+            run: runs the model again.
 
         Returns:
-            Why it ends then.
+            Why the model stopped the last time.
         """
         hooks = turn.hooks
         for rounds in range(MOST_ROUNDS):
@@ -205,7 +205,7 @@ class HookSource:
         return stop
 
     async def turn_failed(self, turn: TurnResources, error: str) -> None:
-        """Tell the hooks that a turn ended with an error."""
+        """Run the hooks for a turn that ended with an error."""
         if turn.hooks is not None:
             details = scrub(error, self._core.secrets)
             await turn.hooks.fire("StopFailure", {"error": "unknown", "error_details": details})
@@ -227,7 +227,7 @@ class HookSource:
         )
 
     async def aclose(self) -> None:
-        """Tell the hooks that the session ends; waits a few seconds at most."""
+        """Run the hooks for the end of the session; waits a few seconds at most."""
         if self._hooks is not None and self._started:
             ending = self._hooks.fire("SessionEnd", {"reason": "other"}, matched="other")
             await wait_at_most(ending, _END_SECONDS)
@@ -240,14 +240,14 @@ def hook_runner(
     sandbox: Sandbox | None,
     helpers: Callable[[], Helpers | None] = lambda: None,
 ) -> HookRunner:
-    """Return what runs the hooks of a session in a folder.
+    """Return a runner for the hooks of a session in a folder.
 
     Args:
         cwd: the folder.
         config: the user's configuration.
         environ: the user's environment.
-        sandbox: what confines the session's programs; None where nothing does.
-        helpers: returns what asks models and MCP servers; None outside a session.
+        sandbox: the session's sandbox; None if there is none.
+        helpers: returns the object that asks models and MCP servers; None outside a session.
     """
     from acp_agent.hooks.running import HookRunner  # noqa: PLC0415 - where there are any
     from acp_agent.workspace.environment import command_environ  # noqa: PLC0415 - likewise
@@ -279,7 +279,7 @@ def hook_runner(
 
 
 def last_words(context: Context) -> str:
-    """Return the text of the model's last answer; "" where it has none."""
+    """Return the text of the model's last answer; "" if there is none."""
     for entry in reversed(context.entries):
         if isinstance(entry.message, ModelSide):
             return "".join(one.text for one in entry.message.parts if isinstance(one, AnswerText))
@@ -287,8 +287,8 @@ def last_words(context: Context) -> str:
 
 
 def _fits(rule: str, access: Access, cwd: Path, home: Path) -> bool:
-    """Return whether a call fits a rule: a gate that knows no other would refuse it for that."""
-    from acp_agent.config.policy_types import RuleConfig  # noqa: PLC0415 - where a hook has one
+    """Return whether a call matches a rule: a gate with this deny rule alone would refuse it."""
+    from acp_agent.config.policy_types import RuleConfig  # noqa: PLC0415 - only for hooks with a rule
     from acp_agent.permissions.access import Refuse  # noqa: PLC0415 - likewise
     from acp_agent.permissions.gate import PolicyGate  # noqa: PLC0415 - likewise
     from acp_agent.permissions.grants import GrantStore  # noqa: PLC0415 - likewise

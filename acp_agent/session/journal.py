@@ -1,4 +1,4 @@
-"""The journal of one open session: events are written, then applied, then shown, in one order."""
+"""The journal of an open session: events are written, applied and shown in one order."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ Show = Callable[[Sequence[AnyEvent]], Awaitable[None]]
 
 
 class JournalWriter:
-    """Writes a session's events to the store, and passes them on once they are there.
+    """Writes a session's events to the store, then applies and shows them.
 
-    All that waits is written in one transaction, so a fast stream costs one write a burst. What is
-    passed on equals what is in the store.
+    All queued events are written in one transaction, so a fast stream costs one write per burst.
+    The applied and shown events equal the stored ones.
 
     Args:
-        session: whose journal it is.
-        store: where it is stored.
+        session: the session's id.
+        store: the store of the journal.
         apply: applies stored events to the session's state.
-        show: then shows them to the client.
+        show: shows applied events to the client.
     """
 
     def __init__(self, session: SessionId, store: Store, *, apply: Apply, show: Show) -> None:
@@ -50,11 +50,11 @@ class JournalWriter:
         self._closed = False
 
     def keep_history(self, events: Sequence[AnyEvent]) -> None:
-        """Keep the journal, as it was just read, for the first caller of `history`."""
+        """Store the journal that was just read, for the first call of `history`."""
         self._just_read = events
 
     def drop_history(self) -> None:
-        """Free what `keep_history` kept; `history` then reads it again."""
+        """Free the events that `keep_history` stored; `history` then reads the journal again."""
         self._just_read = None
 
     async def history(self) -> Sequence[AnyEvent]:
@@ -70,13 +70,13 @@ class JournalWriter:
         return [(one.at, one.event) for one in stored if not isinstance(one.event, UnknownEvent)]
 
     def write(self, events: tuple[AnyEvent, ...]) -> asyncio.Future[None]:
-        """Queue events. They are written and shown whether or not anyone awaits the future.
+        """Queue events. They are written and shown whether or not the future is awaited.
 
-        The future raises StoreError when the events could not be written; they are neither applied
-        nor shown then.
+        The future raises StoreError if the events cannot be written; then they are neither applied
+        nor shown.
 
         Raises:
-            SessionNotFoundError: it is closed; another process may write it by now.
+            SessionNotFoundError: it is closed; another process may have opened it.
         """
         if self._closed:
             raise SessionNotFoundError(self._session)
@@ -84,10 +84,10 @@ class JournalWriter:
         return self._queue(_Batch(events))
 
     async def run_alone(self, action: Callable[[], Awaitable[None]]) -> None:
-        """Run `action` once everything queued before it is shown, and before anything after it.
+        """Run `action` after everything queued before it and before everything queued after it.
 
-        A conversation can so be replayed in the middle of a turn. When the caller is cancelled,
-        `action` is skipped, or stopped where it runs already.
+        This allows a conversation to be replayed during a turn. If the caller is cancelled,
+        `action` is skipped, or cancelled if it runs.
         """
         barrier = _Barrier(action)
         try:
@@ -140,7 +140,7 @@ class _Item:
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def settle(self, error: Exception | None) -> None:
-        if self.done.done():  # whoever waited was cancelled
+        if self.done.done():  # the caller was cancelled
             return
         if error is None:
             self.done.set_result(None)
@@ -161,7 +161,7 @@ class _Barrier(_Item):
         self._task: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        """Run the action in a task of its own, so that it can be stopped without the writer."""
+        """Run the action in a separate task, so that `stop` does not cancel the writer."""
         self._task = asyncio.ensure_future(_done(self._action))
         await asyncio.wait([self._task])
         if self._task.cancelled():
@@ -170,7 +170,7 @@ class _Barrier(_Item):
             self._task.result()
 
     def stop(self) -> None:
-        """Stop the action: nobody waits for it any more."""
+        """Cancel the action."""
         if self._task is not None:
             self._task.cancel()
 
@@ -182,7 +182,7 @@ async def _done(action: Callable[[], Awaitable[None]]) -> None:
 async def _outcome(work: Awaitable[None]) -> Exception | None:
     try:
         await work
-    except Exception as error:  # noqa: BLE001 - handed to everyone who waits for this work
+    except Exception as error:  # noqa: BLE001 - raised to every caller that awaits this work
         return error
     return None
 
@@ -190,8 +190,8 @@ async def _outcome(work: Awaitable[None]) -> Exception | None:
 def encodable(events: Sequence[AnyEvent]) -> Sequence[AnyEvent]:
     """Return the events without lone surrogates, which UTF-8 cannot encode.
 
-    A model can send half of a character as an escape of its own (RFC 8259, section 8.2). Halves of
-    one character that came in adjacent pieces of a text are joined.
+    A model can send half of a surrogate pair as an escape (RFC 8259, section 8.2). Halves of one
+    character in adjacent pieces of a text are joined.
     """
     if not any(map(_is_broken, events)):
         return events
@@ -208,7 +208,7 @@ def _is_broken(event: AnyEvent) -> bool:
     except UnicodeEncodeError:
         return True
     except (TypeError, ValueError, RecursionError):
-        return False  # the store says what is wrong with it
+        return False  # the store reports the error
     return False
 
 

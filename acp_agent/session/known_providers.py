@@ -1,4 +1,4 @@
-"""Which providers the skills and agents of a project may send a session's text to."""
+"""Restrict a project's skills and agents to model providers that the user chose."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ Definition = TypeVar("Definition", Skill, AgentSpec)
 
 
 def with_known_providers(found: Found, main: ModelInfo, models: Models, config: Config) -> Found:
-    """Return what was found, without models of a project at providers that the user did not choose.
+    """Return the definitions without a project's models at providers that the user did not choose.
 
-    A project may choose among the providers that the user chose: that of the session's model and
-    of the small one, and those that the user's configuration, skills and agents name.
+    The user chose the providers of the session's model and of the small model, and those that the
+    user's configuration, skills and agents name. A project must not send text to others.
 
     Args:
         found: the skills and agents.
         main: the session's model.
-        models: the models that there are.
+        models: the available models.
         config: the user's configuration.
     """
 

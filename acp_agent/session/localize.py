@@ -1,6 +1,6 @@
-"""Events as they are shown: with our own texts in the user's language.
+"""Translate this program's texts in events into the user's language.
 
-The journal has our texts in English. What the user, a model or a server wrote is not translated.
+The journal has these texts in English. Texts of the user, a model or a server are not translated.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from acp_agent.events import (
     TurnEnded,
 )
 
-_ASKS = "ask_user"  # whose titles are the model's questions
+_ASKS = "ask_user"  # a tool; the titles of its calls are the model's questions
 
 
 def localize(event: AnyEvent, translate: Translator) -> AnyEvent:
-    """Return the event with our texts in the user's language; itself where it has none."""
+    """Return the event with this program's texts in the user's language."""
     if translate is ENGLISH:
         return event
     localize_one = _BY_TYPE.get(type(event))
@@ -54,7 +54,7 @@ def _retitled(event: ToolShown, translate: Translator) -> ToolShown:
 
 
 def _ended(event: ToolEnded, translate: Translator) -> ToolEnded:
-    """Translate why a call did not run; what a call returned is none of our texts."""
+    """Translate the reason why a call did not run; other results are not our texts."""
     if not event.failed or event.content is None or len(event.content) != 1:
         return event
     part = event.content[0]

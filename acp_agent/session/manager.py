@@ -1,4 +1,4 @@
-"""All sessions of a process: created, opened, listed, renamed, archived, closed, deleted."""
+"""Create, open, list, rename, archive, close and delete the sessions of a process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 class SessionManager:
-    """The open sessions, and the way to those in the store."""
+    """Manages the open sessions of a process and the stored ones."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -37,10 +37,10 @@ class SessionManager:
         self._pending_closes: dict[Session, asyncio.Task[None]] = {}
 
     def get(self, session: SessionId, client: Client) -> Session:
-        """Return a session that is open in this client.
+        """Return a session that is open in a client.
 
         Raises:
-            SessionNotFoundError: it is not open there, or being closed.
+            SessionNotFoundError: it is not open there, or is being closed.
         """
         found = self._open.get(session)
         if found is None or found.closing or found.client.current is not client:
@@ -48,20 +48,20 @@ class SessionManager:
         return found
 
     def find(self, session: SessionId) -> Session | None:
-        """Return a session that is open in this process, in whichever client."""
+        """Return a session that is open in this process, whatever its client; None if it is not."""
         found = self._open.get(session)
         return None if found is None or found.closing else found
 
     def open_sessions(self) -> list[Session]:
-        """Return those that are open in this process, in whichever client."""
+        """Return all sessions that are open in this process, whatever their client."""
         return [session for session in self._open.values() if not session.closing]
 
     def held_by(self, client: Client) -> int:
-        """Return how many sessions are open in this client."""
+        """Return the number of sessions that are open in a client."""
         return sum(session.client.current is client for session in self._open.values())
 
     async def settled(self, session_id: SessionId) -> None:
-        """Wait until the events of a session are in the store, if it is open here."""
+        """Wait until all events of a session are stored, if it is open here."""
         found = self._open.get(session_id)
         if found is not None:
             await found.core.settled()
@@ -74,9 +74,9 @@ class SessionManager:
         *,
         system_prompt: SystemPromptGiven | None = None,
     ) -> Session:
-        """Start a session in a client. It is in the store when this returns.
+        """Create a session, store it and attach a client to it.
 
-        `system_prompt` is what the client adds to the agent's own, or replaces it with.
+        `system_prompt` extends or replaces the agent's system prompt.
 
         Raises:
             InvalidInputError: a folder is not absolute or does not exist.
@@ -96,7 +96,7 @@ class SessionManager:
         *,
         system_prompt: SystemPromptGiven | None = None,
     ) -> Session:
-        """Open a session of the store, or return it where it is open, in whichever client.
+        """Open a stored session, or return it if it is already open, whatever its client.
 
         The caller attaches a client to it, or calls `close_when_idle`.
 
@@ -105,7 +105,7 @@ class SessionManager:
         Raises:
             InvalidInputError: a folder is not absolute or does not exist.
             SessionNotFoundError: there is no such session.
-            SessionBusyError: another process writes it.
+            SessionBusyError: another process has it open.
             StoreError: the store cannot be read or written.
         """
         folder, further = await asyncio.to_thread(factory.folders, cwd, directories)
@@ -114,11 +114,11 @@ class SessionManager:
             if session is None:
                 session = self._open[session_id] = await factory.reopen(self._services, session_id)
             elif (pending := self._pending_closes.pop(session, None)) is not None:
-                pending.cancel()  # the caller is responsible for it now
+                pending.cancel()  # the caller is now responsible for it
             try:
                 await session.move(folder, further)
                 await session.set_system_prompt(system_prompt)
-            except BaseException:  # the caller does not get it, and so cannot close it
+            except BaseException:  # the caller cannot close it
                 if session.client.current is None:
                     self.close_when_idle(session)
                 raise
@@ -134,16 +134,16 @@ class SessionManager:
         system_prompt: SystemPromptGiven | None = None,
         point: ForkPoint | None = None,
     ) -> Session:
-        """Start a session in a client with a copy of another; see `acp_agent.session.history.fork`.
+        """Create a session with a copy of another's journal; see `acp_agent.session.history.fork`.
 
         Raises:
-            InvalidInputError: a folder is not absolute or does not exist, or there is no `point`.
+            InvalidInputError: a folder is not absolute or missing, or there is no such `point`.
             SessionNotFoundError: there is no such source.
-            StoreError: the store cannot be read or written; there is no new session then.
+            StoreError: the store cannot be read or written; no session is created.
         """
         original = self.find(source)
         if original is not None:
-            await original.core.replay(_barrier)  # earlier events are in the store after it
+            await original.core.replay(_barrier)  # waits until earlier events are stored
         session = await factory.fork(
             self._services, source, cwd, directories, system_prompt=system_prompt, point=point
         )
@@ -154,10 +154,10 @@ class SessionManager:
     async def list(
         self, cwd: str | None, cursor: str | None, archived: ArchiveFilter = "exclude"
     ) -> SessionPage:
-        """Return a page of the sessions, newest first, of one folder or all; see `Store.list`.
+        """Return a page of the sessions of one folder or of all, newest first; see `Store.list`.
 
         Raises:
-            InvalidInputError: the cursor belongs to no such list.
+            InvalidInputError: the cursor belongs to another list.
         """
         return await self._services.store.list(
             cwd=cwd, cursor=cursor, limit=PAGE_SIZE, archived=archived
@@ -165,7 +165,7 @@ class SessionManager:
 
     @property
     def services(self) -> Services:
-        """What the sessions are built on."""
+        """The services of the process."""
         return self._services
 
     def open_lock(self, session_id: SessionId) -> asyncio.Lock:
@@ -176,7 +176,10 @@ class SessionManager:
         return lock
 
     async def find_open(self, session_id: SessionId) -> Session | None:
-        """Return a session that is open, or None; call it with the session's lock held."""
+        """Return an open session, or None; the caller holds the session's lock.
+
+        A session that is being closed is awaited, and counts as not open.
+        """
         session = self._open.get(session_id)
         if session is not None and session.closing:
             await self._close(session)
@@ -184,7 +187,7 @@ class SessionManager:
         return session
 
     async def close(self, session_id: SessionId, client: Client) -> None:
-        """Stop what runs in a session and free it.
+        """Close a session: stop its turn and free its resources.
 
         Raises:
             SessionNotFoundError: it is not open in this client.
@@ -192,9 +195,9 @@ class SessionManager:
         await self._close(self.get(session_id, client))
 
     def release(self, client: Client) -> None:
-        """Close the sessions of a client that disconnected, each once no turn runs in it.
+        """Detach a client that disconnected, and close each of its sessions once it is idle.
 
-        The turns go on, and their events are in the journal; a client that comes back in time opens
+        Running turns continue, and their events are journaled; a client that returns in time opens
         the session and sees them.
         """
         for session in self._open.values():
@@ -203,7 +206,7 @@ class SessionManager:
                 self.close_when_idle(session)
 
     def close_when_idle(self, session: Session) -> None:
-        """Close a session that has no client, once no turn runs in it."""
+        """Close a session once no turn runs in it, unless a client attaches before."""
         if session not in self._pending_closes:
             self._pending_closes[session] = asyncio.create_task(self._close_when_idle(session))
 
@@ -213,29 +216,29 @@ class SessionManager:
                 await session.turn.wait()
             if session.client.current is None and not session.closing:
                 await self._close(session)
-        except Exception:  # noqa: BLE001 - nobody waits for it whom it could be raised to
+        except Exception:  # noqa: BLE001 - nobody awaits the task
             _log.exception("session %s did not close", session.id)
         finally:
             if self._pending_closes.get(session) is asyncio.current_task():
                 del self._pending_closes[session]
 
     async def _close(self, session: Session) -> None:
-        """Close a session, or wait until it is closed. If cancelled, it stays known as closing."""
+        """Close a session, or wait until it is closed. If cancelled, the session stays closing."""
         try:
             await session.close()
-            with suppress(StoreError):  # the log has it all, and is looked at with the next start
+            with suppress(StoreError):  # the write-ahead log has all, and is read at the next start
                 await self._services.store.checkpoint()
         finally:
             if session.closed and self._open.get(session.id) is session:
                 del self._open[session.id]
-                if not self.running:  # it holds everything up for a moment
+                if not self.running:  # it blocks the process for a moment
                     release_memory_soon()
 
     async def delete(self, session_id: SessionId) -> None:
-        """Delete a session and its files. One that is gone already is no error.
+        """Delete a session and its files. Does nothing if there is no such session.
 
         Raises:
-            SessionBusyError: another process writes it.
+            SessionBusyError: another process has it open.
         """
         async with self.open_lock(session_id):
             session = self._open.get(session_id)
@@ -243,7 +246,7 @@ class SessionManager:
                 await self._close(session)
             lease = self._services.store.lease(session_id)
             try:
-                # Only an id that was in the store is one of ours, and so safe as a folder's name.
+                # Only an id from the store is safe as the name of a folder.
                 services = self._services
                 if await services.store.delete(session_id):
                     from acp_agent.session.history.checkpoint_files import forget  # noqa: PLC0415 - rarely needed
@@ -253,13 +256,13 @@ class SessionManager:
                 lease.release()
 
     def cancel(self, session_id: SessionId, client: Client) -> None:
-        """Stop the turn of a session. Silent when it is idle or not open in this client."""
+        """Stop a session's turn. Does nothing if it is idle or not open in this client."""
         session = self._open.get(session_id)
         if session is not None and session.client.current is client:
             session.cancel()
 
     async def close_all(self) -> None:
-        """Close every session. One that fails to close does not keep the others open."""
+        """Close every session. Failures are logged."""
         for task in self._pending_closes.values():
             task.cancel()
         sessions = list(self._open.values())
@@ -271,10 +274,10 @@ class SessionManager:
                 _log.error("session %s did not close", session.id, exc_info=outcome)
         self._open.clear()
 
-    # -- sessions that need not be open --------------------------------------------------------
+    # -- open or stored sessions ---------------------------------------------------------------
 
     async def look_up(self, session_id: SessionId) -> Session | None:
-        """Return a session that is open in this process; None where it is only in the store.
+        """Return a session that is open in this process; None if it is only stored.
 
         Raises:
             SessionNotFoundError: there is no such session.
@@ -285,15 +288,15 @@ class SessionManager:
         return session
 
     async def set_title(self, session_id: SessionId, title: str) -> str:
-        """Give a session a title that only the user replaces; return it as it is stored.
+        """Set a session's title, which then only the user changes; return the stored title.
 
-        The client that has the session open is shown it.
+        The client that has the session open is shown the title.
 
         Raises:
             InvalidInputError: the title is empty.
             SessionNotFoundError: there is no such session.
-            SessionBusyError: another process writes it.
-            StoreError: it could not be written.
+            SessionBusyError: another process has it open.
+            StoreError: the store could not be written.
         """
         from acp_agent.session.turns.titles import tidy_title  # noqa: PLC0415 - rarely needed
 
@@ -313,12 +316,12 @@ class SessionManager:
         return event.title
 
     async def archive(self, session_id: SessionId) -> None:
-        """Leave a session out of lists; one that is open is closed first, in whichever client.
+        """Archive a session, which hides it in lists; an open one is closed first.
 
         Raises:
             SessionNotFoundError: there is no such session.
             SessionBusyError: another process has it open.
-            StoreError: it could not be written.
+            StoreError: the store could not be written.
         """
         store = self._services.store
         await store.get(session_id)
@@ -336,17 +339,17 @@ class SessionManager:
                 lease.release()
 
     async def unarchive(self, session_id: SessionId) -> None:
-        """Put a session into lists again, whether or not it is open anywhere.
+        """Show an archived session in lists again, whether or not it is open.
 
         Raises:
             SessionNotFoundError: there is no such session.
-            StoreError: it could not be written.
+            StoreError: the store could not be written.
         """
         await self._services.store.archive(session_id, archived=False)
 
     @property
     def running(self) -> Sequence[Session]:
-        """The sessions in which a turn runs."""
+        """The open sessions in which a turn runs."""
         return [session for session in self._open.values() if session.turn is not None]
 
 

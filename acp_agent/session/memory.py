@@ -1,7 +1,7 @@
-"""A session's memory: notes for later sessions of its project, and a search over earlier ones.
+"""A session's memory: notes for later sessions of its project, and a search in earlier ones.
 
-Only a folder whose code the user trusts has one: what the model reads elsewhere could tell it what
-to remember, and so steer every later session.
+Only a folder whose code the user trusts has a memory: in other folders, files could instruct the
+model to remember something, and so steer every later session.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from acp_agent.session.store.records import UnknownEvent
 from acp_agent.trust.items import code_item
 from acp_agent.workspace.scrub import scrub
 
-if TYPE_CHECKING:  # where there is a memory
+if TYPE_CHECKING:  # only with a memory
     from acp_agent.models.embedding.embedder import Embedder
     from acp_agent.tools.memory.notes import Note, NoteFolders
     from acp_agent.tools.memory.recall import PastSession
@@ -28,24 +28,24 @@ if TYPE_CHECKING:  # where there is a memory
     from acp_agent.tools.session_search import Dated
     from acp_agent.workspace.workspace import Workspace
 
-_MOST_SESSIONS = 500  # of the project, the last used ones
+_MOST_SESSIONS = 500  # of the project, most recent first
 
 
 def note_folders(core: SessionCore) -> NoteFolders | None:
-    """Return the folders of a session's notes; None where it has no memory. Reads the disk."""
+    """Return the folders of a session's notes; None if it has no memory. Reads the disk."""
     services = core.services
     if not services.config.memory:
         return None
     project = find_repository(core.cwd) or core.cwd
     if not services.trust().trusts(code_item(project)):
         return None
-    from acp_agent.tools.memory.notes import NoteFolders  # noqa: PLC0415 - where there is a memory
+    from acp_agent.tools.memory.notes import NoteFolders  # noqa: PLC0415 - only with a memory
 
     return NoteFolders(services.memory, project)
 
 
 async def memory_index(core: SessionCore) -> str:
-    """Return the index of a session's notes for the system prompt; "" where there are none."""
+    """Return the index of a session's notes for the system prompt; "" if there are none."""
 
     def read() -> str:
         folders = note_folders(core)
@@ -59,8 +59,8 @@ async def memory_index(core: SessionCore) -> str:
 
 
 def memory_tool(core: SessionCore, workspace: Workspace, folders: NoteFolders) -> MemoryTool:
-    """Return the tool with which the model keeps notes and finds them again."""
-    from acp_agent.tools.memory.recall import PastSession  # noqa: PLC0415 - where there is a memory
+    """Return the tool with which the model writes and searches notes."""
+    from acp_agent.tools.memory.recall import PastSession  # noqa: PLC0415 - only with a memory
     from acp_agent.tools.memory.tool import EarlierSessions, MemoryTool  # noqa: PLC0415 - likewise
 
     store = core.services.store
@@ -105,10 +105,10 @@ def memory_tool(core: SessionCore, workspace: Workspace, folders: NoteFolders) -
 
 
 async def memory_command(core: SessionCore, rest: str) -> str:
-    """List the notes, show one, or delete one: `/memory [show|delete] [user] [NAME]`.
+    """Run `/memory [show|delete] [user] [NAME]`: list the notes, show one or delete one.
 
     Raises:
-        InvalidInputError: there is no such note.
+        InvalidInputError: the note cannot be deleted.
     """
     translate = core.translate
     if not core.services.config.memory:

@@ -1,6 +1,6 @@
-"""Plugins that are Python packages, as a session uses them: their tools, hooks and models.
+"""Load plugins that are Python packages, and make their tools, hooks and models.
 
-Their code is imported once in a process, when a session or a model first needs it.
+Each package is imported once per process, when a session or a model first needs it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _log = logging.getLogger(__name__)
 
 
 class LoadedPlugin(Struct, frozen=True):
-    """A plugin whose code was imported: its package, where it keeps data, the package's digest."""
+    """An imported plugin with its package, its data folder and the package's digest."""
 
     plugin: Plugin
     package: str
@@ -64,18 +64,18 @@ class LoadedPlugin(Struct, frozen=True):
 
 
 class LoadedPlugins(Struct, frozen=True):
-    """The plugins that are packages, and what is wrong with some, in one line of English each."""
+    """The imported plugins, and the problems with others, in one line of English each."""
 
     plugins: tuple[LoadedPlugin, ...] = ()
     problems: tuple[str, ...] = ()
 
     def tools(self, workspace: Workspace) -> Iterator[AnyTool]:
-        """Return their tools for a session."""
+        """Yield the plugins' tools for a session."""
         for one in self.plugins:
             yield from (_tool_class(one, tool)(workspace) for tool in one.plugin.tools)
 
     def hooks(self) -> Iterator[Hook]:
-        """Return their hooks. They are not the user's own: they may refuse, not allow."""
+        """Yield the plugins' hooks. Unlike the user's own, they may refuse but not allow."""
         for one in self.plugins:
             for hook in one.plugin.hooks:
                 yield Hook(
@@ -89,7 +89,7 @@ class LoadedPlugins(Struct, frozen=True):
 
 
 class PythonPlugins:
-    """Imports the packages that the user added as plugins. Safe to use from several threads.
+    """Imports the packages that the user added as plugins. Thread-safe.
 
     Args:
         own: the folder of the user's plugins.
@@ -101,10 +101,10 @@ class PythonPlugins:
         self._known: dict[tuple[str, str], tuple[Sequence[LoadedPlugin], str]] = {}
 
     def load(self) -> LoadedPlugins:
-        """Return the plugins that are enabled now. Runs their code: call it in a thread."""
+        """Return the enabled plugins. Runs their code: call it in a thread."""
         try:
             records = read_installed(self._own)
-        except ConfigError:  # it is reported where other plugins are looked for
+        except ConfigError:  # reported by the search for other plugins
             return LoadedPlugins()
         plugins: dict[str, LoadedPlugin] = {}
         problems = []
@@ -132,17 +132,17 @@ class PythonPlugins:
                 found.append(LoadedPlugin(plugin, name, data, record.digest))
         except ConfigError as error:
             return (), str(error)
-        except Exception as error:  # noqa: BLE001 - whatever its code raises must not end a session
+        except Exception as error:  # noqa: BLE001 - no error of a plugin may end a session
             _log.info("the plugin %s cannot be imported", name, exc_info=True)
             why = printable_line(f"{type(error).__name__}: {error}", 300)
             return (), f"{name}: its code fails ({why}); tell its authors, or remove it"
         return found, ""
 
     def driver(self, provider: Provider) -> Driver:
-        """Return the driver of a provider whose api is "plugin". Runs code: call it in a thread.
+        """Return the driver of a provider of a plugin. Runs its code: call it in a thread.
 
         Raises:
-            ConfigError: no plugin has it.
+            ConfigError: no plugin has this provider.
         """
         loaded = self.load()
         for one in loaded.plugins:
@@ -157,10 +157,10 @@ class PythonPlugins:
 
 
 def checked(point: str, value: object) -> Plugin:
-    """Return what an entry point names, if it can be used.
+    """Return the plugin of an entry point after a check that it can be used.
 
     Raises:
-        ConfigError: it cannot; the message says why.
+        ConfigError: it cannot be used; the message says why.
     """
     if not isinstance(value, Plugin):
         raise ConfigError(f"{point}: expected an object of the type acp_agent.api.Plugin")
@@ -189,36 +189,36 @@ def _full_name(plugin: Plugin, tool: Tool) -> str:
 
 
 class PluginTool(SchemaTool):
-    """Calls a tool of a plugin. One class a tool, since a tool's name and kind are its class's."""
+    """Calls a tool of a plugin. Each tool has a subclass, which has its name and kind."""
 
     loaded: ClassVar[LoadedPlugin]
     tool: ClassVar[Tool]
     schema: ClassVar[ToolSchema]
 
     def description(self) -> str:
-        """What the plugin says."""
+        """Return the plugin's description of the tool."""
         return self.tool.description[:_DESCRIPTION]
 
     def parameters(self) -> JsonObject:
-        """The plugin's schema, cleaned."""
+        """Return the cleaned schema of the arguments."""
         return self.schema.for_model
 
     def mistakes(self, arguments: JsonObject) -> list[str]:
-        """What the plugin's schema says is wrong."""
+        """Return the errors of the arguments according to the schema."""
         return self.schema.mistakes(arguments)
 
     def title(self, arguments: JsonObject) -> str:
-        """The plugin's and the tool's name."""
+        """Return the names of the plugin and the tool."""
         del arguments
         return f"{self.loaded.plugin.name}: {self.tool.name}"
 
     def touches(self, params: SchemaArguments) -> Touches:
-        """Return everything, unless it only reads and the user has allowed it."""
+        """Return nothing for a granted tool that only reads; everything for others."""
         del params
         return NOTHING_IF_GRANTED if self.tool.reads_only else EVERYTHING
 
     async def prepare(self, params: SchemaArguments) -> Prepared:
-        """Show the arguments."""
+        """Return the call, with its arguments as content and its access for the gate."""
         plugin, tool = self.loaded.plugin, self.tool
         said = msgspec.json.encode([tool.description, tool.parameters, self.loaded.digest])
         return Prepared(
@@ -243,7 +243,7 @@ class PluginTool(SchemaTool):
             return Outcome(text=f"It took longer than {self.tool.timeout:g} s.", failed=True)
         except ToolError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever its code raises is the call's failure
+        except Exception as error:  # noqa: BLE001 - any error of a plugin fails the call
             _log.info("the tool %s failed", self.name, exc_info=True)
             return Outcome(text=f"It failed: {type(error).__name__}: {error}", failed=True)
         if isinstance(result, ToolResult):
@@ -252,7 +252,7 @@ class PluginTool(SchemaTool):
 
 
 class _Context:
-    """A `ToolContext`."""
+    """The `ToolContext` of a call of a plugin's tool."""
 
     def __init__(self, cwd: Path, data: Path, progress: Progress) -> None:
         self.cwd = cwd

@@ -1,4 +1,4 @@
-"""Imports what the first prompt needs, in a thread, while the process answers requests."""
+"""Import the modules for the first prompt in a thread while the process answers requests."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from types import ModuleType
 
 from acp_agent.workspace.threads import in_daemon_thread
 
-# What the first prompt of a process imports; a test compares it with a prompt. What is small or in
-# nobody else's way comes first, and then what takes longest.
+# The modules that the first prompt of a process imports; a test checks this list. Small modules
+# come first, the slowest ones last.
 PROMPT_MODULES = (
     "acp_agent.session.folder_trust",
     "acp_agent.session.turns.plan",
@@ -30,22 +30,22 @@ PROMPT_MODULES = (
     "acp_agent.session.turns.parts",
 )
 
-_PAUSE = 0.005  # seconds for which an import waits at most: a request may wait for it in turn
+_PAUSE = 0.005  # seconds for which an import waits at most: a request may wait for the import
 _STEP = 0.0005  # seconds
 _SHORT_INTERVAL = 0.0005  # seconds
 _USUAL_INTERVAL = sys.getswitchinterval()
 
 
 class Preload:
-    """Imports modules in a thread, which waits before each of them while requests are answered.
+    """Imports modules in a thread that pauses before each import while a request is answered.
 
-    Python's threads compute in turns of 5 ms (`sys.setswitchinterval`), and to answer a request
-    takes the event loop several turns, because it waits for the journal's thread. So the turns are
-    made shorter, and the import pauses: the imports of imports, too, which this finder sees.
+    Python switches threads every 5 ms (`sys.setswitchinterval`), and the event loop needs several
+    switches to answer a request, because it waits for the journal's thread. So this class shortens
+    the interval and pauses imports. As a finder on `sys.meta_path`, it also sees nested imports.
 
     Args:
-        first: modules that other requests may import as well, so that nothing pauses there.
-        modules: the others.
+        first: modules that requests may import, too; their imports never pause.
+        modules: the other modules.
         busy: whether a request is being answered; called in the thread.
     """
 
@@ -58,7 +58,7 @@ class Preload:
         self._thread: int | None = None
 
     async def run(self) -> None:
-        """Import the modules. A cancelled call leaves the thread at it."""
+        """Import the modules. If the call is cancelled, the thread continues."""
         sys.meta_path.insert(0, self)
         sys.setswitchinterval(_SHORT_INTERVAL)
         try:
@@ -68,7 +68,7 @@ class Preload:
             sys.meta_path.remove(self)
 
     def hurry(self) -> None:
-        """Pause no more: a prompt waits for the modules."""
+        """Stop pausing, because a prompt waits for the modules."""
         self._busy = lambda: False
 
     def _import(self) -> None:
@@ -81,7 +81,7 @@ class Preload:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Find nothing, after a pause in the thread's imports."""
+        """Pause if the import is the thread's, and return None so that other finders are used."""
         del fullname, path, target
         if threading.get_ident() == self._thread:
             deadline = time.monotonic() + _PAUSE

@@ -1,4 +1,4 @@
-"""Handles the prompts of a session: checks one, finds its command, makes it part of a turn."""
+"""Turn a prompt into a turn, a steering message or a command."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ COMPACTION_REQUESTED = "The conversation will be summarised before the next requ
 
 
 class PromptResult(Struct, frozen=True, kw_only=True):
-    """The message that a prompt became, and its turn.
+    """The message of a prompt, and the turn that it is part of.
 
-    `began` where the turn began with it, rather than was steered by it.
+    `began` is true if the message began the turn, false if it steers the turn.
     """
 
     turn: Turn
@@ -52,21 +52,21 @@ class PromptResult(Struct, frozen=True, kw_only=True):
 
 
 class PromptQueue:
-    """The prompts of one session that wait for the turn that runs, to begin turns of their own.
+    """The prompts of one session that wait for the current turn to end before they begin theirs.
 
-    They are held in memory: nothing of a prompt is in the journal before its turn begins.
+    They are held in memory; a prompt is not in the journal before its turn begins.
 
     Attributes:
-        waiting: how many there are.
+        waiting: the number of waiting prompts.
     """
 
     def __init__(self) -> None:
         self.waiting = 0
-        self._front = asyncio.Lock()  # whoever has it is the next; the lock is fair
+        self._front = asyncio.Lock()  # its holder is next; asyncio locks are fair
 
     @asynccontextmanager
     async def place(self) -> AsyncIterator[None]:
-        """Wait behind earlier prompts; inside the `with` block it is the next to begin a turn."""
+        """Wait behind earlier prompts; inside the `with` block the caller's prompt is next."""
         self.waiting += 1
         try:
             async with self._front:
@@ -76,16 +76,16 @@ class PromptQueue:
 
 
 class PromptHandler:
-    """Handles the prompts of one session, one after the other.
+    """Handles the prompts of one session, one at a time.
 
     Args:
         core: the session.
-        turns: its turns.
-        resources: what they work with.
-        extensions: its MCP servers and skills, which have commands.
+        turns: runs its turns.
+        resources: the resources of its turns.
+        extensions: its MCP servers and skills, which provide commands.
 
     Attributes:
-        queue: the prompts that wait for the turn that runs.
+        queue: the prompts that wait for the current turn.
     """
 
     def __init__(
@@ -120,34 +120,35 @@ class PromptHandler:
     ) -> PromptResult:
         """Submit a prompt.
 
-        While a turn runs, the prompt steers that turn: the words reach the model with its next
-        request, and a command that the agent answers by itself is answered at once.
+        While a turn runs, the prompt steers that turn: the next request to the model includes it.
+        A command that the agent answers without the model is answered at once.
 
         Args:
-            content: what the user says.
-            cancelled: whether it was cancelled before a turn could begin.
-            steers: true where it must become part of the turn that runs, false where it must not.
-            withdrawable: whether a prompt that was cancelled before it is in the conversation is
-                dropped; else it is recorded, and its turn is stopped.
+            content: the content of the prompt.
+            cancelled: returns whether the prompt was cancelled.
+            steers: true if it must steer the current turn, false if it must begin a turn; None
+                allows both.
+            withdrawable: whether a prompt that is cancelled before it is in the conversation is
+                dropped; otherwise it is recorded, and its turn is stopped.
 
         Returns:
-            The message, and the turn that it is part of. The turn's result is the prompt's; a
-            message that began it is in the conversation when `Turn.inserted` says so, others are
-            already.
+            The message and its turn. The turn's result is also the prompt's. A message that began
+            the turn is in the conversation once `Turn.inserted` returns, a steering message
+            already is.
 
         Raises:
             InvalidInputError: the model cannot take a block of the content.
             AuthRequiredError: no model can be used.
-            SessionNotFoundError: the session was closed meanwhile.
+            SessionNotFoundError: the session was closed in the meantime.
             StoreError: the journal could not be written.
-            TurnRunsError, NoTurnError: it is to begin a turn, or to steer one, and cannot now;
-                nothing was recorded.
+            TurnRunsError: `steers` is false and a turn runs; nothing was recorded.
+            NoTurnError: `steers` is true and no turn runs; nothing was recorded.
             PromptCancelledError: it was withdrawn.
         """
         async with self._turns.lock:
             if self._core.closing:
                 raise SessionNotFoundError(self._core.id)
-            self._turns.check(steers)  # before anything that cannot be undone
+            self._turns.check(steers)  # before steps that cannot be undone
             model = await self._core.settings.choose_model()
             check_prompt(content)
             command = await find_command(self._commands, content, cancelled)
@@ -167,7 +168,7 @@ class PromptHandler:
     async def _usable(
         self, content: tuple[ContentBlock, ...], model: ModelInfo
     ) -> tuple[ContentBlock, ...]:
-        """Return the content as the model can be sent it, without secrets in attached files."""
+        """Return the content with readable images, and without secrets in attached files."""
         if any(isinstance(block, ImageBlock) for block in content):
             self._check_images(model)
             content = await asyncio.to_thread(usable_images, content)
@@ -193,7 +194,7 @@ class PromptHandler:
     async def _planned(
         self, content: tuple[ContentBlock, ...], command: FoundCommand | None
     ) -> tuple[UserMessage, TurnPlan]:
-        """Return the message that a prompt becomes, and what a turn does that begins with it."""
+        """Return the message of a prompt, and the plan of a turn that begins with it."""
         from acp_agent.session.turns.plan import TurnPlan  # noqa: PLC0415 - for prompts only
 
         message = UserMessage(message=new_message_id(), content=content)
@@ -205,8 +206,8 @@ class PromptHandler:
         if reply is not None:
             plan = TurnPlan(reply=agent_message(reply), action=command.action)
             return replace(message, local=True), plan
-        # Where the turn that runs ends before the message is part of it, no call is made: the
-        # message has the text with it.
+        # No call while a turn can be steered: the message then has the command's text attached,
+        # also if that turn ends first and the message begins a new one.
         call = None if self._turns.is_steerable else command.call
         asks = call is None or command.asks_with_call
         attached = await self._attached(content, command.ask if asks else None)
@@ -216,7 +217,7 @@ class PromptHandler:
         )
 
     async def _reply(self, command: FoundCommand) -> str | None:
-        """Return what the agent answers by itself; None: the model is to answer."""
+        """Return the agent's own answer to a command; None if the model has to answer."""
         translate = self._core.translate
         if command.refusal:
             return translate(command.refusal)
@@ -233,13 +234,13 @@ class PromptHandler:
         return None if command.answer is None else await command.answer()
 
     async def _attached(self, content: tuple[ContentBlock, ...], ask: str | None) -> str:
-        """Return what the model is sent with the user's words: a command's text, notes, files."""
+        """Return the text that the model is sent with a prompt: a command's text, notes, files."""
         core = self._core
         texts = [] if ask is None else [core.clean(ask)]
         if core.state.rewinds != self._rewinds:  # the model may have lost the notes
             self._notes = Notes(core.services.config.draft_folder)
             self._rewinds = core.state.rewinds
-        # Where the folders may be others than those in the system prompt.
+        # The system prompt may name other folders.
         moved = core.state.moved and core.context.system_prompt is not None
         texts += self._notes.due(
             today=datetime.now().astimezone().date(),
@@ -261,7 +262,7 @@ class PromptHandler:
         return "\n\n".join(texts)
 
     async def _instructions(self, content: tuple[ContentBlock, ...]) -> tuple[tuple[str, str], ...]:
-        """Return the instruction files that hold for linked files and that are not sent yet."""
+        """Return the instruction files for linked files that the model was not sent yet."""
         if not any(isinstance(block, ResourceLinkBlock | ResourceBlock) for block in content):
             return ()
         turn = await self._resources.for_turn()
@@ -281,7 +282,7 @@ def check_prompt(content: Sequence[ContentBlock]) -> None:
     """Check that a prompt is not empty.
 
     Raises:
-        InvalidInputError: it is.
+        InvalidInputError: it is empty.
     """
     if all(isinstance(block, TextBlock) and not block.text.strip() for block in content):
         raise InvalidInputError("prompt: it is empty; enter some text", field="prompt")
@@ -292,13 +293,13 @@ def _never() -> bool:
 
 
 def usable_images(content: Sequence[ContentBlock]) -> tuple[ContentBlock, ...]:
-    """Return a prompt whose images are canonical base64 and have the type that they are of.
+    """Return a prompt whose images are canonical base64 with their actual type.
 
-    A provider refuses a whole request for one image that it cannot read. In the conversation that
-    would be every request from then on.
+    A provider refuses a whole request because of one image that it cannot read, and every later
+    request of the conversation would include the image.
 
     Raises:
-        InvalidInputError: models cannot read one of them; the message says why.
+        InvalidInputError: models cannot read an image; the message says why.
     """
     return tuple(_usable_image(one) if isinstance(one, ImageBlock) else one for one in content)
 
@@ -307,10 +308,10 @@ def _usable_image(picture: ImageBlock) -> ImageBlock:
     from acp_agent.content import image_type  # noqa: PLC0415 - likewise
     from acp_agent.models.request_parts import LARGEST  # noqa: PLC0415 - for images only
 
-    most = LARGEST * 3 // 4  # bytes; a model that takes less is told of the image in words
+    most = LARGEST * 3 // 4  # bytes; models with a lower limit are sent a text instead
     text = "".join(picture.data.split())  # it may be broken into lines
     try:
-        data = binascii.a2b_base64(text, strict_mode=True)  # else what is foreign is left out
+        data = binascii.a2b_base64(text, strict_mode=True)  # else invalid bytes are skipped
     except ValueError:
         data = b""
     kind = image_type(data)

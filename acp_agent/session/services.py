@@ -1,4 +1,4 @@
-"""What all sessions of a process share: services, concurrency limits, pending requests."""
+"""Services, concurrency limits and pending requests that the sessions of a process share."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from acp_agent.platform.watchdog import Watchdog
 from acp_agent.session.account import Account
 from acp_agent.session.store.store import Store
 
-if TYPE_CHECKING:  # not before a file is read or changed
+if TYPE_CHECKING:  # not at start-up
     from acp_agent.config.sandbox_types import SandboxConfig
     from acp_agent.language_servers.pool import ServerPool
     from acp_agent.sandbox.launch import Confine, Launch
@@ -44,24 +44,24 @@ if TYPE_CHECKING:  # not before a file is read or changed
 
 
 class ConcurrencyLimit:
-    """How many turns, or calls, may run at once in all sessions of a process.
+    """A limit of concurrent turns, or calls, in all sessions of a process.
 
-    Within a session waiters are served in order, and the sessions take turns: one that starts many
-    calls does not keep the others waiting for all of them.
+    Within a session waiters are served in order, and sessions are served round-robin: a session
+    that starts many calls does not block the others.
     """
 
     def __init__(self, count: int) -> None:
         self._free = count
-        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}  # the session that is next first
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}  # the next session first
 
     @property
     def full(self) -> bool:
-        """Whether `acquire` has to wait."""
+        """Whether `acquire` would wait."""
         return self._free == 0
 
     async def acquire(self, session: str) -> None:
-        """Take a slot for a session; waits until it is its turn."""
-        if self._free:  # nobody waits then: a released slot goes to a waiter
+        """Acquire a slot for a session; waits until one is free."""
+        if self._free:  # then nobody waits: a released slot goes to a waiter
             self._free -= 1
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -69,21 +69,21 @@ class ConcurrencyLimit:
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # it was given to us in the same moment
+            if turn.done() and not turn.cancelled():  # the slot was assigned at the same moment
                 self.release()
             else:
                 self._forget(session, turn)
             raise
 
     def release(self) -> None:
-        """Give the slot to the next waiter."""
+        """Release a slot: pass it to the next waiter, if there is one."""
         while self._waiting:
             session = next(iter(self._waiting))
             queue = self._waiting.pop(session)
             turn = queue.popleft()
             if queue:
-                self._waiting[session] = queue  # behind the others
-            if not turn.done():  # else it was cancelled in this moment
+                self._waiting[session] = queue  # moves the session to the end
+            if not turn.done():  # otherwise it was just cancelled
                 turn.set_result(None)
                 return
         self._free += 1
@@ -97,7 +97,7 @@ class ConcurrencyLimit:
 
 
 class Spending:
-    """Tokens sent and received, US dollars, and how many requests have no known price."""
+    """Tokens sent and received, cost in US dollars, and number of requests without known price."""
 
     __slots__ = ("cost", "tokens", "unpriced")
 
@@ -107,16 +107,16 @@ class Spending:
         self.unpriced = unpriced
 
     def __bool__(self) -> bool:
-        """Whether anything was sent or answered."""
+        """Return whether any tokens were counted."""
         return self.tokens > 0
 
     def add(self, usage: Usage, price: float | None) -> None:
-        """Count a request; `price` is in US dollars, None where it is not known."""
+        """Count a request; `price` is in US dollars, None if it is not known."""
         self.tokens += usage.input + usage.output
         self.add_price(price)
 
     def add_price(self, price: float | None) -> None:
-        """Count the price alone of a request whose tokens are counted."""
+        """Count only the price of a request."""
         if price is None:
             self.unpriced += 1
         else:
@@ -124,9 +124,10 @@ class Spending:
 
 
 class PendingAnswer:
-    """An answer that is being streamed, so that its length is not known yet.
+    """The spending of an answer that is being streamed.
 
-    It counts as `most` tokens, each of which costs `price`, and as more once more were received.
+    Its length is not known yet. It counts as `most` tokens at `price` each, and as more once more
+    tokens are received.
     """
 
     def __init__(self, asked: Spending, most: int, price: float) -> None:
@@ -136,7 +137,7 @@ class PendingAnswer:
         self._received = 0
 
     def receive(self, tokens: int) -> None:
-        """Count tokens of it that were received."""
+        """Count received tokens."""
         self._received += tokens
         more = self._received - self._most
         if more > 0:
@@ -146,20 +147,20 @@ class PendingAnswer:
 
 
 class PendingRequests:
-    """The requests to models that all sessions of a process are making, with what they may take.
+    """The pending model requests of all sessions of a process, with their expected spending.
 
     Attributes:
-        ended: how many have ended so far.
+        ended: the number of requests that have ended.
     """
 
     def __init__(self) -> None:
         self.ended = 0
         self._requests: dict[PendingAnswer, SessionId] = {}
-        self._change = asyncio.Event()  # set, and another put in its place, when a request ends
+        self._change = asyncio.Event()  # set and replaced when a request ends
 
     @contextmanager
     def track(self, session: SessionId, answer: PendingAnswer) -> Iterator[None]:
-        """Count a request of a session inside the `with` block."""
+        """Count a request of a session as pending inside the `with` block."""
         self._requests[answer] = session
         try:
             yield
@@ -170,7 +171,7 @@ class PendingRequests:
             self._change = asyncio.Event()
 
     def total(self, session: SessionId | None = None) -> Spending:
-        """Return what all of them may take together, or those of one session."""
+        """Return the expected spending of all pending requests, or of one session's."""
         total = Spending()
         for answer, whose in self._requests.items():
             if session in {None, whose}:
@@ -179,41 +180,36 @@ class PendingRequests:
         return total
 
     async def wait_for_end(self) -> None:
-        """Wait until one has ended."""
+        """Wait until a request ends."""
         await self._change.wait()
 
 
 class KnowsSecrets(Protocol):
-    """Where the secrets are stored."""
+    """A source of secret values."""
 
     def values(self) -> Sequence[str]:
-        """Every secret value that is known."""
+        """Return every known secret value."""
         ...
 
 
 class SharedPlugins:
-    """The plugins of a process that are Python packages; nothing is imported where there are none.
-
-    Safe to use from several threads.
-    """
+    """The plugins of a process that are Python packages, loaded when first needed. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._plugins: PythonPlugins | None = None
 
     def load(self, places: DefinitionFolders) -> LoadedPlugins | None:
-        """Return those that are enabled; None where there are none. Runs their code.
-
-        Call it in a thread.
+        """Return the enabled plugins; None if there are none. Runs their code: call it in a thread.
 
         Args:
-            places: where plugins are.
+            places: the folders with plugins.
         """
         own = places.plugins[0][0]
-        return self.of(own).load() if os.path.exists(own / PACKAGES) else None  # noqa: PTH110 - as fast as can be
+        return self.of(own).load() if os.path.exists(own / PACKAGES) else None  # noqa: PTH110 - faster than pathlib
 
     def of(self, own: Path) -> PythonPlugins:
-        """Return the packages in the folder of the user's plugins."""
+        """Return the importer of the packages in the user's plugin folder."""
         from acp_agent.session.plugins import PythonPlugins  # noqa: PLC0415 - where there are any
 
         with self._lock:
@@ -223,13 +219,13 @@ class SharedPlugins:
 
 
 class SharedLanguageServers:
-    """The language servers of a process; nothing of them is loaded before one is needed."""
+    """The language servers of a process, loaded when first needed."""
 
     def __init__(self) -> None:
         self._pool: ServerPool | None = None
 
     def pool(self, environ: Mapping[str, str], confine: Confine) -> ServerPool:
-        """Return the servers; the first time this imports what runs them."""
+        """Return the pool of servers; the first call imports its modules."""
         from acp_agent.language_servers.pool import ServerPool  # noqa: PLC0415 - when first needed
 
         if self._pool is None:
@@ -243,22 +239,22 @@ class SharedLanguageServers:
 
 
 class SharedSandboxes:
-    """The sandboxes of a process; what this machine has for them is found out once."""
+    """The sandboxes of a process; the machine's sandbox backend is detected once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._backend: Backend | Unavailable | None = None
         self._said = False
-        # Nobody else can guess it.
-        base = os.environ.get("TMPDIR", "/tmp")  # noqa: S108 - it is made with a mode of its own
+        # Random, so that other users cannot guess it.
+        base = os.environ.get("TMPDIR", "/tmp")  # noqa: S108 - created with a private mode
         self._folder = f"{base}/acp-agent-{os.urandom(8).hex()}"
 
     def temporary(self, user: SessionId | str) -> str:
-        """Return the folder that the programs of a session have as /tmp; not made yet."""
+        """Return the folder that is a session's /tmp; it need not exist yet."""
         return f"{self._folder}-{user}"
 
     def notice(self) -> str:
-        """Return, once, that commands are not confined and why, or what does not hold; else ""."""
+        """Return why commands are not, or only partly, confined; "" after the first call."""
         if self._said or self._backend is None:
             return ""
         from acp_agent.sandbox.sandbox import Unavailable  # noqa: PLC0415 - when first needed
@@ -269,16 +265,16 @@ class SharedSandboxes:
         return self._backend.notice
 
     def confine(self, config: SandboxConfig, search_path: str | None) -> Confine:
-        """Return what starts this program's own helpers, confined where that is possible.
+        """Return the launcher of this program's own helpers, confined if possible.
 
         Args:
-            config: what the user configured.
-            search_path: the PATH variable to look for programs in.
+            config: the user's sandbox configuration.
+            search_path: the PATH variable in which programs are searched.
         """
 
         def reader(argv: Sequence[str], environ: Mapping[str, str], cwd: str) -> Launch:
             from acp_agent.sandbox.launch import unconfined  # noqa: PLC0415 - when first needed
-            from acp_agent.sandbox.programs import launch_reader  # noqa: PLC0415 - so
+            from acp_agent.sandbox.programs import launch_reader  # noqa: PLC0415 - likewise
 
             backend = self.find(config, search_path, cwd)
             if backend is None:
@@ -288,14 +284,14 @@ class SharedSandboxes:
         return reader
 
     def find(self, config: SandboxConfig, search_path: str | None, cwd: str) -> Backend | None:
-        """Return what confines programs; None where nothing can or the user wants nothing to."""
+        """Return the sandbox backend; None if there is none or the sandbox is disabled."""
         from acp_agent.sandbox.sandbox import Unavailable  # noqa: PLC0415 - when first needed
 
         backend = self._find(search_path, (cwd,), config) if config.enabled else None
         return None if isinstance(backend, Unavailable) else backend
 
     async def aclose(self) -> None:
-        """Remove the temporary files of what ran for long."""
+        """Remove the temporary files of confined services."""
         if self._backend is not None:
             import shutil  # noqa: PLC0415 - heavy
 
@@ -306,8 +302,8 @@ class SharedSandboxes:
         """Return a session's sandbox, or why there is none. Blocks: call it in a thread.
 
         Args:
-            policy: what the session's programs may do.
-            search_path: the PATH variable to look for programs in.
+            policy: the policy for the session's programs.
+            search_path: the PATH variable in which programs are searched.
         """
         from acp_agent.sandbox.sandbox import Sandbox, Unavailable  # noqa: PLC0415 - when first needed
 
@@ -333,17 +329,15 @@ def _server_watch() -> Watchdog:
 
 
 class Services(Struct, frozen=True, kw_only=True):
-    """The parts that sessions are built on, made once and passed in.
+    """The services of a process, made once and passed to its sessions.
 
-    `gate` makes the gate when the first prompt needs it, `trust` the store of what the user trusts
-    when a project brings anything along; `outputs` is the folder below which each
-    session keeps outputs too long for the model, `checkpoints` the one of saved files,
-    `memory` the one of notes;
-    `user_folder` is where the user's own AGENTS.md, skills and agents are. `turn_limit` and
-    `call_limit` hold for the turns and calls of all sessions together. `own_files` are the
-    program's own files and folders, which nothing that is confined sees. `watch` ends the programs
-    of MCP servers where this process is killed. `adapt_tools` changes the own tools of each
-    session.
+    `gate` returns the permission gate and `trust` the store of trusted items; both are made when
+    first needed. `outputs` is the folder for outputs that are too long for the model,
+    `checkpoints` the one for saved files and `memory` the one for notes. `user_folder` has the
+    user's own AGENTS.md, skills and agents. `turn_limit` and `call_limit` apply to the turns and
+    calls of all sessions together. `own_files` are the program's own files and folders, which are
+    hidden from confined programs. `watch` stops the programs of MCP servers if this process is
+    killed. `adapt_tools` changes the built-in tools of each session.
     """
 
     store: Store
@@ -371,17 +365,17 @@ class Services(Struct, frozen=True, kw_only=True):
 
     @property
     def confine(self) -> Confine:
-        """What starts this program's own helpers, confined where that is possible."""
+        """The launcher of this program's own helpers, confined if possible."""
         return self.sandboxes.confine(self.config.sandbox, self.environ.get("PATH"))
 
     @property
     def home(self) -> Path:
-        """The user's home folder, which other programs share."""
+        """The user's home folder."""
         named = self.environ.get("HOME")
         return Path(named) if named else Path.home()
 
     def may_have_hooks(self, cwd: Path) -> bool:
-        """Whether a session in `cwd` may have hooks; looks at the disk."""
+        """Return whether a session in `cwd` may have hooks; reads the disk."""
         return (
             bool(self.config.hooks)
             or any_hook_file(self.home, cwd)
@@ -389,10 +383,10 @@ class Services(Struct, frozen=True, kw_only=True):
         )
 
     def places(self, cwd: Path) -> DefinitionFolders:
-        """Where the skills and agents of a session in `cwd` are looked for."""
+        """Return the folders with definitions for a session in `cwd`."""
         return find_folders(cwd, user=self.user_folder, home=self.home)
 
     @property
     def translate(self) -> Translator:
-        """Our texts in the user's language."""
+        """The translator of this program's texts into the user's language."""
         return translator_for(choose_language(self.config.language, self.environ))

@@ -1,4 +1,4 @@
-"""A session: a conversation that is open in this process."""
+"""A session that is open in this process."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """An open session, put together of its parts.
+    """An open session. It creates the session's parts and connects them.
 
     Args:
         session: its id.
         cwd: the working folder.
-        directories: the further folders.
-        model: the model, where one is chosen already.
-        services: what it is built on.
-        lease: the right to write it; released when it is closed.
+        directories: the additional folders.
+        model: the model, if one is already chosen.
+        services: the services of the process.
+        lease: the right to write its journal; released when it is closed.
 
     Attributes:
         id: its id.
-        client: the client that is attached.
+        client: the attached client.
         core: its journal and its state.
         extensions: its MCP servers, skills and agents.
-        resources: what its turns work with.
-        turns: its turns.
-        prompts: handles what the user says.
+        resources: the resources of its turns.
+        turns: runs its turns.
+        prompts: handles its prompts.
     """
 
     def __init__(
@@ -79,25 +79,25 @@ class Session:
     # -- opening -------------------------------------------------------------------------------
 
     async def move(self, cwd: Path, directories: Sequence[Path]) -> None:
-        """Use other folders, which the client named. A turn that runs keeps its own."""
+        """Change the folders. A running turn continues with the previous ones."""
         if await self.core.move(cwd, directories):
             self.resources.rebuild_tools()
 
     async def set_system_prompt(self, given: SystemPromptGiven | None) -> None:
-        """Use the instructions that the client gave; None: those that it gave before hold.
+        """Set the client's instructions; None leaves them unchanged.
 
-        Other instructions make another system prompt, from the next turn on. The provider's cache
-        of the conversation is lost then.
+        New instructions change the system prompt from the next turn on, which invalidates the
+        provider's cache of the conversation.
         """
         if given is not None and given != self.core.state.given_system_prompt:
             await self.core.emit(given)
 
     def attach(self, client: Client, left: Sequence[AnyEvent] = ()) -> None:
-        """Show the session to this client, and to no other; see `AttachedClient.attach`."""
+        """Attach a client in place of the current one; see `AttachedClient.attach`."""
         had_terminals = self.client.terminals(self.id) is not None
         self.client.attach(client, left)
         if had_terminals or self.client.terminals(self.id) is not None:
-            self.resources.rebuild_tools()  # for the next turn, with its terminals
+            self.resources.rebuild_tools()  # the next turn uses the client's terminals
 
     def opened(
         self,
@@ -105,14 +105,14 @@ class Session:
         modules: Sequence[str] = (),
         busy: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Connect the MCP servers and prepare the first prompt, once the client knows the session.
+        """Connect MCP servers and prepare the first prompt. Call it once the client has the id.
 
         Args:
-            mcp_servers: the servers that the client named; those of an earlier opening end.
-            modules: what the client's connection imports for a prompt.
-            busy: whether it is answering a request.
+            mcp_servers: the servers that the client named; they replace earlier ones.
+            modules: the modules that the client's connection imports for a prompt.
+            busy: returns whether the connection is answering a request.
         """
-        self.core.drop_history()  # nobody is going to replay it any more
+        self.core.drop_history()  # it is not replayed any more
         self.extensions.use_servers(mcp_servers)
         if self.extensions.definitions.there:
             self.core.background.spawn(self.extensions.definitions.load())
@@ -136,15 +136,15 @@ class Session:
 
     @property
     def turn(self) -> Turn | None:
-        """The turn that runs."""
+        """The running turn; None if the session is idle."""
         return self.turns.current
 
     def cancel(self) -> None:
-        """Stop the turn that runs. Silent when idle."""
+        """Stop the running turn. Does nothing when idle."""
         self.turns.cancel()
 
     async def rewind(self, point: str, what: What, *, force: bool = False) -> RewindResult:
-        """Go back to an earlier point; see `acp_agent.session.history.rewind.Rewinder.go`.
+        """Rewind to an earlier point; see `acp_agent.session.history.rewind.Rewinder.go`.
 
         Raises:
             TurnRunsError: a turn runs.
@@ -161,13 +161,13 @@ class Session:
 
     @property
     def closed(self) -> bool:
-        """Whether it is closed, or failed to close; others may open it in any case."""
+        """Whether it is closed or failed to close; in both cases others may open it."""
         return self._closing is not None and self._closing.done()
 
     async def close(self) -> None:
-        """Stop the turn, end every process, write what is left, release the lease.
+        """Stop the turn, end every process, write all events and release the lease.
 
-        It finishes even if the caller is cancelled. Called again, it waits for that.
+        Closing finishes even if the caller is cancelled. Further calls wait for it.
         """
         if self._closing is None:
             self.core.closing = True

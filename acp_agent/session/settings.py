@@ -1,4 +1,4 @@
-"""The settings of one session: mode, model, thought level and agent, with their values."""
+"""The settings of a session: mode, model, thought level and agent."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from acp_agent.permissions.access import Mode
 from acp_agent.session.services import Services
 
 OptionId = Literal["mode", "model", "thought_level", "agent"]
-DEFAULT_AGENT = "default"  # the program itself
+DEFAULT_AGENT = "default"  # the built-in agent
 
 
 class Value(Struct, frozen=True, kw_only=True):
-    """One value of an option, and what the user reads of it."""
+    """A value of an option, with its name and description."""
 
     id: str
     name: str
@@ -29,7 +29,7 @@ class Value(Struct, frozen=True, kw_only=True):
 
 
 class Option(Struct, frozen=True, kw_only=True):
-    """An option with its values and the current one."""
+    """An option with its values and the current value."""
 
     id: OptionId
     name: str
@@ -39,14 +39,14 @@ class Option(Struct, frozen=True, kw_only=True):
 
     @property
     def category(self) -> str:
-        """What kind of option it is to a client; kinds of our own begin with `_` (ACP)."""
+        """The option's category in ACP; categories that ACP does not define begin with `_`."""
         return f"_{self.id}" if self.id == "agent" else self.id
 
     def check(self, value: str) -> str:
-        """`value`, if it is one of the option's.
+        """Return `value` after a check that the option has it.
 
         Raises:
-            InvalidInputError: it is not; the message lists those that are.
+            InvalidInputError: it does not; the message lists its values.
         """
         if not any(value == known.id for known in self.values):
             known_ids = ", ".join(known.id for known in self.values)
@@ -82,7 +82,7 @@ MODE_IDS = frozenset(mode.id for mode in MODES)
 
 
 def translated(option: Option, translate: Translator) -> Option:
-    """An option in the user's language; models keep their names."""
+    """Return an option in the user's language; names of models are not translated."""
     values = option.values
     if option.id != "model":
         values = tuple(
@@ -103,7 +103,7 @@ def translated(option: Option, translate: Translator) -> Option:
 
 
 def mode_option(current: str) -> Option:
-    """The permission mode."""
+    """Return the option of the permission mode."""
     return Option(
         id="mode",
         name="Mode",
@@ -114,7 +114,7 @@ def mode_option(current: str) -> Option:
 
 
 def model_option(current: ModelInfo, available: Sequence[ModelInfo]) -> Option:
-    """The model; the current one is always among the values."""
+    """Return the option of the model; its values always include the current one."""
     models = list(available)
     if all(model.ref != current.ref for model in models):
         models.insert(0, current)
@@ -128,7 +128,7 @@ def model_option(current: ModelInfo, available: Sequence[ModelInfo]) -> Option:
 
 
 def thought_option(model: ModelInfo, current: str | None) -> Option | None:
-    """How much the model reasons; None where it does not let one choose."""
+    """Return the option of the thought level; None if the model has no levels."""
     levels = model.thought_levels
     if not levels:
         return None
@@ -143,7 +143,7 @@ def thought_option(model: ModelInfo, current: str | None) -> Option | None:
 
 
 def agent_option(current: str, agents: Sequence[Value]) -> Option:
-    """Who the session runs as: the program's own agent, or one from a file."""
+    """Return the option of the agent that the session runs as."""
     values = (
         Value(id=DEFAULT_AGENT, name="Default", description="The built-in agent"),
         *(one for one in agents if one.id != DEFAULT_AGENT),
@@ -160,18 +160,18 @@ def agent_option(current: str, agents: Sequence[Value]) -> Option:
 
 
 class Settings:
-    """What the user chose, a fold of the session's events, and the model that follows from it.
+    """The current settings, computed from the session's events, and the resulting model.
 
     Attributes:
         agent: the agent that the session runs as.
-        follows_agent: whether the model is still to become the agent's, where that names one: the
-            user chose no other one since.
+        follows_agent: whether the next turn changes the model to the one that the agent names: true
+            from the choice of the agent until a model is chosen.
     """
 
     def __init__(self, services: Services, model: ModelInfo | None) -> None:
         self.agent = DEFAULT_AGENT
         self.follows_agent = False
-        self._agents: tuple[Value, ...] | None = None  # once their files were read
+        self._agents: tuple[Value, ...] | None = None  # None until their files are read
         self._services = services
         self._model = model
         self._stored_model: str | None = None
@@ -200,7 +200,7 @@ class Settings:
                 pass
 
     def _follow(self, ref: str) -> None:
-        """Use the model that was chosen; where none was yet, `choose_model` does so."""
+        """Use the chosen model; if there is no model yet, `choose_model` does so later."""
         if self._model is None or self._model.ref == ref:
             return
         try:
@@ -218,7 +218,7 @@ class Settings:
         """The model.
 
         Raises:
-            SessionError: none could be chosen yet.
+            SessionError: no model is chosen yet.
         """
         if self._model is None:
             raise SessionError("no model is chosen yet")
@@ -226,13 +226,13 @@ class Settings:
 
     @property
     def thought_level(self) -> ThoughtLevel | None:
-        """How much the model is to reason; None where it does not let one choose."""
+        """The thought level; None if the model has no levels."""
         option = thought_option(self.model, self._thought)
         return None if option is None else cast("ThoughtLevel", option.current)
 
     @property
     def agents(self) -> tuple[Value, ...]:
-        """The agents to choose from, besides the program's own."""
+        """The available agents besides the built-in one."""
         if self._agents is None:
             translate = self._services.translate
             self._agents = tuple(
@@ -242,12 +242,12 @@ class Settings:
         return self._agents
 
     def offer_agents(self, agents: Sequence[Value]) -> bool:
-        """Offer these agents; returns whether they are others than before."""
+        """Set the available agents; return whether they have changed."""
         before, self._agents = self.agents, tuple(agents)
         return self._agents != before
 
     def options(self) -> list[Option]:
-        """The options with their values as they are now."""
+        """Return the current options with their values."""
         options = [mode_option(self._mode)]
         if self._model is not None:
             options.append(model_option(self._model, self._services.models.available()))
@@ -260,7 +260,7 @@ class Settings:
         return options if translate is ENGLISH else [translated(one, translate) for one in options]
 
     async def change(self, option: str, value: str) -> ConfigChanged:
-        """The event that gives an option a value, once the value is known to be good.
+        """Return the event that sets an option, after a check of the value.
 
         Raises:
             InvalidInputError: there is no such option, or it has no such value.
@@ -282,11 +282,11 @@ class Settings:
         return ConfigChanged(option=option, value=value)
 
     async def choose_model(self) -> ModelInfo:
-        """The model to use: the session's own choice, or what the configuration gives.
+        """Return the session's model, or the configured one if the session has not chosen.
 
         Raises:
-            AuthRequiredError: none can be used, or the one that was can be no more.
-            InvalidInputError: the one that was named does not exist.
+            AuthRequiredError: no model can be used, or the session's model no longer can.
+            InvalidInputError: the named model does not exist.
         """
         if self._model is None:
             self._model = await self._services.account.choose(self._stored_model)
@@ -295,6 +295,6 @@ class Settings:
         return self._model
 
     async def find_model(self) -> None:
-        """Choose the model if one can be used; a conversation can be read without one."""
+        """Choose the model if one can be used; reading a conversation needs no model."""
         with contextlib.suppress(AuthRequiredError, InvalidInputError):
             await self.choose_model()

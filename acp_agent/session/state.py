@@ -1,4 +1,4 @@
-"""The state of a session: a fold of its journal."""
+"""The state of a session, computed from its journal."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from acp_agent.models.base import ModelInfo
 from acp_agent.session.services import Services, Spending
 from acp_agent.session.settings import Settings
 
-if TYPE_CHECKING:  # what is first needed when a prompt runs must not be imported before
+if TYPE_CHECKING:  # modules for prompts must not be imported at start-up
     from acp_agent.agent.loop_detection import LoopDetector
 
-_STEP = 500  # events, which take half a millisecond
+_STEP = 500  # events; they take half a millisecond
 
-# What `SessionState` looks at by itself; a session has thousands of other events.
+# The events that `SessionState` applies; a session has thousands of others.
 _FOLDED = frozenset(
     {
         ChildWorked,
@@ -55,34 +55,34 @@ _FOLDED = frozenset(
 
 
 class SessionState:
-    """Follows from a session's events alone. Feed it every event, in order.
+    """The state of a session. It depends on the events alone: apply every event, in order.
 
     Attributes:
-        settings: what the user chose.
-        title: the title, where it has one.
-        cost: what it cost so far, in US dollars; None where no price is known. What a fork copied
-            is not its own.
-        turn_usage: what the requests of the last turn took so far, those of child sessions among
-            them; None where no model reported it.
-        spent: what it spent so far; what a fork copied is not its own.
-        spent_in_turn: what its last turn spent so far.
-        spent_before: what the turn before that spent, of those that spent anything.
-        last_usage: what the last request of the conversation took.
-        turns: how many turns began.
-        rewinds: how many times the conversation went back.
-        budget: the budgets that were changed for it, by the option.
-        turn_is_open: whether the journal ends in a turn.
+        settings: the settings.
+        title: the title, if it has one.
+        cost: the cost so far in US dollars, without copied turns of a fork; None if no price is
+            known.
+        turn_usage: the token usage of the last turn, including child sessions; None if no model
+            reported it.
+        spent: the spending so far, without copied turns of a fork.
+        spent_in_turn: the spending of the last turn.
+        spent_before: the spending of the previous turn that spent anything.
+        last_usage: the token usage of the conversation's last request.
+        turns: the number of turns that began.
+        rewinds: the number of rewinds of the conversation.
+        budget: the changed budgets, by option.
+        turn_is_open: whether the journal ends within a turn.
         moved: whether a client opened it with other folders.
-        given_system_prompt: the instructions that a client gave with it.
-        system_prompt_is_due: whether the system prompt is to be written before the next request.
-        sources: the sessions that its beginning was copied from, oldest first.
+        given_system_prompt: the instructions that a client gave.
+        system_prompt_is_due: whether the system prompt must be written before the next request.
+        sources: the sessions from which its beginning was copied, oldest first.
     """
 
     def __init__(self, services: Services, model: ModelInfo | None) -> None:
         self.settings = Settings(services, model)
         self._context = Context()
         self._loops: LoopDetector | None = None
-        self._ahead: Sequence[AnyEvent] = ()  # what context and loop guard have not seen
+        self._ahead: Sequence[AnyEvent] = ()  # not yet applied to context and loop detector
         self.title: str | None = None
         self.cost: float | None = None
         self.turn_usage: Usage | None = None
@@ -107,20 +107,20 @@ class SessionState:
         self._feed(events)
 
     def restore(self, events: Sequence[AnyEvent]) -> None:
-        """Apply a whole journal to a new state, except for what only turns need.
+        """Apply a whole journal to a new state, except for context and loop detector.
 
-        That is most of the work, and a session that is opened is to be shown first.
+        Only turns need those. They take most of the time, and an opened session is shown first.
         """
         self._follow(events)
         self._ahead = events
 
     def catch_up(self) -> None:
-        """Apply to the context and the loop guard what `restore` left for later."""
+        """Apply to the context and the loop detector the events that `restore` deferred."""
         events, self._ahead = self._ahead, ()
         self._feed(events)
 
     async def catch_up_in_steps(self) -> None:
-        """Do the same while the event loop does other work."""
+        """Do the same as `catch_up` in steps, so that the event loop is not blocked."""
         while self._ahead:
             events, self._ahead = self._ahead[:_STEP], self._ahead[_STEP:]
             self._feed(events)
@@ -128,13 +128,13 @@ class SessionState:
 
     @property
     def context(self) -> Context:
-        """What the model is sent."""
+        """The conversation that the model is sent."""
         self.catch_up()
         return self._context
 
     @property
     def loop_detector(self) -> LoopDetector:
-        """Detects that the model repeats itself."""
+        """The detector of repeated calls of the model."""
         self.catch_up()
         return self._detector
 
@@ -148,7 +148,7 @@ class SessionState:
 
     def _feed(self, events: Sequence[AnyEvent]) -> None:
         self._context.feed(events)
-        if self.turns:  # there are no calls before
+        if self.turns:  # there are no calls before the first turn
             self._detector.feed(events)
 
     def _follow(self, events: Sequence[AnyEvent]) -> None:
@@ -195,17 +195,17 @@ class SessionState:
                 pass
 
     def charge(self, price: float | None) -> float | None:
-        """Add what a request cost; return the total, which is to be written next.
+        """Add the cost of a request; return the total, which the caller writes to the journal.
 
-        It counts at once: of two requests that end in the same moment the second is reported with
-        the first, which may not be written yet.
+        The cost counts at once: if two requests end at the same moment, the total of the second
+        includes the first, whose event may not be written yet.
         """
         if price is not None:
             self.cost = (self.cost or 0.0) + price
         return self.cost
 
     def _spend(self, event: ModelAnswered) -> None:
-        """Count a request; one whose price was not known then counts with that of today."""
+        """Count a request; if its price was not known then, today's price counts."""
         self.turn_usage = (self.turn_usage or Usage()) + event.usage
         price = event.cost
         if price is None:

@@ -1,1 +1,1 @@
-"""The turns of a session: what begins one, what it works with, how it ends."""
+"""The turns of a session: their plans, resources, budgets and ends."""

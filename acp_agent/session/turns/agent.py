@@ -1,4 +1,4 @@
-"""The agent that a session runs as, in place of the program's own."""
+"""The agent that a session runs as instead of the built-in one."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from acp_agent.session.turns.plan import RunOptions, run_options
 
 
 async def find_agent(core: SessionCore, extensions: Extensions) -> AgentSpec | None:
-    """Return the agent that the session runs as; None for the program's own.
+    """Return the agent that the session runs as; None for the built-in one.
 
-    The session's model becomes the one that the agent names, unless the user chose another one
-    since. Without an agent of this name there is no turn: it may be what limits the tools.
+    Changes the session's model to the one that the agent names, unless the user has chosen another
+    one since. A missing agent is an error, because it may have limited the tools.
 
     Raises:
         InvalidInputError: there is no such agent, or its model cannot be used.
@@ -35,7 +35,7 @@ async def find_agent(core: SessionCore, extensions: Extensions) -> AgentSpec | N
             f"another one with /agent NAME ({known})"
         )
     model = found.uses.model
-    # The small model is for side work, and this is none.
+    # The small model is for side requests only.
     if settings.follows_agent and model is not None and model not in {SMALL, settings.model.ref}:
         chosen = run_options(
             RunSettings(model=model),
@@ -50,15 +50,15 @@ async def find_agent(core: SessionCore, extensions: Extensions) -> AgentSpec | N
 
 
 def options_of(core: SessionCore, agent: AgentSpec, asked: RunOptions | None) -> RunOptions:
-    """Return what a turn is run with.
+    """Return the run options of a turn of an agent.
 
     Args:
         core: the session.
-        agent: that it runs as.
-        asked: what a skill wants the turn to be run with, with the agent's tools only.
+        agent: the agent that the session runs as.
+        asked: the run options of a skill; they are limited to the agent's tools.
 
     Raises:
-        InvalidInputError: the agent wants what cannot be had.
+        InvalidInputError: the agent's settings cannot be used.
     """
     uses, services = replace(agent.uses, model=None), core.services
     if asked is None:
@@ -75,7 +75,7 @@ def options_of(core: SessionCore, agent: AgentSpec, asked: RunOptions | None) ->
 
 
 def prompt_of(core: SessionCore, agent: AgentSpec) -> str | None:
-    """Return the agent's own system prompt; None where it has none."""
+    """Return the agent's system prompt; None if it has none."""
     if not agent.prompt:
         return None
     return agent_prompt(core.clean(agent.prompt_in(core.cwd, own_prompt)))

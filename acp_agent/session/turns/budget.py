@@ -1,8 +1,8 @@
-"""Budgets of a turn, a session and a day, and which request would exceed one.
+"""Budgets of a turn, a session and a day.
 
-Tokens are those sent and received, money is US dollars. A day is the user's local day, and counts
-the usage of all sessions of all processes. Requests whose price was not known when they were made
-count at today's; those without any known price count as tokens only.
+They limit tokens sent and received, or the cost in US dollars. A day is the user's local day, and
+counts the usage of all sessions of all processes. A request whose price was not known when it was
+made counts at today's price; without a known price it counts only in token budgets.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Scope = Literal["turn", "session", "day"]
 Unit = Literal["tokens", "cost"]
 SCOPES: tuple[Scope, ...] = ("turn", "session", "day")
 UNITS: tuple[Unit, ...] = ("tokens", "cost")
-OPTION = "budget."  # what the options of a session begin with that change its budgets
+OPTION = "budget."  # prefix of the session options that change budgets
 NONE = "none"
-# What an answer counts as at first, where a model may give as many: see docs/budgets.md.
+# The tokens that a pending answer counts as at first, at most; see docs/budgets.md.
 ANSWER_TOKENS = 8_000
 
 NO_PRICE = "Some of these requests have no known price: they count only in token budgets."
@@ -33,18 +33,18 @@ _SAYS = {"turn": "of this turn", "session": "of this session", "day": "of today"
 
 
 class Limit(NamedTuple):
-    """A budget: `most` is a number of tokens or of US dollars."""
+    """A budget. `most` is in tokens or US dollars."""
 
     scope: Scope
     unit: Unit
     most: float
 
     def of(self, spent: Spending) -> float:
-        """Return the part of the spending that counts against it."""
+        """Return the part of a spending that counts against the budget."""
         return spent.tokens if self.unit == "tokens" else spent.cost
 
     def shown(self, amount: float) -> str:
-        """An amount in its unit, in words."""
+        """Return an amount with its unit, as text."""
         return f"{amount:,.0f} tokens" if self.unit == "tokens" else format_dollars(amount)
 
 
@@ -58,7 +58,7 @@ class SessionBudget:
 
     @property
     def limits(self) -> list[Limit]:
-        """The budgets in force: those of the configuration, changed by those of the session."""
+        """The budgets in force: those of the configuration, overridden by the session's."""
         config, changed = self._core.services.config.budget, self._core.state.budget
         limits: list[Limit] = []
         for scope in SCOPES:
@@ -70,7 +70,7 @@ class SessionBudget:
         return limits
 
     async def spent(self, scope: Scope) -> Spending:
-        """Return what was spent."""
+        """Return the spending in a scope."""
         state = self._core.state
         match scope:
             case "turn":
@@ -79,7 +79,7 @@ class SessionBudget:
                 return state.spent
             case _:
                 services = self._core.services
-                # No later: the clock may have been set back.
+                # The upper bound matters if the clock has been set back.
                 total = await services.store.spent_since(midnight(), midnight(days=1))
                 spent = Spending(total.tokens, total.cost)
                 for model_ref, usage in total.unpriced:
@@ -90,11 +90,11 @@ class SessionBudget:
     async def reserve(
         self, model: ModelInfo, sent: int, *, cached: bool
     ) -> AsyncIterator[str | PendingAnswer]:
-        """Reserve room for a request; yields why there is none, as `refusal` does.
+        """Reserve budget for a request; yield a `PendingAnswer`, or the reason for a refusal.
 
-        Agents run concurrently. A request that fits into the budgets by itself, but perhaps not
-        together with those that are pending, waits until one of them has ended. The caller reports
-        to the `PendingAnswer` what was received.
+        Agents run concurrently. A request that fits into the budgets alone, but perhaps not
+        together with the pending ones, waits until one of them ends. The caller reports received
+        tokens to the `PendingAnswer`.
         """
         session, pending = self._core.id, self._core.services.pending_requests
         more = self._estimate(model, sent, cached=cached)
@@ -102,7 +102,7 @@ class SessionBudget:
             limits, ended = self.limits, pending.ended
             so_far = await self._spent_of(limits)
             if pending.ended != ended:
-                continue  # what one took that ended meanwhile may be missing
+                continue  # a request ended in between, and may not be counted
             why = self._refused(limits, so_far, more)
             if why is not None:
                 yield why
@@ -120,15 +120,15 @@ class SessionBudget:
             yield answer
 
     async def refusal(self, model: ModelInfo, sent: int, *, cached: bool) -> str | None:
-        """Return why no request of about `sent` tokens may be made to a model; None: one may.
+        """Return why a request must not be made; None if it may be made.
 
         Args:
             model: the model.
-            sent: the tokens that it is sent.
-            cached: whether the provider may have cached some of them, as of the conversation.
+            sent: the approximate number of tokens that are sent.
+            cached: whether the provider may have cached some of them, as with the conversation.
 
         Raises:
-            StoreError: what the day took could not be read.
+            StoreError: the day's spending could not be read.
         """
         limits = self.limits
         so_far = await self._spent_of(limits)
@@ -137,9 +137,9 @@ class SessionBudget:
     def _refused(
         self, limits: Sequence[Limit], so_far: Mapping[Scope, Spending], more: Spending
     ) -> str | None:
-        """Return why a request that takes at least `more` may not be made."""
+        """Return why a request that spends at least `more` must not be made; None if it may."""
         if self._warned is None:
-            # What was spent before this process was warned of then, for this session at least.
+            # An earlier process gave the session's warnings for its spending so far.
             self._warned = set()
             self._due([limit for limit in limits if limit.scope == "session"], so_far)
         for limit in limits:
@@ -159,10 +159,10 @@ class SessionBudget:
         return None
 
     async def warnings(self) -> list[str]:
-        """Return the warnings that are due after an answer, each once.
+        """Return the warnings that are due after an answer. Each is returned once.
 
         Raises:
-            StoreError: what the day took could not be read.
+            StoreError: the day's spending could not be read.
         """
         limits = self.limits
         so_far = await self._spent_of(limits)
@@ -175,11 +175,11 @@ class SessionBudget:
         return warnings
 
     async def _spent_of(self, limits: list[Limit]) -> dict[Scope, Spending]:
-        """Return what was spent in the scopes that have budgets."""
+        """Return the spending in the scopes of `limits`."""
         return {scope: await self.spent(scope) for scope in {limit.scope for limit in limits}}
 
     def _due(self, limits: Sequence[Limit], so_far: Mapping[Scope, Spending]) -> list[str]:
-        """Return the warnings that are due; they count as given from here on."""
+        """Return the warnings that are due, and mark them as given."""
         if self._warned is None:
             self._warned = set()
         part = self._core.services.config.budget.warn_at
@@ -197,7 +197,7 @@ class SessionBudget:
         return due
 
     def _estimate(self, model: ModelInfo, sent: int, *, cached: bool) -> Spending:
-        """Return what a request takes at least: what it is sent, less what is cached."""
+        """Return the minimum spending of a request: the tokens sent, with cached ones cheaper."""
         last = self._core.state.last_usage
         read = 0
         if last is not None and last.cache_read and cached:
@@ -212,16 +212,16 @@ def _fits(
     others: Mapping[Scope, Spending],
     more: Spending,
 ) -> bool:
-    """Whether a budget has room for a request together with the pending ones, if there are any."""
+    """Return whether a request and the pending ones fit into a budget; true if none is pending."""
     pending = limit.of(others[limit.scope])
     return not pending or limit.of(so_far[limit.scope]) + pending + limit.of(more) <= limit.most
 
 
 def midnight(now: datetime | None = None, *, days: int = 0) -> int:
-    """Return when the user's day began, or one `days` later, in milliseconds since 1970."""
+    """Return the start of the user's day, plus `days`, in milliseconds since 1970."""
     day = (now or datetime.now().astimezone()).date() + timedelta(days=days)
-    # Not from the offset of now: on two days of the year midnight had another one. Where clocks
-    # go forward at midnight there is none, and the day begins with what they show instead.
+    # Not with the current UTC offset: on two days of the year midnight has another one. If clocks
+    # go forward at midnight, the day begins with the time that they show instead.
     return int(datetime.combine(day, time.min).timestamp() * 1000)
 
 
@@ -244,5 +244,5 @@ def _configured(config: BudgetConfig, scope: Scope, unit: Unit) -> float | None:
 def _amount(value: str) -> float | None:
     try:
         return None if value == NONE else float(value)
-    except ValueError:  # of a newer version
+    except ValueError:  # written by a newer version
         return None

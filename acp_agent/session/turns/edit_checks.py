@@ -1,6 +1,6 @@
 """The checks of a session's edits (`acp_agent.agent.resources.EditChecks`), loaded when needed.
 
-Nothing of the language servers is imported before a file is read or changed; then in a thread.
+The modules of language servers are imported in a thread when a file is first read or changed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 class SessionEditChecks:
-    """The checks of one session.
+    """The checks of one session's edits.
 
     Args:
         core: the session.
@@ -44,20 +44,20 @@ class SessionEditChecks:
         self._know_symbols = False
         self._said_left_out = False
         self._loading: asyncio.Task[None] | None = None
-        self._touched: dict[Path, None] = {}  # while the checks are loaded
+        self._touched: dict[Path, None] = {}  # until the checks are loaded
         self._changed: dict[Path, str | None] = {}
 
     @property
     def servers(self) -> LanguageServers | None:
-        """The session's language servers; None before a file was read or changed."""
+        """The session's language servers; None before a file is read or changed."""
         return self._servers
 
     @property
     def know_symbols(self) -> bool:
-        """Whether a server ran that knows where symbols are defined.
+        """Whether a server that knows definitions of symbols has run in this session.
 
-        It stays so, for the provider's cache: the list of tools changes at most once in a session,
-        early, when the first file of a language is touched.
+        It never becomes false again, to preserve the provider's cache: the list of tools changes at
+        most once in a session, early, when the first file of a language is touched.
         """
         if not self._know_symbols and self._servers is not None:
             self._know_symbols = bool(self._servers.offering("textDocument/definition"))
@@ -65,11 +65,11 @@ class SessionEditChecks:
 
     @property
     def due(self) -> bool:
-        """Whether files were changed and not checked yet."""
+        """Whether changed files are not checked yet."""
         return bool(self._changed) or (self._checks is not None and self._checks.due)
 
     def touched(self, path: Path) -> None:
-        """Note that a file was read. Never waits."""
+        """Record that a file was read. Does not block."""
         if self._checks is not None:
             self._checks.touched(path)
         elif self._enabled and self._use_servers:
@@ -77,35 +77,35 @@ class SessionEditChecks:
             self._load()
 
     def changed(self, path: Path, old: str | None) -> None:
-        """Note that a file was changed."""
+        """Record that a file was changed."""
         if self._checks is not None:
             self._checks.changed(path, old)
         elif self._enabled:
             self._changed.setdefault(path, old)
 
     def command_ran(self) -> None:
-        """Note that a command may have changed files."""
+        """Record that a command may have changed files."""
         if self._checks is not None:
             self._checks.command_ran()
 
     async def problems(self) -> str:
-        """Check what was changed; return the new problems, a line each."""
+        """Check the changed files; return the new problems, a line each."""
         if self._checks is None:
             await asyncio.shield(self._load())
         if self._checks is None:
             return ""
         try:
             return self._describe(await self._checks.problems())
-        except Exception:  # noqa: BLE001 - a check that breaks must not fail the edit
+        except Exception:  # noqa: BLE001 - a failed check must not fail the edit
             _log.exception("the checks of an edit broke")
             return ""
 
     def late(self) -> str:
-        """Return the new problems that were found after a report."""
+        """Return new problems that were found after the last report."""
         return "" if self._checks is None else self._describe(self._checks.late())
 
     async def aclose(self) -> None:
-        """End the session's own work with the servers."""
+        """Stop the session's use of the servers."""
         self._enabled = False
         if self._loading is not None:
             await asyncio.wait([self._loading])
@@ -113,12 +113,12 @@ class SessionEditChecks:
             await self._servers.aclose()
 
     def _may_run_code(self) -> bool:
-        """Whether the user lets language servers run the code of all of the session's folders."""
+        """Return whether the user trusts the code of all of the session's folders."""
         trusts = self._core.services.trust().trusts
         return all(trusts(code_item(find_repository(root) or root)) for root in self._files.roots)
 
     def _left_out(self, names: Sequence[str]) -> None:
-        """Tell the user, once, that the project's own servers are not used."""
+        """Notify the user, once, that the project's own servers are not used."""
         if self._said_left_out:
             return
         self._said_left_out = True
@@ -152,7 +152,7 @@ class SessionEditChecks:
         from acp_agent.language_servers.edit_checks import EditChecks  # noqa: PLC0415 - loaded
         from acp_agent.language_servers.service import LanguageServers  # noqa: PLC0415 - loaded
         from acp_agent.language_servers.syntax_check import SyntaxChecks  # noqa: PLC0415 - loaded
-        from acp_agent.session.confinement import Confinement  # noqa: PLC0415 - so
+        from acp_agent.session.confinement import Confinement  # noqa: PLC0415 - likewise
 
         core = self._core
         services = core.services
@@ -179,7 +179,7 @@ class SessionEditChecks:
 
 
 def _import() -> None:
-    """Import what the checks need. Takes some milliseconds: call it in a thread."""
+    """Import the modules of the checks. Takes some milliseconds: call it in a thread."""
     import acp_agent.language_servers.syntax_check  # noqa: F401, PLC0415 - likewise
     from acp_agent.language_servers.table import built_in_servers  # noqa: PLC0415 - likewise
 

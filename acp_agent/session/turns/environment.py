@@ -1,4 +1,4 @@
-"""What the model is told of the place that it works in, gathered once for the system prompt."""
+"""Gather the description of the session's environment for the system prompt."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from acp_agent.workspace.project_tree import project_tree, safe_name
 from acp_agent.workspace.scrub import scrub
 from acp_agent.workspace.threads import in_daemon_thread
 
-SECONDS = 0.3  # that a prompt waits at most for what is gathered
-_END_LIMIT = 2.0  # seconds until git is ended, where nobody waits for its answer
-_FRESH = 30.0  # seconds for which what was gathered counts as the present state
-_CHANGED = 10  # changed files that are named
-_PATH = 120  # characters of the path of one
+SECONDS = 0.3  # for which a prompt waits at most
+_END_LIMIT = 2.0  # seconds for which closing waits for git to end
+_FRESH = 30.0  # seconds for which gathered data counts as current
+_CHANGED = 10  # changed files that are listed
+_PATH = 120  # characters of a file's path
 
 _Found = TypeVar("_Found")
 
@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 
 class EnvironmentGatherer:
-    """Gathers the environment of a session, in the background if it is started early.
+    """Gathers the environment of a session in the background.
 
     Args:
         core: the session.
@@ -50,28 +50,28 @@ class EnvironmentGatherer:
         self._gathering: _Gathering | None = None
 
     def start(self) -> None:
-        """Begin to gather, unless that was done a moment ago for the same folders."""
+        """Start to gather, unless the data for the same folders is still fresh."""
         folders = (self._core.cwd, *self._core.directories)
         if self._gathering is None or not self._gathering.serves(folders):
             self._gathering = _Gathering(folders, self._core.services.confine)
 
     async def text(self) -> str:
-        """Return the environment as the system prompt has it, without secrets.
+        """Return the environment's description for the system prompt, without secrets.
 
-        Goes without what is not found within `SECONDS` of the start.
+        Data that is not found within `SECONDS` of the start is left out.
         """
         self.start()
         assert self._gathering is not None
         return escaped(scrub(await self._gathering.text(), self._core.secrets))
 
     async def aclose(self) -> None:
-        """End what was started."""
+        """Stop the gathering."""
         if self._gathering is not None:
             await self._gathering.aclose()
 
 
 class _Gathering:
-    """What is gathered of folders, the working folder first; begins when it is made."""
+    """Gathers data of folders, the working folder first. Starts when it is constructed."""
 
     def __init__(self, folders: Sequence[Path], confine: Confine) -> None:
         self._folders = tuple(folders)
@@ -85,7 +85,7 @@ class _Gathering:
         self._tree = asyncio.create_task(project_tree(cwd, confine))
 
     def serves(self, folders: Sequence[Path]) -> bool:
-        """Whether this is the present state of these folders."""
+        """Return whether this is fresh data of these folders."""
         return self._folders == tuple(folders) and time.monotonic() - self._began < _FRESH
 
     def _read_git(self) -> GitStatus | None:
@@ -97,7 +97,7 @@ class _Gathering:
             self._git_read.set()
 
     async def aclose(self) -> None:
-        """End what still runs; git and the search for files are processes of their own."""
+        """Stop what still runs; git and the file search are separate processes."""
         self._deadline = self._began
         self._tree.cancel()
         await asyncio.wait([self._tree], timeout=_END_LIMIT)
@@ -105,7 +105,7 @@ class _Gathering:
             await asyncio.to_thread(self._git_read.wait, _END_LIMIT)
 
     async def text(self) -> str:
-        """Return what was found."""
+        """Return a description of the data found in time."""
         tasks = (self._system, self._git, self._tree)
         left = self._began + SECONDS - time.monotonic()
         _, late = await asyncio.wait(tasks, timeout=max(0.0, left))
@@ -130,14 +130,14 @@ def _result(task: asyncio.Task[_Found]) -> _Found | None:
 def describe(
     folders: Sequence[Path], *, system: str, today: date, git: GitStatus | None, tree: str | None
 ) -> str:
-    """Return the environment in the words of the system prompt.
+    """Return the text of the system prompt that describes the environment.
 
     Args:
-        folders: the working folder and the further ones.
+        folders: the working folder and the additional ones.
         system: the operating system.
         today: the user's local date.
         git: the state of the repository, if it is known.
-        tree: the files of the project; "" if there are none, None if they are not known.
+        tree: the project's files; "" if there are none, None if they are not known.
     """
     cwd, *further = folders
     lines = [f"Working folder: {display_name(str(cwd))}"]
@@ -187,7 +187,10 @@ def _describe_git(git: GitStatus) -> list[str]:
 def _read_status(
     folders: Sequence[Path], stopped: Callable[[], bool], confine: Confine
 ) -> GitStatus | None:
-    """The state of the working folder's repository, if reading it runs none of its programs."""
+    """Return the status of the working folder's repository.
+
+    None if there is no repository, or if git would run programs that the repository configures.
+    """
     cwd = os.path.realpath(folders[0])
     if find_repository(Path(cwd)) is None:
         return None

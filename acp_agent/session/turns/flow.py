@@ -1,4 +1,4 @@
-"""Runs a flow: one turn in which the model is told one step of a chart after the other."""
+"""Run a flow: a turn in which the model is sent the steps of a chart one by one."""
 
 from __future__ import annotations
 
@@ -19,23 +19,24 @@ from acp_agent.ids import new_message_id
 from acp_agent.models.base import AnswerText, ModelSide
 from acp_agent.workspace.scrub import scrub
 
-MAX_STEPS = 100  # of one run, each time that a step is taken
-_ASKED = 3  # times for a branch
+MAX_STEPS = 100  # of one run; repeated steps count again
+_ASKED = 3  # attempts to get the choice of a branch
 _SHOWN = 200  # characters of a step in the plan
 _TITLE = 80  # characters of a step in its heading
 _OPENING, _CLOSING = "<choice>", "</choice>"
 
 
 class FlowRun:
-    """A run of a flow. Its steps are one turn, so cancelling stops all of them.
+    """A run of a flow. All steps are one turn, so cancelling stops the whole run.
 
-    The plan that the client sees is also what a run is resumed from: it is in the journal.
+    A run is resumed from the plan in the journal, which the client also shows.
 
     Args:
-        name: the skill's.
-        flow: its steps, with what the user gave them.
-        given: what the user said besides.
-        resumed: the step to go on with, and those that were done; None: from the beginning.
+        name: the name of the skill.
+        flow: the flow, with the user's arguments filled in.
+        given: the user's further text.
+        resumed: the step at which to resume, and the completed ones; None starts from the
+            beginning.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class FlowRun:
 
     @property
     def first_note(self) -> str:
-        """What the model is told with the user's words."""
+        """The text that the model is sent with the user's prompt."""
         head = f"[The user runs the flow {self._name}. You are told one step at a time: do this "
         lines = [f"{head}step and no other, then end your answer.]"]
         lines += filter(None, [self._flow.notes])
@@ -58,10 +59,10 @@ class FlowRun:
         return "\n\n".join([*lines, *([] if node is None else [_told(node)])])
 
     async def run(self, turn: TurnResources) -> StopReason:
-        """Run the steps until the end; return why the last one stopped.
+        """Run the steps until the flow ends; return why the last one stopped.
 
-        They end early where a step was cut short, or the user has to say something first. Then the
-        plan shows the step that is not done.
+        The run stops early if a step is cut short or the user has to answer first. The plan then
+        shows the unfinished step.
         """
         from acp_agent.agent.turn import run_turn  # noqa: PLC0415 - brings pydantic
 
@@ -110,12 +111,12 @@ class FlowRun:
 
 
 def plan_of(flow: Flow, at: str, done: set[str]) -> PlanChanged:
-    """Return the plan that shows a flow.
+    """Return the plan that shows the progress of a flow.
 
     Args:
         flow: the flow.
-        at: the id of the step that is being done.
-        done: those that were done.
+        at: the id of the current step.
+        done: the ids of completed steps.
     """
     return PlanChanged(
         entries=tuple(
@@ -133,10 +134,12 @@ def plan_of(flow: Flow, at: str, done: set[str]) -> PlanChanged:
 
 
 def stopped_at(flow: Flow, history: Sequence[AnyEvent]) -> tuple[str, set[str]] | None:
-    """Return the step at which the last run of a flow was stopped, and those done; None: nowhere.
+    """Return the step at which the last run of a flow stopped, and the completed ones.
+
+    None if there was no run, or if it was completed.
 
     Args:
-        flow: the flow as it is now; a run of an earlier version of it does not count.
+        flow: the current flow; runs of earlier versions do not count.
         history: the session's events.
     """
     wanted = [entry.content for entry in plan_of(flow, "", set()).entries]
@@ -152,7 +155,7 @@ def stopped_at(flow: Flow, history: Sequence[AnyEvent]) -> tuple[str, set[str]] 
 
 
 def _told(node: Node) -> str:
-    """What the model is told of a step."""
+    """Return the text of a step for the model."""
     if len(node.branches) == 1:
         return node.text
     return "\n".join(
@@ -171,7 +174,7 @@ def _asked_again(node: Node) -> str:
 
 
 def _asked(step: int, text: str, secrets: Sequence[str]) -> PromptRepeated:
-    # No rounds: it is not the same prompt again.
+    # No rounds: the prompt is not a repetition.
     return PromptRepeated(message=new_message_id(), round=step, rounds=0, text=scrub(text, secrets))
 
 

@@ -18,21 +18,21 @@ if TYPE_CHECKING:  # first needed when a prompt runs
 
 
 class LazyTools:
-    """The session's own tools, built in a thread for the folders that it has by then.
+    """The session's built-in tools, built in a thread when first needed.
 
     Args:
         core: the session.
-        trust: returns what knows what of the session's folder is trusted.
+        trust: returns the trust in the session's folder.
 
     Attributes:
         background: the commands that run in the background; None before the first prompt.
-        repetition: what the turn that runs repeats; the model may end it.
+        repetition: the repetition of the running turn; the model may end it.
     """
 
     def __init__(self, core: SessionCore, trust: Callable[[], FolderTrust]) -> None:
         self._core = core
         self._trust = trust
-        self._version = 0  # of the folders and the client
+        self._version = 0  # counts changes of folders, client or trust
         self._current: WorkspaceTools | None = None
         self._building: tuple[int, asyncio.Task[WorkspaceTools]] | None = None
         self._retired: list[WorkspaceTools] = []
@@ -41,7 +41,7 @@ class LazyTools:
         self.repetition: Repetition | None = None
 
     async def get(self) -> WorkspaceTools:
-        """Return the workspace and the tools; the first time this imports them."""
+        """Return the workspace and the tools; the first call imports their modules."""
         async with self._lock:
             while self._current is None:
                 if self._building is None:
@@ -49,8 +49,8 @@ class LazyTools:
                     self._building = self._version, asyncio.create_task(work)
                 version, building = self._building
                 try:
-                    # A cancelled caller leaves it to the next: two threads that build tools would
-                    # each have background commands of their own.
+                    # If the caller is cancelled, the next one waits for the same thread. Two
+                    # threads would each make a `BackgroundCommands`.
                     built = await asyncio.shield(building)
                 finally:
                     if building.done():
@@ -60,14 +60,14 @@ class LazyTools:
             return self._current
 
     def rebuild(self) -> None:
-        """Build other tools for the next turn; one that runs keeps what it has."""
+        """Build new tools for the next turn; a running turn continues with its own."""
         self._version += 1
         if self._current is not None:
             self._retired.append(self._current)
             self._current = None
 
     async def aclose(self) -> None:
-        """End every process that was started."""
+        """End every process that the tools started."""
         everything = [*self._retired, *([self._current] if self._current is not None else [])]
         await asyncio.gather(
             *(one.workspace.processes.aclose() for one in everything),
@@ -78,21 +78,21 @@ class LazyTools:
 
     def _build(self, trust: FolderTrust) -> WorkspaceTools:
         from acp_agent.extensions.definitions.locations import readable_skill_folders  # noqa: PLC0415 - in a thread
-        from acp_agent.session.history.named_files import NamedFiles  # noqa: PLC0415 - so
-        from acp_agent.session.turns.edit_checks import SessionEditChecks  # noqa: PLC0415 - so
-        from acp_agent.session.turns.named_addresses import NamedAddresses  # noqa: PLC0415 - so
+        from acp_agent.session.history.named_files import NamedFiles  # noqa: PLC0415 - likewise
+        from acp_agent.session.turns.edit_checks import SessionEditChecks  # noqa: PLC0415 - likewise
+        from acp_agent.session.turns.named_addresses import NamedAddresses  # noqa: PLC0415 - likewise
         from acp_agent.session.turns.toolset import build_tools, session_sandbox  # noqa: PLC0415 - brings pydantic
-        from acp_agent.workspace.background_commands import BackgroundCommands  # noqa: PLC0415 - so
+        from acp_agent.workspace.background_commands import BackgroundCommands  # noqa: PLC0415 - likewise
 
         core, services = self._core, self._core.services
         cwd, directories = core.cwd, core.directories
         if self.background is None:
             self.background = BackgroundCommands(services.config.limits.max_background_commands)
-        gate = services.gate()  # made here, so that what it imports does not hold up the event loop
+        gate = services.gate()  # in this thread, because its imports would block the event loop
         outputs = services.outputs / core.id
         readable = [
             *(services.outputs / source for source in core.state.sources),
-            *readable_skill_folders(services.places(cwd)),  # skills name files of their own
+            *readable_skill_folders(services.places(cwd)),  # skills refer to their files
         ]
         built = build_tools(
             cwd=cwd,
@@ -122,7 +122,7 @@ class LazyTools:
         return replace(built, toolset=services.adapt_tools(built.toolset))
 
     def finish_loop(self) -> bool:
-        """End the repetition of a prompt; return whether one is repeated."""
+        """End the repetition of a prompt; return whether there is one."""
         if self.repetition is None:
             return False
         self.repetition.finished = True

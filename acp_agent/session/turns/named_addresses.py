@@ -1,7 +1,7 @@
-"""Which addresses of the web the user named, or a search found; full mode reads only those unasked.
+"""Check whether the user named a web address or a search found it; full mode reads only those.
 
-What files, pages, commands and servers say names nothing: whoever wrote them would choose where
-data goes that the address carries.
+Addresses in files, pages, and output of commands and servers do not count: their authors could
+choose an address that sends the user's data to them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from acp_agent.session.history.named_files import texts_of_user
 
 
 class NamedAddresses:
-    """The addresses that were named in a session, those of its child sessions among them."""
+    """The addresses that were named in a session or its child sessions."""
 
     def __init__(self, core: SessionCore) -> None:
         self._core = core
@@ -29,8 +29,8 @@ class NamedAddresses:
     async def __call__(self, url: str, *, by_user: bool = False) -> bool:
         """Return whether the user named the host of an address, or a search found the address.
 
-        With `by_user`, what a search found does not count. The hosts that the configuration lets
-        commands reach are named, and so is this computer.
+        With `by_user`, addresses that a search found do not count. Hosts that the configuration
+        allows for commands count as named, and so does this computer.
         """
         try:
             parts = urlsplit(url.strip())
@@ -57,11 +57,11 @@ class NamedAddresses:
 
 
 def _found(events: Sequence[AnyEvent]) -> set[str]:
-    """Return the addresses that searches of the web found."""
+    """Return the addresses that web searches found."""
     searches: set[CallId] = set()
     found: set[str] = set()
     for event in map(of_a_child, events):
-        if isinstance(event, ToolCalled) and event.kind == "search":  # no MCP server's tool is
+        if isinstance(event, ToolCalled) and event.kind == "search":  # no MCP tool has it
             searches.add(event.call)
         elif isinstance(event, ToolEnded) and event.call in searches and event.raw_output:
             sources = event.raw_output.get("sources", ())

@@ -1,4 +1,4 @@
-"""Notes to the model with the user's words: date, mode, folders; each only when it changes."""
+"""Notes on date, mode and folders that the model is sent with a prompt when they change."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _MODE_NOTES: dict[Mode, str] = {
 
 
 class Notes:
-    """The notes that the model was sent. After a restart all of them are due again.
+    """The notes that the model was sent. After a restart all are due again.
 
     Args:
-        draft_folder: where the mode draft writes.
+        draft_folder: the folder in which draft mode writes.
     """
 
     def __init__(self, draft_folder: str = "drafts") -> None:
@@ -40,12 +40,12 @@ class Notes:
         mode: Mode,
         moved_to: tuple[Path, tuple[Path, ...]] | None,
     ) -> list[str]:
-        """Return the notes that the model was not sent yet; they count as sent from here on.
+        """Return the notes that have changed since they were sent, and mark them as sent.
 
         Args:
             today: the user's local date.
             mode: the permission mode.
-            moved_to: the folders, where they are others than those in the system prompt.
+            moved_to: the folders if they may differ from those in the system prompt.
         """
         notes = {
             "day": f"[Today is {today:%A, %Y-%m-%d}.]",

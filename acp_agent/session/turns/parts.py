@@ -1,4 +1,4 @@
-"""The parts that a turn works with (`acp_agent.agent.resources`), over the core of its session.
+"""The resources of a turn (`acp_agent.agent.resources`), based on the core of its session.
 
 Imported when the first prompt runs.
 """
@@ -67,7 +67,7 @@ class SessionModels:
 
     Args:
         core: the session.
-        options: what a skill wants the turn to be run with; None: what the user chose.
+        options: the run options of a skill or agent; None: the user's settings.
         driver: returns the driver of a model.
     """
 
@@ -83,34 +83,34 @@ class SessionModels:
 
     @property
     def current(self) -> ModelInfo:
-        """The chosen model as it is now."""
+        """The current model."""
         return self._core.settings.model if self._options is None else self._options.model
 
     @property
     def thought_level(self) -> ThoughtLevel | None:
-        """How much the model is to reason."""
+        """The current thought level."""
         chosen = self._core.settings if self._options is None else self._options
         return chosen.thought_level
 
     @property
     def small(self) -> ModelInfo:
-        """The model for side work."""
+        """The model for side requests."""
         services = self._core.services
         return small_model(services.models, services.config, self.current)
 
     @property
     def vision(self) -> ModelInfo | None:
-        """The model that describes pictures for one that cannot see them."""
+        """The model that describes images for models that cannot see them."""
         services = self._core.services
         return vision_model(services.models, services.config)
 
     def web_search(self, model: ModelInfo) -> ProviderSearch | None:
-        """Return the search of the web by a model's provider."""
+        """Return the web search of a model's provider; None if it has none."""
         services = self._core.services
         return provider_search(services.models, services.config, model)
 
     def fallbacks(self, model: ModelInfo) -> Sequence[ModelInfo]:
-        """Return the models to ask when another is not available."""
+        """Return the models to use if a model is not available."""
         return self._core.services.models.fallbacks(model)
 
     async def driver(self, model: ModelInfo) -> Driver:
@@ -123,7 +123,7 @@ class SessionUser:
 
     Args:
         core: the session.
-        take_compaction_request: see there.
+        take_compaction_request: returns and clears the request for compaction, if there is one.
     """
 
     can_reply = True
@@ -136,32 +136,32 @@ class SessionUser:
 
     @property
     def translate(self) -> Translator:
-        """Our texts in the user's language."""
+        """The translator of this program's texts into the user's language."""
         return self._core.translate
 
     @property
     def mode(self) -> Mode:
-        """The permission mode as it is now."""
+        """The current permission mode."""
         return self._core.settings.mode
 
     async def ask_permission(self, asking: PermissionRequest, ask: Ask) -> Decision:
-        """Let the user decide about a call."""
+        """Ask the user for permission for a tool call."""
         return await self._core.client.ask_permission(self._core.id, asking, ask)
 
     async def ask_question(self, call: CallId, question: Question) -> Answer | None:
-        """Ask the user something."""
+        """Ask the user a question."""
         return await self._core.client.ask_question(self._core.id, call, question)
 
 
 class TurnBudget:
-    """What a turn may spend (`acp_agent.agent.resources.Budget`).
+    """The budget of a turn (`acp_agent.agent.resources.Budget`).
 
     Args:
         core: the session.
         budget: the session's budgets.
         journal: the journal of the turn.
-        models: its models.
-        tools: its tools, which are part of each request.
+        models: the models of the turn.
+        tools: the tools of the turn, which are part of each request.
     """
 
     def __init__(
@@ -178,26 +178,26 @@ class TurnBudget:
         self._journal = journal
         self._models = models
         self._tools = tools
-        self._pending: PendingAnswer | None = None  # the answer for which room is reserved
+        self._pending: PendingAnswer | None = None  # the answer for which budget is reserved
 
     @property
     def _limited(self) -> bool:
-        """Whether there is any budget; nothing else is asked where none was ever set."""
+        """Whether there is any budget."""
         core = self._core
         ever_set = bool(core.state.budget) or core.services.config.budget != BudgetConfig()
         return ever_set and bool(self._budget.limits)
 
     @property
     def cost(self) -> float | None:
-        """What the session cost so far."""
+        """The cost of the session so far."""
         return self._core.state.cost
 
     def charge(self, model: ModelInfo, usage: Usage) -> float | None:
-        """Add a request's cost to the session's."""
+        """Add the cost of a request to the session's; return the total."""
         return self._core.state.charge(model.cost(usage))
 
     async def refusal(self, side_request: ModelRequest | None = None) -> str | None:
-        """Return why no further request may be made to the model; None: it may."""
+        """Return why no further request may be made; None if one may."""
         if not self._limited:
             return None
         model, sent = self._estimate(side_request)
@@ -205,7 +205,7 @@ class TurnBudget:
 
     @asynccontextmanager
     async def reserve(self, side_request: ModelRequest | None = None) -> AsyncIterator[str | None]:
-        """Reserve room in the budgets for a request; yields why there is none."""
+        """Reserve budget for a request; yield why it is refused, or None."""
         if not self._limited:
             yield None
             return
@@ -223,14 +223,14 @@ class TurnBudget:
                     self._pending = None
 
     def _estimate(self, side_request: ModelRequest | None) -> tuple[ModelInfo, int]:
-        """Return the model of a request and how many tokens it is sent."""
+        """Return the model of a request and the number of tokens that are sent."""
         if side_request is not None:
             return side_request.model, request_tokens(side_request)
         model = self._models.current
         return model, next_request_tokens(self._journal, self._tools, model)
 
     def streamed(self, batch: Sequence[StreamEvent]) -> None:
-        """Count a part of the answer for which room is reserved."""
+        """Count a received part of the answer for which budget is reserved."""
         if self._pending is not None:
             pieces = [
                 one.text for one in batch if isinstance(one, TextDelta | ThoughtDelta | CallDelta)
@@ -238,7 +238,7 @@ class TurnBudget:
             self._pending.receive(text_tokens("".join(pieces)))
 
     async def warn(self) -> None:
-        """Warn the user of budgets that are nearly used up."""
+        """Warn the user about budgets that are nearly used up."""
         if self._limited:
             titles = await self._budget.warnings()
             await self._journal.emit(
@@ -249,14 +249,14 @@ class TurnBudget:
 class TurnTools:
     """The tools of a turn (`acp_agent.agent.resources.Tools`).
 
-    They stay the same until it ends, whatever folders the session is given meanwhile.
+    The workspace does not change during a turn, even if the session's folders do.
 
     Args:
         core: the session.
-        own: the session's own tools, and the workspace that they work in.
+        own: the session's built-in tools and their workspace.
         extensions: the MCP servers, whose tools are added.
-        options: says which of the tools the model may call; None: all.
-        checkpoints: returns what saves the files.
+        options: the run options, which may limit the tools; None: all are allowed.
+        checkpoints: returns the saved files.
     """
 
     def __init__(
@@ -269,28 +269,28 @@ class TurnTools:
     ) -> None:
         self.open_calls = OpenCalls()
         self.added: list[AddedTools] = []
-        self.search: AddedTools | None = None  # that of the model's provider
+        self.search: AddedTools | None = None  # web search by the model's provider
         self._core = core
         self._own = own
         self._extensions = extensions
         self._checkpoints = checkpoints
         self._allowed = None if options is None else CachedChange(options.filter)
-        self._notified = False  # the user, that calls wait
+        self._notified = False  # whether the user was told that calls wait
         self._may_have_written = False
 
     @property
     def workspace(self) -> Workspace:
-        """What the tools may touch."""
+        """The workspace of the tools."""
         return self._own.workspace
 
     @property
     def edit_checks(self) -> SessionEditChecks:
-        """What finds the problems that edits cause."""
+        """The checks that find problems caused by edits."""
         return self._own.edit_checks
 
     @property
     def unfiltered(self) -> Toolset:
-        """The session's own tools, and those of MCP servers as they are at the moment."""
+        """The session's built-in tools and the current tools of MCP servers."""
         mcp, tools = self._extensions.mcp, self._own.toolset
         if self.search is not None:
             tools = self.search.apply(tools)
@@ -298,7 +298,7 @@ class TurnTools:
 
     @property
     def toolset(self) -> Toolset:
-        """The tools as they are at the moment."""
+        """The current tools."""
         tools = self.unfiltered
         for added in self.added:
             tools = added.apply(tools)
@@ -306,26 +306,26 @@ class TurnTools:
 
     @property
     def gate(self) -> Gate:
-        """What decides about side effects."""
+        """The permission gate."""
         return self._core.services.gate()
 
     async def save_files(self, access: Access) -> None:
-        """Save the files before the turn changes any."""
+        """Save the files before a call that may change them."""
         self._may_have_written = self._may_have_written or may_write(access)
         if self._may_have_written:
             await self._checkpoints().before(access)
 
     async def changed_by(self, access: Access) -> tuple[CallContent, ...]:
-        """Return what shows the files that a command changed since its files were saved."""
+        """Return content that shows the files that a command changed since `save_files`."""
         if not isinstance(access, CommandAccess | McpAccess):
             return ()
         changed = await self._checkpoints().changed_by(access)
-        # What commands in the background change cannot be told apart.
+        # Changes by background commands cannot be distinguished from the call's.
         return () if self.workspace.background.running else changed
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """Wait until one more call may run in the process, and hold its slot."""
+        """Wait for a slot of the process's limit of calls, and hold it."""
         limit = self._core.services.call_limit
         notified = self._notified
         self._notified = notified or limit.full
@@ -335,7 +335,7 @@ class TurnTools:
 
 @asynccontextmanager
 async def turn_slot(core: SessionCore) -> AsyncIterator[None]:
-    """Wait until one more turn may run in the process, and hold its slot."""
+    """Wait for a slot of the process's limit of turns, and hold it."""
     async with held(core, core.services.turn_limit, TURN_WAITS):
         yield
 
@@ -344,7 +344,7 @@ async def turn_slot(core: SessionCore) -> AsyncIterator[None]:
 async def held(
     core: SessionCore, limit: ConcurrencyLimit, notice: str | None
 ) -> AsyncIterator[None]:
-    """Hold a slot of a limit; `notice` is shown where it has to be waited for."""
+    """Wait for a slot of a limit, and hold it; `notice` is shown if it has to wait."""
     if limit.full and notice is not None:
         await core.emit(NoticeShown(severity="info", title=notice))
     await limit.acquire(core.id)
@@ -355,7 +355,7 @@ async def held(
 
 
 def limits_of(services: Services, options: RunOptions | None) -> Limits:
-    """Return how far a turn may go."""
+    """Return the limits of a turn."""
     limits = services.config.limits
     requests = None if options is None else options.uses.max_requests
     return Limits(

@@ -1,4 +1,4 @@
-"""What a turn is to do with the prompt that begins it, and what it is run with."""
+"""The plan of a turn: what it does with its first prompt, and with which options."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ Action = Callable[[TurnResources], Awaitable[str]]
 
 
 class TurnPlan(Struct, frozen=True, kw_only=True):
-    """Without anything in it the model is asked once, with what the user chose.
+    """The plan of a turn. By default the model is run once, with the user's settings.
 
     Attributes:
-        reply: the agent's own answer, given in the place of the model's.
-        action: what is done instead of asking the model; returns what the agent says in the end.
-        repetition: asks the model, maybe more than once.
-        flow: tells the model the steps of a flow.
-        options: what a skill wants the turn to be run with.
-        call: what is called before the model is asked: a tool's name, and its arguments as JSON.
+        reply: the agent's own answer, given instead of the model's.
+        action: is run instead of the model; returns the agent's answer.
+        repetition: runs the model, maybe more than once.
+        flow: runs the model for each step of a flow.
+        options: the run options of a skill.
+        call: a call before the model is run: a tool's name, and its arguments as JSON.
     """
 
     reply: Sequence[AnyEvent] = ()
@@ -47,11 +47,11 @@ class TurnPlan(Struct, frozen=True, kw_only=True):
 
 
 class RunOptions(Struct, frozen=True, kw_only=True):
-    """What a turn, or an agent in it, is run with instead of the session's own choice.
+    """The options with which a turn or an agent runs instead of the session's settings.
 
-    `uses` says which tools it has, and what else it may do; those that `always` names it has in any
-    case. `skill` is the skill that the turn follows; "" if it follows none. `inherited` says which
-    tools agents that work for it have at most.
+    `uses` limits the tools and has further settings; tools in `always` are available in any case.
+    `skill` is the skill that the turn follows; "" if there is none. `inherited` limits the tools of
+    agents that work for the turn.
     """
 
     model: ModelInfo
@@ -62,24 +62,23 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     inherited: RunSettings = RunSettings()
 
     def filter(self, toolset: Toolset) -> Toolset:
-        """Return the tools among these that may be used."""
+        """Return the toolset without tools that may not be used."""
         return toolset.filtered(lambda tool: tool in self.always or self.uses.allows(tool))
 
 
 def run_options(
     uses: RunSettings, *, main: ModelInfo, thought: str | None, models: Models, config: Config
 ) -> RunOptions:
-    """Return what a skill or an agent is run with.
+    """Return the run options of a skill or an agent.
 
-    The session's choice holds for whatever it does not name, and the configuration's where the
-    session has none.
+    The session's settings apply to everything that `uses` does not set.
 
     Args:
-        uses: what it names.
+        uses: the settings of the skill or agent.
         main: the session's model.
-        thought: how much that is to reason.
-        models: the models that there are.
-        config: which of them is the small one.
+        thought: the session's thought level.
+        models: the available models.
+        config: the configuration, which may name the small model.
 
     Raises:
         InvalidInputError: there is no such model, or it cannot be used; the message says why.
@@ -89,8 +88,8 @@ def run_options(
     level = None if option is None else cast("ThoughtLevel", option.current)
     if uses.max_output is not None:
         model = replace(model, max_output=min(uses.max_output, model.max_output))
-    # Most models refuse any temperature but their own while they reason, and some always; whoever
-    # wrote the file did not know which model would read it.
+    # Most models accept only their default temperature while they reason, and some always do. The
+    # author of the file did not know which model would run it.
     reasons = level not in {None, "off"} or model.reasoning in {"adaptive", "between_tools"}
     if uses.temperature is not None and not reasons:
         model = replace(model, temperature=uses.temperature)
@@ -111,20 +110,20 @@ def _named(name: str, main: ModelInfo, models: Models, config: Config) -> ModelI
 
 
 class Repetition:
-    """One turn in which the model is asked the same again until it says that it is done.
+    """A turn that repeats a prompt until the model reports that it is done.
 
-    Every round begins with the same words and ends as a turn would. The rounds are one turn, so
-    cancelling stops all of them, and a turn's budget holds for all of them together; the limit of
-    requests holds for each.
+    Every round begins with the prompt and ends as a turn would. All rounds are one turn, so
+    cancelling stops all of them, and they share the turn's budget; the limit of requests applies to
+    each round.
 
     Args:
-        prompt: what the user wants done, in the user's words.
-        rounds: how often at most.
-        ask: what the model is told with these words in each round; "": nothing.
-        call: what is called at the beginning of each round: a tool's name, its arguments as JSON.
+        prompt: the user's prompt.
+        rounds: the maximum number of rounds.
+        ask: text that the model is sent with the prompt in each round; "" for none.
+        call: a call at the beginning of each round: a tool's name, and its arguments as JSON.
 
     Attributes:
-        finished: whether the model said that nothing is left to do.
+        finished: whether the model has reported that it is done.
     """
 
     def __init__(
@@ -138,7 +137,7 @@ class Repetition:
 
     @property
     def first_note(self) -> str:
-        """What the model is told with the user's words."""
+        """The text that the model is sent with the user's prompt."""
         return self._with_ask(
             f"[The user has this prompt repeated, up to {self._rounds} times in all: {self._prompt}"
             "\nDo as much in each round as makes sense. Call finish_loop as soon as there is "
@@ -148,8 +147,7 @@ class Repetition:
     async def run(self, turn: TurnResources) -> StopReason:
         """Run all rounds; return why the last one stopped.
 
-        They end early where the model is done, a round was cut short, or the user has to say
-        something first.
+        They end early if the model is done, a round is cut short, or the user has to answer first.
         """
         from acp_agent.agent.turn import run_turn, run_user_call  # noqa: PLC0415 - brings pydantic
 

@@ -1,4 +1,4 @@
-"""What the turns of a session work with, made when one first needs it."""
+"""The resources of a session's turns, made when a turn first needs them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class SessionResources:
 
     Attributes:
         children: the agents that work for the session.
-        compaction_request: what matters to a user who wants the conversation compacted; or None.
+        compaction_request: the focus of a requested compaction; None if none is requested.
     """
 
     def __init__(
@@ -57,8 +57,8 @@ class SessionResources:
         self._extensions = extensions
         self.children = children
         self._checkpoints: Checkpoints | None = None
-        self._checkpoints_used = False  # since a turn ended that left no command running
-        self._notes: NoteFolders | None = None  # once `_memory_known`
+        self._checkpoints_used = False  # since the last turn end without background commands
+        self._notes: NoteFolders | None = None  # valid if `_memory_known`
         self._memory_known = False
         self._hooks: HookSource | None = None
         self._environment: EnvironmentGatherer | None = None
@@ -67,12 +67,12 @@ class SessionResources:
         extensions.on_trusted = self.rebuild_tools
 
     async def for_turn(self, options: RunOptions | None = None) -> TurnResources:
-        """Return what a turn works with; the first time this imports the tools.
+        """Return the resources of a turn; the first call imports the tools.
 
-        The mode and the model are those of the moment, unless `options` names the model.
+        The turn follows changes of the mode, and of the model unless `options` names it.
 
         Args:
-            options: what a skill wants the turn to be run with; None: what the user chose.
+            options: the run options of a skill; None: the user's settings.
         """
         await self._imported()
         agent = await self._agent()
@@ -92,10 +92,10 @@ class SessionResources:
         )
 
         core = self._core
-        # An agent that says nothing of the answers leaves the model to the user in the turn, too.
+        # Unless an agent tunes answers, the user can change the model during the turn.
         modelled = options
         if agent is not None:
-            from acp_agent.session.turns.agent import options_of  # noqa: PLC0415 - where there is one
+            from acp_agent.session.turns.agent import options_of  # noqa: PLC0415 - only if there is one
 
             options = options_of(core, agent, options)
             modelled = options if modelled is not None or agent.uses.tunes_answers else None
@@ -119,45 +119,45 @@ class SessionResources:
     async def _agent(self) -> AgentSpec | None:
         if self._core.settings.agent == DEFAULT_AGENT:
             return None
-        from acp_agent.session.turns.agent import find_agent  # noqa: PLC0415 - where there is one
+        from acp_agent.session.turns.agent import find_agent  # noqa: PLC0415 - only if there is one
 
         return await find_agent(self._core, self._extensions)
 
     async def write_system_prompt(self) -> None:
-        """Write the system prompt into the journal, for the requests from now on."""
+        """Write the system prompt to the journal; further requests use it."""
         from acp_agent.session.turns.system_prompt import write_system_prompt  # noqa: PLC0415 - for prompts only
 
         core, own = self._core, None
         agent = await self._agent()
         if agent is not None:
-            from acp_agent.session.turns.agent import prompt_of  # noqa: PLC0415 - where there is one
+            from acp_agent.session.turns.agent import prompt_of  # noqa: PLC0415 - only if there is one
 
             own = prompt_of(core, agent)
         given = core.state.given_system_prompt
         await write_system_prompt(core, core, given, self.environment, own)
 
     async def _imported(self) -> None:
-        """Wait for the modules of a prompt, where they are being imported already."""
+        """Wait for the modules of a prompt if they are being imported."""
         if self._preload is None:
             return
         preload, loading = self._preload
         if not loading.done():
-            # To import here what its thread is importing would block the event loop.
+            # Importing the same modules here would block the event loop.
             preload.hurry()
             await asyncio.wait([loading])
 
     async def ask_for_trust(self) -> None:
-        """Ask whether to trust what the session's folder brings along, where that is due."""
+        """Ask whether to trust the session's folder, if there are new items."""
         await self._imported()
         await self._extensions.trust.ask_in_turn()
 
     async def check_background(self) -> None:
-        """Warn of files that commands in the background changed since the last turn."""
+        """Warn about files that background commands changed since the last turn."""
         if self._checkpoints is not None and self._checkpoints_used:
             await self._checkpoints.check_background()
 
     def _add_tools(self, turn: TurnResources, tools: TurnTools, options: RunOptions | None) -> None:
-        """Add the tools that a turn has at times: those of agents, of the session, of rewinding."""
+        """Add the tools that a turn has under a condition, such as those for agents and rewinds."""
         from acp_agent.session.turns.toolset import AddedTools  # noqa: PLC0415 - for prompts only
 
         core, definitions = self._core, self._extensions.definitions
@@ -228,7 +228,7 @@ class SessionResources:
             return [FinishLoopTool(tools.workspace, self._tools.finish_loop)]
 
         def memory() -> Sequence[AnyTool]:
-            from acp_agent.session.memory import memory_tool  # noqa: PLC0415 - where there is one
+            from acp_agent.session.memory import memory_tool  # noqa: PLC0415 - only if there is one
 
             assert self._notes is not None
             return [memory_tool(core, tools.workspace, self._notes)]
@@ -242,31 +242,31 @@ class SessionResources:
             AddedTools(lambda: self._notes is not None, memory),
             AddedTools(lambda: composed or definitions.found, lambda: delegation().tools()),
             AddedTools(lambda: not (composed or definitions.found), bundled_agents),
-            # Where the model is not sent all of the session, the provider's cache is lost anyway.
+            # When the context is shortened, the provider's cache is lost anyway.
             AddedTools(lambda: core.context.is_shortened, search),
             AddedTools(lambda: core.services.config.checkpoints.rewind_tool, rewind),
             AddedTools(lambda: definitions.writing, write_skill),
             AddedTools(lambda: tools.edit_checks.know_symbols, code),
-            # Kept after a loop, for the provider's cache.
+            # Stays after a loop, to preserve the provider's cache.
             AddedTools(
                 lambda: self._tools.repetition is not None or core.context.was_repeated, finish_loop
             ),
         ]
 
     async def wait_for_extensions(self) -> None:
-        """Wait until it is known what extends a turn, for a few seconds at most."""
+        """Wait until the extensions are loaded, a few seconds at most."""
         await self._extensions.ready()
 
     def rebuild_tools(self) -> None:
-        """Use other folders, or another client's terminals, from the next turn on."""
+        """Build new tools for the next turn, after a change of folders, client or trust."""
         self._memory_known = False  # it depends on trust and on the folder
         self._tools.rebuild()
 
     async def driver(self, model: ModelInfo) -> Driver:
-        """Return the driver of a model; the first time this loads its SDK, in a thread.
+        """Return the driver of a model; the first call loads its SDK in a thread.
 
         Raises:
-            AuthRequiredError: the model cannot be used, or no longer.
+            AuthRequiredError: the model cannot be used, or can no longer be used.
         """
         services = self._core.services
         services.account.require(model)
@@ -276,11 +276,11 @@ class SessionResources:
         return await asyncio.to_thread(services.models.driver, model)
 
     async def prepare(self, modules: Sequence[str], busy: Callable[[], bool]) -> None:
-        """Load and start what the first prompt needs, once, while nobody waits for it.
+        """Load modules and start services for the first prompt in advance. Runs once.
 
         Args:
             modules: further modules that a prompt imports.
-            busy: whether a request is being answered; what is loaded gives way to it.
+            busy: returns whether a request is being answered; imports pause for it.
         """
         if self._preload is not None:
             return
@@ -300,23 +300,23 @@ class SessionResources:
 
     @property
     def environment(self) -> EnvironmentGatherer:
-        """Gathers what the system prompt says of the environment."""
+        """The gatherer of the environment for the system prompt."""
         if self._environment is None:
-            from acp_agent.session.turns.environment import EnvironmentGatherer  # noqa: PLC0415 - not for the start
+            from acp_agent.session.turns.environment import EnvironmentGatherer  # noqa: PLC0415 - not at start
 
             self._environment = EnvironmentGatherer(self._core)
         return self._environment
 
     @cached_property
     def budget(self) -> SessionBudget:
-        """What may be spent."""
+        """The session's budgets."""
         from acp_agent.session.turns.budget import SessionBudget  # noqa: PLC0415 - for prompts only
 
         return SessionBudget(self._core)
 
     @property
     def background(self) -> BackgroundCommands | None:
-        """The commands that run in the background; None where there never was one."""
+        """The commands that run in the background; None before the first prompt."""
         return self._tools.background
 
     @property
@@ -326,7 +326,7 @@ class SessionResources:
 
     @property
     def checkpoints(self) -> Checkpoints:
-        """The files as they were before turns changed them."""
+        """The files that are saved before turns change them."""
         if self._checkpoints is None:
             from acp_agent.session.history.checkpoints import Checkpoints  # noqa: PLC0415 - for turns that write
 
@@ -338,7 +338,7 @@ class SessionResources:
 
     @property
     def hooks(self) -> HookSource:
-        """Finds the session's hooks."""
+        """The session's hooks."""
         if self._hooks is None:
             from acp_agent.session.hooks import HookSource  # noqa: PLC0415 - for prompts only
 
@@ -346,13 +346,13 @@ class SessionResources:
         return self._hooks
 
     async def _current_hooks(self, own: WorkspaceTools) -> SessionHooks | None:
-        """Return the hooks as they are at the moment; None where there are none."""
+        """Return the current hooks; None if there are none."""
         if self._hooks is None and not self._core.services.may_have_hooks(self._core.cwd):
             return None
         return await self.hooks.current(own)
 
     async def refuses(self, content: tuple[ContentBlock, ...]) -> str:
-        """Return why a hook refuses a prompt that is to become part of a turn; "" if none does."""
+        """Return why a hook refuses a steering prompt; "" if none does."""
         hooks = await self._current_hooks(await self._tools.get())
         return "" if hooks is None else await self.hooks.refuses(hooks, content)
 
@@ -361,7 +361,7 @@ class SessionResources:
 
     @cached_property
     def rewinder(self) -> Rewinder:
-        """Takes the session back to an earlier point."""
+        """The object that rewinds the session to earlier points."""
         from acp_agent.session.history.rewind import Rewinder  # noqa: PLC0415 - rarely needed
 
         return Rewinder(self._core, self.checkpoints)
@@ -373,27 +373,27 @@ class SessionResources:
     # -- around a turn -------------------------------------------------------------------------
 
     def turn_begins(self, repetition: Repetition | None) -> None:
-        """Let the model end what the turn repeats."""
+        """Set the repetition of a turn that begins; None if it has none."""
         self._tools.repetition = repetition
 
     async def turn_ends(self, *, cancelled: bool) -> None:
-        """Save the files as the turn leaves them, before anybody hears that it has ended."""
+        """Save the files at the end of a turn, before the end is reported."""
         if self._checkpoints is not None and self._checkpoints_used:
             await self._checkpoints.turn_ends(cancelled=cancelled)
 
     def turn_ended(self) -> None:
-        """Be ready for the next turn."""
+        """Reset the state for the next turn."""
         self._tools.repetition = None
         if self._checkpoints is not None and self._checkpoints_used:
             self._checkpoints.turn_ended()
             self._checkpoints_used = self.has_background
 
     async def aclose(self) -> None:
-        """End every process that was started, and the work on saved files."""
+        """End the session's hooks, background work and processes, and close the saved files."""
         if self._hooks is not None:
             await self._hooks.aclose()
         if self._environment is not None:
             await self._environment.aclose()
         await self._tools.aclose()
-        if self._checkpoints is not None:  # last, to see what those processes changed
+        if self._checkpoints is not None:  # last, to see the changes of those processes
             await self._checkpoints.aclose()

@@ -1,6 +1,6 @@
-"""The turns of one session, one after the other: a prompt begins one, or steers it.
+"""Run the turns of a session one at a time: a prompt begins a turn, or steers the running one.
 
-What a turn does can be stopped by itself: a call, the child that works for it, its command.
+The runner can also stop a single call, child session or command of a turn.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:  # first needed when a prompt runs
 
 
 class TurnRunner:
-    """The turn that runs, and the way to the next one.
+    """Starts, steers and stops the turns of a session.
 
     Args:
-        core: whose turns they are.
-        resources: what they work with.
-        children: the agents that work for them.
+        core: the session.
+        resources: the resources of its turns.
+        children: the agents that work for its turns.
 
     Attributes:
-        current: the turn that runs.
-        lock: held while a prompt is made part of a turn.
+        current: the running turn; None if the session is idle.
+        lock: held while a prompt is added to a turn.
     """
 
     def __init__(
@@ -54,11 +54,11 @@ class TurnRunner:
 
     @property
     def is_steerable(self) -> bool:
-        """Whether a prompt now becomes part of a turn that runs."""
+        """Whether a prompt would become part of the running turn."""
         return self.current is not None and self.current.is_steerable
 
     def check(self, steers: bool | None) -> None:
-        """Check that a prompt can now become part of a turn, or begin one, as it must.
+        """Check that a prompt can steer (true) or begin a turn (false); None is always valid.
 
         Raises:
             TurnRunsError, NoTurnError: see `acp_agent.session.prompts.PromptHandler.submit`.
@@ -76,20 +76,20 @@ class TurnRunner:
         steers: bool | None,
         withdrawn: Callable[[], bool],
     ) -> Turn:
-        """Make a message part of the turn that runs, or begin one with it.
+        """Add a message to the running turn, or begin a turn with it.
 
         Args:
             message: the message.
-            plan: what a turn does that begins with it; one that runs already gives only its reply.
-            steers: which of the two it must be; None: whichever can be.
-            withdrawn: whether it is not to be submitted any more.
+            plan: the plan of a new turn; a running turn uses only its reply.
+            steers: true if it must steer, false if it must begin a turn; None allows both.
+            withdrawn: returns whether the message was withdrawn.
 
         Raises:
             TurnRunsError, NoTurnError, PromptCancelledError: see
                 `acp_agent.session.prompts.PromptHandler.submit`.
         """
         self.check(steers)
-        if self.is_steerable and not message.local:  # a new turn asks by itself
+        if self.is_steerable and not message.local:  # a new turn runs the hooks itself
             refused = await self._resources.refuses(message.content)
             if refused:
                 message = replace(message, local=True)
@@ -119,7 +119,7 @@ class TurnRunner:
 
     @asynccontextmanager
     async def idle(self) -> AsyncIterator[None]:
-        """Let no turn begin inside the `with` block.
+        """Prevent turns from beginning inside the `with` block.
 
         Raises:
             TurnRunsError: a turn runs.
@@ -134,14 +134,14 @@ class TurnRunner:
             raise TurnRunsError("a turn runs in the session; stop it before going back")
 
     def cancel(self) -> None:
-        """Stop the turn that runs. Silent when idle."""
+        """Stop the running turn. Does nothing when idle."""
         if self.current is not None:
             self.current.cancel()
 
     def cancel_call(self, call: CallId) -> None:
-        """Stop one call of the turn that runs; the turn and its other calls go on.
+        """Stop one call of the running turn; the turn and its other calls continue.
 
-        The call's end in the journal tells when it has stopped.
+        The call has stopped when its end is in the journal.
 
         Raises:
             InvalidInputError: there is no such call, or it has ended.
@@ -151,7 +151,7 @@ class TurnRunner:
         self.current.cancel_call(call)
 
     def cancel_child(self, child: SessionId) -> bool:
-        """Stop a child session and the call that it works for. False: it is not running."""
+        """Stop a child session and its call; return False if it is not running."""
         call = self._children.call_of(child)
         if call is None:
             return False
@@ -159,7 +159,7 @@ class TurnRunner:
         return True
 
     def cancel_terminal(self, terminal: str) -> None:
-        """Stop the command of a call, whose id is also its terminal's; the call ends with it.
+        """Stop the command of a call, which ends the call; the terminal has the id of the call.
 
         A background command can be stopped at any time.
 

@@ -1,4 +1,4 @@
-"""The system prompt of a session: the agent's own, and the instructions that a client gives."""
+"""Write the system prompt of a session, with the instructions that a client gives."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def given_system_prompt(
     """Return the event that records a client's instructions.
 
     Args:
-        mode: how they go together with the agent's own: `append` or `override`.
+        mode: `append` to the agent's system prompt or `override` it.
         texts: the text blocks, in order.
         secrets: values that must not be stored.
 
@@ -50,7 +50,7 @@ def given_system_prompt(
 
 
 async def find_instructions(core: SessionCore) -> Instructions:
-    """Return the instructions that the system prompt of a session has."""
+    """Return the instructions for the system prompt of a session."""
     from acp_agent.workspace.instructions.files import read_instructions  # noqa: PLC0415 - for prompts only
 
     services = core.services
@@ -65,14 +65,14 @@ async def write_system_prompt(
     environment: EnvironmentGatherer,
     own: str | None = None,
 ) -> None:
-    """Write the system prompt, with `given` instead of the agent's own or after it.
+    """Write the system prompt to the journal; `given` replaces or follows the agent's own.
 
     Args:
-        core: the session, whose folders it names.
+        core: the session, whose folders the system prompt names.
         journal: the journal of the session, or of a child session.
-        given: the instructions that were given.
-        environment: gathers what is told of the place.
-        own: the agent's own; None: the program's.
+        given: the instructions of the client.
+        environment: gathers the description of the environment.
+        own: the system prompt of the agent; None for the built-in agent's.
     """
     from acp_agent.agent.system_prompt import system_prompt  # noqa: PLC0415 - for prompts only
 
@@ -92,4 +92,4 @@ async def write_system_prompt(
         lines = [f"{path}: {core.translate.rendered(why)}" for path, why in some]
         title = "An instruction file is not used."
         notice = NoticeShown(severity="warning", title=title, description="\n".join(lines))
-        await core.notify(notice)  # not journaled: it is about the files as they are now
+        await core.notify(notice)  # not journaled: it concerns the current files

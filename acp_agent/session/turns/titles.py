@@ -1,4 +1,4 @@
-"""Titles of sessions: the first words of the first prompt, a model's, a user's, a fork's."""
+"""Titles of sessions: from the first prompt, the small model, the user, or a fork's source."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from acp_agent.models.base import AnswerText, ModelRequest, ModelSide, UserSide,
 from acp_agent.session.core import SessionCore
 from acp_agent.session.store.event_codec import replace_surrogates
 
-_LONGEST = 200  # characters of a title that the user gives
-_LONGEST_FIRST = 80  # characters of one made of the first words
-_LONGEST_ANSWERED = 80  # characters of one that a model gives
-_SECONDS = 30.0  # a title that takes longer is not worth it
+_LONGEST = 200  # characters of a title by the user
+_LONGEST_FIRST = 80  # characters of a title from the first prompt
+_LONGEST_ANSWERED = 80  # characters of a title by a model
+_SECONDS = 30.0  # for which the model's title is awaited
 _EXCERPT = 2_000  # characters of the prompt and of the answer that the model is sent, each
 _ANSWER = 1_000  # tokens; some models reason first
 
@@ -27,7 +27,7 @@ _FORK = re.compile(r" \(fork(?: (\d{1,4}))?\)$")
 
 
 def first_title(prompt: UserMessage) -> str | None:
-    """Return the first line of a prompt, cut short; None where it has no text."""
+    """Return the first line of a prompt, shortened; None if it has no text."""
     for block in prompt.content:
         if isinstance(block, TextBlock) and block.text.strip():
             return _cut(block.text.strip().splitlines()[0].strip(), _LONGEST_FIRST)
@@ -35,10 +35,10 @@ def first_title(prompt: UserMessage) -> str | None:
 
 
 def tidy_title(title: str) -> str:
-    """Return a user's title as it is stored: one line, stripped, of at most 200 characters.
+    """Return a title as one stripped line of at most 200 characters.
 
     Raises:
-        InvalidInputError: nothing is left of it.
+        InvalidInputError: the result is empty.
     """
     line = "".join(char if char.isprintable() else " " for char in replace_surrogates(title))
     line = " ".join(line.split())
@@ -48,7 +48,7 @@ def tidy_title(title: str) -> str:
 
 
 def fork_title(title: str) -> str:
-    """Return the title of a fork: that of its source, with a mark that counts forks of forks."""
+    """Return the title of a fork: its source's with " (fork)", numbered for forks of forks."""
     mark = " (fork)"
     found = _FORK.search(title)
     if found is not None:
@@ -64,20 +64,20 @@ def _cut(line: str, limit: int) -> str:
 async def improve_title(
     core: SessionCore, turn: TurnResources, first: UserMessage, title: str
 ) -> None:
-    """Ask the small model for a better title than `title`, when the first turn is over.
+    """Ask the small model for a better title than `title` after the first turn.
 
-    Does nothing where that is the main model: a title is not worth its price. A title that somebody
-    gives meanwhile stays.
+    Does nothing if the small model is the main model, which is too expensive for a title. A title
+    that is set in the meantime is not replaced.
 
     Raises:
-        AcpAgentError: the model failed, or took too long; the title stays as it is.
+        AcpAgentError: the model failed or took too long; the title is unchanged.
     """
     from acp_agent.agent.side_requests import ask_side_request  # noqa: PLC0415 - for prompts only
 
     small = turn.models.small
     if small.ref == turn.models.current.ref:
         return
-    from importlib.resources import files  # noqa: PLC0415 - 8 ms that only this needs
+    from importlib.resources import files  # noqa: PLC0415 - takes 8 ms
 
     request = ModelRequest(
         model=msgspec.structs.replace(small, max_output=min(small.max_output, _ANSWER)),
@@ -90,7 +90,7 @@ async def improve_title(
             answer = await ask_side_request(turn, request)
     except TimeoutError:
         raise ModelError("the title took too long", provider=small.provider) from None
-    await core.settled()  # with a title that somebody gave a moment ago
+    await core.settled()  # including a title that was just set
     better = _title_in(core.clean(answer))
     if better and core.state.title == title:
         await core.emit(TitleChanged(title=better))
@@ -110,7 +110,7 @@ def _excerpt(context: Context, first: UserMessage) -> str:
 
 
 def _title_in(answer: str) -> str:
-    """Return the title in an answer; "" where there is no usable one."""
+    """Return the title in an answer; "" if there is no usable one."""
     lines = [line.strip().strip("#*\"'`“”「」《》").strip() for line in answer.strip().splitlines()]
     line = next((one for one in lines if one), "").removeprefix("Title:").strip().rstrip(".。")
     try:

@@ -1,4 +1,4 @@
-"""A session's workspace and the tools over it. Imported when the first prompt runs."""
+"""Build a session's workspace and its tools. Imported when the first prompt runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from acp_agent.workspace.workspace import Workspace
 
 
 class WorkspaceTools(Struct, frozen=True, kw_only=True):
-    """A workspace and the session's own tools over it, and what checks their edits."""
+    """A workspace with the session's built-in tools and the checks of edits."""
 
     workspace: Workspace
     toolset: Toolset
@@ -55,26 +55,26 @@ def build_tools(
     is_named_file: Callable[[Sequence[Sequence[str]]], Awaitable[bool]],
     confine: Confine,
 ) -> WorkspaceTools:
-    """Build a session's workspace and the tools over it.
+    """Build a session's workspace and its tools.
 
     Args:
         cwd: the working folder.
-        directories: the further folders that may be used.
-        outputs: where outputs too long for the model are stored.
-        readable: further folders that may be read and not written.
-        buffers: the client's files, where it offers them.
-        terminals: the client's terminals, where it offers them and the user opted in.
+        directories: the additional folders.
+        outputs: the folder for outputs that are too long for the model.
+        readable: further folders that may be read but not written.
+        buffers: the client's files, if it offers them.
+        terminals: the client's terminals, if it offers them and the user opted in.
         environ: the environment of commands, before secrets are removed.
-        config: the limits, and which variables hold keys.
+        config: the configuration.
         secrets: returns the values that must not be stored or sent.
         background: the commands that run in the background.
-        sandbox: confines the commands, or why nothing does; None: the user does not want that.
-        sandbox_notice: returns what the first command says where nothing confines it.
-        edit_checks: makes what checks the edits of files.
+        sandbox: confines commands, or says why nothing does; None if the user disabled it.
+        sandbox_notice: returns a notice for the first command about missing confinement.
+        edit_checks: makes the checks of edits.
         refused_reads: returns the files that no search may show, with the reasons.
-        is_named: whether the user named the host of an address, or a search found the address.
+        is_named: returns whether the user named an address's host, or a search found the address.
         is_named_file: see `Workspace`.
-        confine: says how programs are started that search files, or make text of pages.
+        confine: launches the programs that search files or convert pages to text.
     """
     confined = sandbox if isinstance(sandbox, Sandbox) else None
     key_variables = [one.api_key_env for one in config.providers.values() if one.api_key_env]
@@ -109,7 +109,7 @@ def build_tools(
         search_service=chosen_service(config.web_search, environ),
     )
     if config.http_requests:
-        from acp_agent.tools.http.request import HttpRequestTool  # noqa: PLC0415 - where wanted
+        from acp_agent.tools.http.request import HttpRequestTool  # noqa: PLC0415 - only if enabled
 
         toolset = toolset.with_tools([HttpRequestTool(workspace, secrets)])
     return WorkspaceTools(
@@ -118,11 +118,11 @@ def build_tools(
 
 
 def session_sandbox(core: SessionCore, readable: Sequence[Path]) -> Sandbox | Unavailable | None:
-    """Return what confines a session's commands. Blocks: call it in a thread.
+    """Return the sandbox for a session's commands. Blocks: call it in a thread.
 
     Args:
         core: the session.
-        readable: what they may read although it is among this program's own files.
+        readable: files of this program that commands may read all the same.
     """
     services = core.services
     if not services.config.sandbox.enabled:
@@ -153,17 +153,17 @@ def _shell_tool(
 
 
 def _no_commands(sandbox: Sandbox | Unavailable | None, config: Config) -> str:
-    """Return why no command may run; "" where they may."""
+    """Return why no command may run; "" if they may."""
     if isinstance(sandbox, Unavailable) and config.sandbox.fail_if_unavailable:
         return f"{sandbox.reason}, and the configuration wants commands to be confined"
     return ""
 
 
 class CachedChange:
-    """A change of toolsets whose result stays the same object while the toolset does.
+    """A change of toolsets that caches its last result.
 
     Args:
-        change: makes the changed toolset.
+        change: returns the changed toolset.
     """
 
     def __init__(self, change: Callable[[Toolset], Toolset]) -> None:
@@ -171,7 +171,7 @@ class CachedChange:
         self._last: tuple[Toolset, Toolset] | None = None  # before and after
 
     def apply(self, tools: Toolset) -> Toolset:
-        """Return `tools` with the change."""
+        """Return the changed `tools`; the same object for the same `tools`."""
         if self._last is None or self._last[0] is not tools:
             self._last = (tools, self._change(tools))
         return self._last[1]
@@ -181,8 +181,8 @@ class AddedTools:
     """Tools that are added to a toolset while a condition holds.
 
     Args:
-        when: whether they are to be added now.
-        make: makes them.
+        when: returns whether to add them.
+        make: makes the tools.
         replaces: the name of a tool that they replace.
     """
 
@@ -200,5 +200,5 @@ class AddedTools:
         self._change = CachedChange(change)
 
     def apply(self, tools: Toolset) -> Toolset:
-        """Return `tools`, with the others where the condition holds."""
+        """Return `tools`, with the added ones while the condition holds."""
         return self._change.apply(tools) if self._when() else tools

@@ -41,14 +41,14 @@ _log = logging.getLogger(__name__)
 
 
 class Turn:
-    """A turn that runs in a task of its own, independent of the requests that steer it.
+    """A turn. It runs in its own task, independent of the requests that begin or steer it.
 
     Args:
-        core: whose turn it is.
-        resources: what it works with.
-        children: the agents that work for it.
-        first: the prompt that it begins with.
-        plan: what it is to do with that.
+        core: the session.
+        resources: the resources of the session's turns.
+        children: the agents that work for the turn.
+        first: the prompt that begins the turn.
+        plan: the plan for that prompt.
     """
 
     def __init__(
@@ -76,8 +76,8 @@ class Turn:
         self._steered = False
 
     def start(self, *, on_end: Callable[[], None]) -> None:
-        """Begin; `on_end` is called when the turn has ended, before any prompt is answered."""
-        # Queued here and in one step: the prompt is recorded even if the user stops at once.
+        """Start the turn; `on_end` is called at its end, before any prompt is answered."""
+        # Queued in this step, so that the prompt is recorded even if the user cancels at once.
         self._resources.turn_begins(self._plan.repetition)
         self._insertion = self._core.write(TurnStarted(turn=self._id), self._first)
         self._insertion.add_done_callback(_retrieve)
@@ -85,7 +85,7 @@ class Turn:
         self._task.add_done_callback(_retrieve)
 
     async def inserted(self) -> None:
-        """Wait until the prompt that began the turn is in the conversation.
+        """Wait until the first prompt is in the conversation.
 
         Raises:
             StoreError: it could not be written.
@@ -97,26 +97,26 @@ class Turn:
         """Wait until the turn ends; return why it stopped.
 
         Raises:
-            AcpAgentError: what ended the turn, if it was an error.
+            AcpAgentError: the error that ended the turn.
         """
         assert self._task is not None
         return await asyncio.shield(self._task)
 
     async def wait(self) -> None:
-        """Wait until the turn ends; raises nothing."""
+        """Wait until the turn ends. Does not raise its error."""
         assert self._task is not None
         await asyncio.wait([self._task])
 
     def cancel(self) -> None:
-        """Stop the turn. Does nothing when called again, or when it is ending."""
+        """Stop the turn. Does nothing if it is already stopped or ending."""
         if self._task is None or self._cancelled or self._closing:
             return
         self._cancelled = True
-        if self._begun:  # a task that has not begun would never see the cancellation
+        if self._begun:  # a task cancelled before its first step would not run at all
             self._task.cancel()
 
     def cancel_call(self, call: CallId) -> None:
-        """Stop one call and let the turn go on.
+        """Stop one call; the turn continues.
 
         Raises:
             InvalidInputError: there is no such call, or it has ended.
@@ -141,12 +141,12 @@ class Turn:
             raise no_such_terminal(terminal)
 
     def began_with(self, message: MessageId) -> bool:
-        """Whether the turn began with this message."""
+        """Return whether the turn began with this message."""
         return self._first.message == message
 
     @property
     def usage(self) -> Usage | None:
-        """What the turn used; None while it runs, and where no model reported it."""
+        """The token usage of the turn; None while it runs, or if no model reported it."""
         return self._usage
 
     @property
@@ -155,7 +155,7 @@ class Turn:
         return not self._closing and not self._cancelled
 
     async def steer(self, message: UserMessage, reply: Sequence[AnyEvent]) -> None:
-        """Record a steering message, and the agent's own reply to it."""
+        """Record a steering message, and the agent's own reply to it, if any."""
         if not message.local:
             self._steered = True
         await self._core.emit(msgspec.structs.replace(message, steering=True), *reply)
@@ -185,16 +185,16 @@ class Turn:
             if self._cancelled:
                 self._uncancel()
                 if not isinstance(error, StoreError):
-                    # Whatever broke while it was being stopped is no news to who stopped it
-                    # (Agent Client Protocol v1, Prompt Turn, Cancellation).
+                    # A cancelled turn must report "cancelled", not an error that the cancellation
+                    # caused (Agent Client Protocol v1, Prompt Turn, Cancellation).
                     stop, error = "cancelled", None
             if error is not None and self._working is not None and self._working.hooks is not None:
                 await self._resources.hooks.turn_failed(self._working, str(error))
-            await core.settled()  # the turn's usage is counted from the journal
+            await core.settled()  # usage is computed from the journal
             if self._working is not None:
                 self._report_key(self._working, stop, error)
             await self._resources.turn_ends(cancelled=self._cancelled)
-            if self._is_inserted():  # else nobody has heard of the turn
+            if self._is_inserted():  # otherwise the turn is not in the journal
                 self._usage = core.state.turn_usage
                 error = await self._write_end(stop, error)
         finally:
@@ -208,7 +208,7 @@ class Turn:
     def _report_key(
         self, working: TurnResources, stop: StopReason | None, error: AcpAgentError | None
     ) -> None:
-        """Report to the account whether the provider accepted its key."""
+        """Report to the account whether the provider accepted or refused its key."""
         account = self._core.services.account
         if isinstance(error, ModelError):
             if error.status == UNAUTHORIZED:
@@ -219,7 +219,7 @@ class Turn:
     async def _write_end(
         self, stop: StopReason | None, error: AcpAgentError | None
     ) -> AcpAgentError | None:
-        """Write the turn's end; return the error that it ended with, or that writing raised."""
+        """Write the turn's end; return the turn's error, or the error of writing."""
         ended = TurnEnded(
             turn=self._id,
             stop_reason=stop,
@@ -236,11 +236,11 @@ class Turn:
             if wanted and title is not None and self._working is not None:
                 core.background.spawn(improve_title(core, self._working, self._first, title))
         except AcpAgentError as failure:
-            error = error or failure  # what came first says more
+            error = error or failure  # the first error says more
             failed = msgspec.structs.replace(
                 ended, stop_reason=None, error=str(error), error_kind=error.kind
             )
-            # Though it is not stored: the client was shown the turn's beginning.
+            # Not stored, but the client was shown the turn's beginning.
             await core.notify(failed)
         return error
 
@@ -255,7 +255,7 @@ class Turn:
         stop = await self._carry_out(self._plan)
         while stop in {"end_turn", "max_tokens"} and await self._has_unanswered_steering():
             if self._working is not None and self._working.budget.exhausted:
-                break  # another request would be refused like the last one
+                break  # another request would be refused, too
             stop = await self._ask_model()
         return stop
 
@@ -270,7 +270,7 @@ class Turn:
         return await self._ask_model(plan)
 
     async def _ask_model(self, plan: TurnPlan | None = None) -> StopReason:
-        """Let the model work on what was said; `plan` overrides the defaults."""
+        """Run the model on the conversation; `plan` overrides the defaults."""
         core = self._core
         await self._resources.check_background()
         await self._resources.ask_for_trust()
@@ -304,34 +304,34 @@ class Turn:
             if hooks is not None:
                 stop = await hooks.go_on(turn, stop, run_turn)
         await core.settled()
-        if not turn.budget.exhausted:  # which was reported already
+        if not turn.budget.exhausted:  # otherwise already reported
             await core.emit(*stop_notice(stop, core.context, core.translate))
         return stop
 
     async def _has_unanswered_steering(self) -> bool:
-        """Whether the user said something that no model was asked about.
+        """Return whether a steering message was not sent to the model yet.
 
-        The agent may have been doing work of its own, or been writing its last notice.
+        It may have arrived during an action of the agent, or while the turn ended.
         """
         await self._core.settled()
         return self._steered and self._core.context.has_unsent_message
 
     def _uncancel(self) -> None:
-        """Clear the cancellation, so that it does not interrupt what is left to write."""
+        """Clear the cancellation, so that it does not interrupt the last writes."""
         assert self._task is not None
         while self._task.cancelling():
             self._task.uncancel()
 
 
 def stop_notice(stop: StopReason, context: Context, translate: Translator) -> Sequence[AnyEvent]:
-    """Return the events that say why there is no answer, or no more of it; none where all is well.
+    """Return a notice that says why an answer is missing or cut off; empty if it is complete.
 
-    The protocol has `stopReason` for that, which not every client shows. The model never sees them.
+    Not every client shows the protocol's `stopReason`. The model never sees the notice.
 
     Args:
         stop: why the model stopped.
-        context: the conversation, with all that it said.
-        translate: our texts in the user's language.
+        context: the conversation, including the model's answer.
+        translate: the translator into the user's language.
     """
     text = _why_stopped(stop, context, translate)
     return () if text is None else agent_notice(text)
@@ -343,7 +343,7 @@ def _why_stopped(stop: StopReason, context: Context, translate: Translator) -> s
             "The model refused. Your prompt and the answer are no longer sent to the model. "
             "Rephrase the prompt, or choose another model."
         )
-    if context.has_unsent_message:  # it is asked again
+    if context.has_unsent_message:  # the model runs again
         return None
     match stop, _said_something(context):
         case "max_tokens", True:
@@ -361,7 +361,7 @@ def _why_stopped(stop: StopReason, context: Context, translate: Translator) -> s
 
 
 def _said_something(context: Context) -> bool:
-    """Whether the model said or called anything since the user spoke."""
+    """Return whether the model has answered or called a tool since the user's last message."""
     for entry in reversed(context.entries):
         message = entry.message
         if isinstance(message, ModelSide):
@@ -394,6 +394,6 @@ def no_such_terminal(terminal: str) -> InvalidInputError:
 
 
 def _retrieve(outcome: asyncio.Future[Any]) -> None:
-    """Read the exception: a turn may fail with nobody waiting for it any more."""
+    """Retrieve the exception, because nobody may await a failed turn."""
     if not outcome.cancelled():
         outcome.exception()
