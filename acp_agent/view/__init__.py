@@ -1,4 +1,4 @@
-"""A session as one page that a browser shows without a network: events → data → HTML.
+"""A session as one HTML page that works offline: events → data → HTML.
 
-`reader` makes the data of the page (`page`) from events, `html` makes the file from that.
+`reader` converts events to the data of the page (`page`), and `html` renders that as a file.
 """

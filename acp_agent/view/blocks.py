@@ -1,4 +1,4 @@
-"""Blocks of content as a page shows them."""
+"""Content blocks, texts and diffs, prepared for a page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from acp_agent.workspace.scrub import scrub
 def blocks(
     content: Iterable[ContentBlock], clean: TextCleaner, *, markdown: bool = False
 ) -> list[Block]:
-    """Content for the page; `markdown` says whether its texts are."""
+    """Return content for the page; `markdown` says whether its texts are Markdown."""
     return [_block(block, clean, markdown=markdown) for block in content]
 
 
@@ -48,14 +48,13 @@ def _block(block: ContentBlock, clean: TextCleaner, *, markdown: bool) -> Block:
             return Block(text=clean.text(resource.text or ""), label=clean.line(resource.uri))
 
 
-PICTURE_LIMIT = 2_000_000  # bytes of one
+PICTURE_LIMIT = 2_000_000  # bytes of one picture
 
 
 def picture(block: ImageBlock, clean: TextCleaner) -> Picture:
-    """A picture; left out where it is too large, or is none that browsers and models know.
+    """Return a picture, omitted if it is too large or has an unknown format.
 
-    Its media type is told by its first bytes, whatever it is said to be: markup (SVG) is no picture
-    here.
+    The first bytes determine its media type, not the declared type: markup (SVG) is not accepted.
     """
     named = clean.line(block.mime_type)
     size = len(block.data) * 3 // 4 - block.data[-2:].count("=")
@@ -77,7 +76,7 @@ _KINDS: dict[Mark, DiffKind] = {" ": "same", "-": "removed", "+": "added"}
 
 
 def diff(part: DiffPart, clean: TextCleaner) -> Diff:
-    """The changes of a file; long ones are cut in their middle."""
+    """Return the changes of a file; long texts are cut in the middle."""
     old = split_lines(clean.scrubbed(part.old_text or ""))
     new = split_lines(clean.scrubbed(part.new_text))
     blocks = changed_blocks(old, new)
@@ -111,38 +110,38 @@ def _marked(
 
 
 TEXT_LIMIT = 60_000  # characters of one text
-PAGE_LIMIT = 12_000_000  # characters of all, after which one text has
-SMALL_LIMIT = 1_500  # of them
-LINE_LIMIT = 400  # of a title
-_HEAD = 0.7  # of what a cut text keeps, the part that its beginning gets
+PAGE_LIMIT = 12_000_000  # characters of all texts; later ones are limited to `SMALL_LIMIT`
+SMALL_LIMIT = 1_500  # characters of a text
+LINE_LIMIT = 400  # characters of a title
+_HEAD = 0.7  # the share of a cut text that its beginning gets
 
 
 def visible(text: str) -> str:
-    """`text` with what is hidden in it written out: `␛` for an escape, `⟨U+202E⟩` for a mark."""
+    """Return `text` with hidden characters made visible: `␛` for escape, `⟨U+202E⟩` for a mark."""
     return HIDDEN.sub(_name, text.replace("\r\n", "\n"))
 
 
 def _name(match: re.Match[str]) -> str:
     code = ord(match.group())
     if code < 0x20:
-        return chr(0x2400 + code)  # the pictures of the controls
+        return chr(0x2400 + code)  # Unicode symbols for control characters
     if code == 0x7F:
         return "\u2421"
     return "\ufffd" if 0xD800 <= code <= 0xDFFF else f"⟨U+{code:04X}⟩"
 
 
 class TextCleaner:
-    """Takes texts into a page, and sees to it that all of them fit into one.
+    """Prepares texts for a page, and limits their total size.
 
     Attributes:
-        left_out: how many characters did not.
+        omitted: the number of characters and bytes that were left out.
     """
 
     def __init__(self, secrets: Sequence[str], *, room: int = PAGE_LIMIT) -> None:
-        """Nothing is taken in yet.
+        """Create the object with all of its room.
 
         Args:
-            secrets: values that must not be in the page.
+            secrets: values that the page must not contain.
             room: characters after which texts are cut to `SMALL_LIMIT`.
         """
         self.omitted = 0
@@ -150,20 +149,20 @@ class TextCleaner:
         self._room = room
 
     def line(self, text: str) -> str:
-        """A title or a name, in one line."""
+        """Return a title or a name in one line."""
         line = " ".join(visible(scrub(text, self._secrets)).split())
         return line if len(line) <= LINE_LIMIT else f"{line[: LINE_LIMIT - 1]}…"
 
     def scrubbed(self, text: str) -> str:
-        """All of the text without secrets: for a diff, which is made of whole texts."""
+        """Return the complete text without secrets, for a diff of whole texts."""
         return scrub(text, self._secrets)
 
     def text(self, text: str) -> str:
-        """A text; of a long one the beginning and the end, `[… 1,234 …]` for what is between."""
+        """Return a text; a long one has `[… 1,234 …]` in place of its middle."""
         return self.fitted(visible(scrub(text, self._secrets)))
 
     def fitted(self, text: str) -> str:
-        """A clean text, cut in its middle where it is too long."""
+        """Return a clean text, cut in the middle if it is too long."""
         limit = TEXT_LIMIT if self._room > 0 else SMALL_LIMIT
         if len(text) > limit:
             head = int(limit * _HEAD)
@@ -175,7 +174,7 @@ class TextCleaner:
         return text
 
     def has_room_for(self, size: int) -> bool:
-        """Whether so many characters fit; they count as taken in where they do."""
+        """Return whether this many characters fit, and reserve their room if so."""
         if self._room < size:
             self.omitted += size
             return False
@@ -183,16 +182,16 @@ class TextCleaner:
         return True
 
     def json(self, text: str) -> str:
-        """JSON, indented; as it stands where it is none."""
+        """Return indented JSON; the text itself if it is not valid JSON."""
         try:
             value = json.loads(text)
-            # By value: in JSON a secret may be written with escapes.
+            # Scrub the values: JSON may contain a secret with escapes.
             shown = json.dumps(self._scrubbed_values(value), ensure_ascii=False, indent=2)
         except (ValueError, RecursionError):
             return self.text(text)
         return self.text(shown)
 
-    def _scrubbed_values(self, value: Any) -> Any:  # JSON, of any kind
+    def _scrubbed_values(self, value: Any) -> Any:  # JSON of any type
         match value:
             case str():
                 return scrub(value, self._secrets)

@@ -1,4 +1,4 @@
-"""Tool calls, each put together from all that the journal says of it."""
+"""Tool calls, each assembled from its events in the journal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from acp_agent.tools.quoting import code_block
 from acp_agent.view.blocks import TextCleaner, blocks, diff, picture
 from acp_agent.view.page import Call, Permission
 
-# What the journal has for a button where none was pressed (`acp_agent.agent.call_runner`).
+# The texts in the journal if the user chose no option (`acp_agent.agent.call_runner`).
 _UNANSWERED: Final[Mapping[str, Literal["dismissed", "unclear", "not_asked"]]] = {
     "dismissed": "dismissed",
     "unclear": "unclear",
@@ -22,7 +22,7 @@ _UNANSWERED: Final[Mapping[str, Literal["dismissed", "unclear", "not_asked"]]] =
 
 
 class _CallState:
-    """What is known of a call and not yet in the page: later events may replace it."""
+    """Data of a call that later events may replace, so it is not in the page yet."""
 
     def __init__(self, step: Call, event: events.ToolCalled) -> None:
         self.step = step
@@ -30,23 +30,23 @@ class _CallState:
         self.output: list[str] = []
         self.result = ""
         command = _command(event.arguments) if event.kind == "execute" else ""
-        self.asked = code_block(command, "sh") if command else ""  # what it shows before it runs
+        self.asked = code_block(command, "sh") if command else ""  # its content before it runs
 
 
 class Calls:
-    """The calls of a session. `finish` when all events were read."""
+    """The calls of a session. Call `finish` after the last event."""
 
     def __init__(self, clean: TextCleaner) -> None:
         self._clean = clean
         self._states: dict[CallId, _CallState] = {}
 
     def step(self, call: CallId) -> Call | None:
-        """The step of a call, None where the journal has no beginning of it."""
+        """Return the step of a call; None if the journal lacks its beginning."""
         state = self._states.get(call)
         return None if state is None else state.step
 
     def called(self, event: events.ToolCalled, at: int, anchor: str) -> Call:
-        """The model called a tool."""
+        """Begin a call and return its step."""
         clean = self._clean
         step = Call(
             anchor=anchor,
@@ -61,7 +61,7 @@ class Calls:
         return step
 
     def started(self, event: events.ToolStarted, at: int) -> None:
-        """It runs."""
+        """Mark a call as running."""
         if (state := self._states.get(event.call)) is not None:
             state.step.started, state.step.status = at, "running"
             state.step.cwd = self._clean.line(event.cwd or "")
@@ -69,12 +69,12 @@ class Calls:
                 state.step.command = self._clean.text(event.command)
 
     def output(self, event: events.ToolOutput) -> None:
-        """Its command wrote, while it ran or behind it."""
+        """Add output of its command, also after it moved to the background."""
         if (state := self._states.get(event.call)) is not None:
             state.output.append(event.text)
 
     def shown(self, event: events.ToolShown) -> None:
-        """It shows something else."""
+        """Update what a call shows."""
         if (state := self._states.get(event.call)) is None:
             return
         if event.title is not None:
@@ -85,7 +85,7 @@ class Calls:
             state.step.places = self._places(event.locations)
 
     def ended(self, event: events.ToolEnded, at: int) -> None:
-        """It ended."""
+        """End a call."""
         if (state := self._states.get(event.call)) is None:
             return
         step = state.step
@@ -97,7 +97,7 @@ class Calls:
             step.status = "completed"
         by_itself = event.exit_code is not None or event.signal is not None
         if state.output and by_itself:
-            state.content = (event.content or ())[1:]  # the first is the output
+            state.content = (event.content or ())[1:]  # the first part is the output
         elif event.content is not None:
             state.content = event.content
         if event.locations is not None:
@@ -110,12 +110,12 @@ class Calls:
         ]
 
     def asked(self, event: events.PermissionAsked, at: int) -> None:
-        """The user was asked about it."""
+        """Add a permission question."""
         if (state := self._states.get(event.call)) is not None:
             state.step.permissions.append(Permission(asked_at=at))
 
     def decided(self, event: events.PermissionDecided, at: int) -> None:
-        """It was allowed or refused."""
+        """Add a permission decision."""
         if (state := self._states.get(event.call)) is None:
             return
         permissions = state.step.permissions
@@ -129,7 +129,7 @@ class Calls:
             decided.unanswered = _UNANSWERED.get(event.why, "")
 
     def background(self, event: events.BackgroundCommandChanged) -> None:
-        """Its command goes on behind it, or has ended."""
+        """Update the state of its background command."""
         if (state := self._states.get(event.call)) is not None:
             step = state.step
             step.background = self._clean.line(event.name)
@@ -138,7 +138,7 @@ class Calls:
             step.signal = self._clean.line(event.signal or step.signal)
 
     def described(self, event: events.PicturesDescribed) -> bool:
-        """Another model told what its pictures show; False where it is no call's."""
+        """Add another model's description of its pictures; return false if it is not of a call."""
         state = self._states.get(CallId(event.of))
         if state is None:
             return False
@@ -146,13 +146,13 @@ class Calls:
         return True
 
     def interrupted(self, event: events.TurnInterrupted) -> None:
-        """The process died in them."""
+        """Mark the calls during which the process died."""
         for call in event.calls:
             if (state := self._states.get(call)) is not None and state.step.ended is None:
                 state.step.status = "interrupted"
 
     def finish(self) -> None:
-        """Put into the steps what may have changed until the last event."""
+        """Complete the steps with data that could change until the last event."""
         for state in self._states.values():
             self._fill(state)
         self._states.clear()
@@ -162,27 +162,27 @@ class Calls:
         output = "".join(state.output)
         step.output = clean.text(output.rstrip("\n"))
         shown = [output]
-        # What a child session did and said stands in its steps.
+        # The steps of a child session show its events and answer.
         for part in () if step.children else state.content:
             match part:
                 case DiffPart():
                     step.diffs.append(diff(part, clean))
                 case ContentPart(content=TextBlock(text=state.asked)):
-                    pass  # the command, which stands above
+                    pass  # the command, shown above
                 case ContentPart(content=TextBlock(text=text)):
                     shown.append(text)
                     step.blocks += blocks([part.content], clean, markdown=True)
                 case ContentPart(content=ImageBlock()) if step.pictures:
-                    pass  # the model was given the same
+                    pass  # the model received the same picture
                 case ContentPart():
                     step.blocks += blocks([part.content], clean)
                 case _:
-                    pass  # a terminal: what was written in it is not in the journal
-        if output:  # how it ended, or what stands for a long output
+                    pass  # a terminal, whose output is not in the journal
+        if output:  # the exit status, or a replacement for long output
             result = state.result.removeprefix(output.rstrip("\n")).strip()
             step.output_omitted = len(result) < len(state.result.strip())
             is_shown = any(result in text for text in shown)
-        else:  # where nothing else says what came of the call
+        else:  # show the result if nothing else does
             result = state.result.strip()
             is_shown = bool(step.blocks or step.diffs or step.pictures or step.background)
         if not is_shown and step.status not in {"cancelled", "interrupted"}:
@@ -196,7 +196,7 @@ class Calls:
 
 
 def _command(arguments: str) -> str:
-    """The command line in a call's arguments, "" where there is none."""
+    """Return the command line in a call's arguments; "" if there is none."""
     try:
         decoded = json.loads(arguments)
     except (ValueError, RecursionError):

@@ -1,8 +1,8 @@
-"""A page as one HTML file, with its style, script and pictures in it; it fetches nothing.
+"""Render a page as one HTML file, with style, script and pictures; it fetches nothing.
 
-The security policy of the page (CSP level 3) allows that one style and that one script by their
-hashes, pictures from `data:` addresses, and nothing else. All text goes through the template
-engine's escaping, but Markdown, which `markdown` makes safe.
+The security policy of the page (CSP level 3) allows one style and one script, by their hashes, and
+pictures from `data:` addresses. The template engine escapes all text except Markdown, which
+`markdown` makes safe.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from acp_agent.config.localization import Language
 from acp_agent.view import plot as plotting
 from acp_agent.view.page import Page, all_steps
 
-_OPEN_LINES = 40  # up to so many lines, what a call changed is shown at once
-_OPEN_CALLS = 400  # in a page of more calls all are folded
+_OPEN_LINES = 40  # changes of up to so many lines are shown unfolded
+_OPEN_CALLS = 400  # a page with more calls shows all of them folded
 
 
 def render(page: Page, *, language: Language, zone: tzinfo | None = None) -> Iterator[str]:
-    """The file, piece by piece.
+    """Yield the pieces of the file.
 
     Args:
-        page: what it shows.
-        language: what it says it in.
-        zone: the time zone of its clocks; None: that of the system.
+        page: the data of the page.
+        language: the language of the page.
+        zone: the time zone of clocks; None: that of the system.
     """
     say = PageWords(language, zone)
     steps = (step for section in page.sections for step in all_steps(section.steps))
@@ -61,7 +61,7 @@ def render(page: Page, *, language: Language, zone: tzinfo | None = None) -> Ite
 
 
 def policy() -> str:
-    """The page's security policy."""
+    """Return the security policy of the page."""
     return "; ".join(
         (
             "default-src 'none'",
@@ -103,16 +103,16 @@ def _file(name: str) -> str:
     return (package_files(__package__) / name).read_text("utf-8")
 
 
-MARKDOWN_LIMIT = 50_000  # characters; a longer text is shown as it is written
-BRACKETS_LIMIT = 2_000  # likewise: the library's time for them grows with their square
+MARKDOWN_LIMIT = 50_000  # characters; a longer text is shown verbatim
+BRACKETS_LIMIT = 2_000  # likewise: the library's time for brackets grows quadratically
 
 _WEB = re.compile(r"https?://[^/]", re.IGNORECASE)
-_LEAST_HEADING = 3  # below those of the page itself
-_REGION = 'tabindex="0"'  # of what may be wider than the page: so its keys scroll it
+_LEAST_HEADING = 3  # lower levels are the page's own headings
+_REGION = 'tabindex="0"'  # for elements that may be wider than the page, so that keys scroll them
 
 
 class _Renderer(RendererHTML):
-    """Writes links, pictures, code and tables in a way of its own."""
+    """Renders links, pictures, code and tables for the page."""
 
     def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         return super().fence(tokens, idx, options, env).replace("<pre>", f"<pre {_REGION}>", 1)
@@ -155,11 +155,11 @@ class _Renderer(RendererHTML):
 
 
 def _opening(tokens: Sequence[Token], closing: int) -> int:
-    """Where the link began that ends there; no link is inside another (CommonMark, 6.3)."""
+    """Return the index where a link begins; links are not nested (CommonMark, 6.3)."""
     return next(at for at in range(closing, -1, -1) if tokens[at].type == "link_open")
 
 
-def _any_link(url: str) -> bool:  # noqa: ARG001 - the library's form
+def _any_link(url: str) -> bool:  # noqa: ARG001 - the library's signature
     return True
 
 
@@ -167,7 +167,7 @@ def _any_link(url: str) -> bool:  # noqa: ARG001 - the library's form
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}, renderer_cls=_Renderer)
     parser.enable(["table", "strikethrough"])
-    # What is no address of the web is not made one (see `_Renderer`), so nothing is refused here.
+    # Refuse no link here: `_Renderer` only makes links of web addresses.
     parser.validateLink = _any_link  # type: ignore[method-assign]  # as the library has it done
     return parser
 
@@ -178,55 +178,55 @@ def _spans() -> MarkdownIt:
 
 
 def markdown(text: str) -> Markup:
-    """A text as HTML. Its headings follow on each other without a gap, whatever marks they have."""
+    """Return a text as HTML. Its headings have levels without gaps, whatever levels they had."""
     if len(text) > MARKDOWN_LIMIT or text.count("[") > BRACKETS_LIMIT:
         return Markup('<pre class="text" tabindex="0">{}</pre>').format(text)
     parser = _parser()
     tokens = parser.parse(text)
-    above: list[int] = []  # the levels of the headings that the last one is below
+    above: list[int] = []  # the levels of the enclosing headings
     for token in tokens:
         if token.level == 0 and token.nesting == 1:
-            token.attrs["dir"] = "auto"  # each part goes the way of its own language
+            token.attrs["dir"] = "auto"  # each block has the direction of its language
         if token.type == "heading_open":
             level = int(token.tag[1])
             above = [*(one for one in above if one < level), level]
         if token.type in {"heading_open", "heading_close"}:
             token.tag = f"h{min(6, _LEAST_HEADING + len(above) - 1)}"
-        elif "style" in token.attrs:  # how a column is aligned; the page's policy allows no styles
+        elif "style" in token.attrs:  # column alignment; the page's policy allows no inline styles
             token.attrs = {"class": str(token.attrs["style"]).rpartition(":")[2]}
-    # The renderer escapes all that comes from the text; a test feeds it what could get through.
+    # The renderer escapes all of the text; a test tries to inject markup.
     return Markup(parser.renderer.render(tokens, parser.options, {}))  # noqa: S704
 
 
 def code_spans(line: str) -> Markup:
-    """A title: its words, with `code` as code and nothing else as Markdown."""
+    """Return a title with `code` spans as code and no other Markdown."""
     return Markup(_spans().renderInline(line))  # noqa: S704 - as above
 
 
 class PageWords:
-    """The texts of one language, and how it writes numbers, times and durations."""
+    """The texts of a language, and its formats of numbers, times and durations."""
 
     def __init__(self, language: Language, zone: tzinfo | None) -> None:
-        """Args: zone: the time zone of clocks; None: that of the system."""
+        """Create the words; `zone` is the time zone of clocks, None: that of the system."""
         self.language = language
         self._texts = _texts()[language]
         self._zone = zone
 
     def __call__(self, key: str, **values: object) -> str:
-        """The text of a key, its placeholders filled in."""
+        """Return the text of a key, with its placeholders filled in."""
         said = self._texts[key]
         return said.format(**values) if values else said
 
     def clock(self, at: int) -> str:
-        """The time of day."""
+        """Return the time of day."""
         return self._local(at).strftime("%H:%M:%S")
 
     def date(self, at: int) -> str:
-        """Day and time."""
+        """Return day and time."""
         return self._local(at).strftime("%Y-%m-%d %H:%M")
 
     def took(self, milliseconds: int) -> str:
-        """A duration, as exact as one wants to know it."""
+        """Return a duration with reasonable precision."""
         if milliseconds < 1_000:
             return f"{milliseconds} ms"
         seconds = milliseconds / 1_000
@@ -239,7 +239,7 @@ class PageWords:
         return f"{hours} h {minutes} min"
 
     def money(self, dollars: float, unpriced: int = 0) -> str:
-        """US dollars; `+?` where the price of some requests is not known."""
+        """Return US dollars, with `+?` if some prices are unknown."""
         known = f"${format_decimal(dollars, 2 if dollars >= 1 else 4)}"
         if not unpriced:
             return known
@@ -250,13 +250,13 @@ class PageWords:
 
 
 def iso(at: int) -> str:
-    """A time for machines (RFC 3339)."""
+    """Return a time in RFC 3339 format, for machines."""
     moment = datetime.fromtimestamp(at / 1000, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def count(number: float) -> str:
-    """A number for people, short on an axis."""
+    """Return a short number for people."""
     for unit, size in (("M", 1e6), ("k", 1e3)):
         if number >= size:
             return f"{number / size:.3g}{unit}"
@@ -264,7 +264,7 @@ def count(number: float) -> str:
 
 
 def size(number: int) -> str:
-    """A number of bytes."""
+    """Return a number of bytes with a unit."""
     return f"{number / 1e6:.1f} MB" if number >= 1e6 else f"{number / 1e3:.1f} kB"
 
 

@@ -1,4 +1,4 @@
-"""Messages between a session and others, each as a note."""
+"""The messages of a page: messages between sessions, notes, and answers of models."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from acp_agent.view.sections import Anchors, Sections
 
 
 class SessionMessages:
-    """The messages of a session. `finish` when all events were read.
+    """The messages between a session and others. Call `finish` after the last event.
 
     Args:
-        clean: takes them into the page.
+        clean: prepares texts for the page.
         add_note: adds a note to the page.
-        about: is told of each session that a note is about.
+        about: called with each session that a note is about.
     """
 
     def __init__(
@@ -27,12 +27,12 @@ class SessionMessages:
         add_note: Callable[[Note], Note],
         about: Callable[[str, Note], None],
     ) -> None:
-        """There is none yet."""
+        """Create the object without messages."""
         self._clean, self._add_note, self._about = clean, add_note, about
         self._known: dict[str, tuple[Note, list[str]]] = {}
 
     def sent(self, event: events.SessionMessageSent) -> None:
-        """One was sent, or more is known of it."""
+        """Add a sent message, or update it."""
         known = self._known.get(event.message)
         if known is None:
             note = Note(what="session_message", values={"sender": "?", "recipient": "?"})
@@ -46,13 +46,13 @@ class SessionMessages:
             pieces[:] = [block.text for block in event.content if isinstance(block, TextBlock)]
 
     def said(self, event: events.SessionMessageText) -> None:
-        """A piece of one."""
+        """Add a piece of a message's text."""
         known = self._known.get(event.message)
         if known is not None:
             known[1].append(event.text)
 
     def finish(self) -> None:
-        """Give the notes their texts."""
+        """Set the texts of the notes."""
         for note, pieces in self._known.values():
             note.text = self._clean.text("".join(pieces))
 
@@ -122,7 +122,7 @@ def _rare_note(event: object, clean: TextCleaner) -> Note | None:
 
 
 def background_ended(event: events.BackgroundCommandChanged, clean: TextCleaner) -> Note:
-    """The note for the end of a background command."""
+    """Return the note for the end of a background command."""
     what = "background_lost" if event.status == "lost" else "background_ended"
     if event.exit_code is not None:
         what = "background_exited"
@@ -135,18 +135,18 @@ def background_ended(event: events.BackgroundCommandChanged, clean: TextCleaner)
 
 
 class Answers:
-    """The requests and the answers of a session. `finish` when all events were read."""
+    """The requests and answers of a session. Call `finish` after the last event."""
 
     def __init__(self, sections: Sections, anchors: Anchors, clean: TextCleaner) -> None:
-        """There is none yet."""
+        """Create the object without answers."""
         self._sections, self._anchors, self._clean = sections, anchors, clean
         self._pieces: list[tuple[AgentMessage | AgentThought, list[str]]] = []
-        self._answers: dict[str, list[AgentMessage]] = {}  # those that are not complete
+        self._answers: dict[str, list[AgentMessage]] = {}  # incomplete answers
         self._requests: dict[str, Request] = {}
         self._model = ""  # of the last answer
 
     def asked(self, event: events.ModelAsked) -> None:
-        """A request went to a model."""
+        """Begin a request to a model."""
         sections = self._sections
         request = Request(model=self._clean.line(event.model), asked=sections.at)
         sections.now.requests.append(request)
@@ -154,7 +154,7 @@ class Answers:
         self._requests[event.message] = request
 
     def said(self, event: events.AgentText | events.AgentThought) -> None:
-        """A piece of an answer, or of reasoning."""
+        """Add a piece of an answer or of reasoning."""
         kind = AgentMessage if isinstance(event, events.AgentText) else AgentThought
         steps = self._sections.now.steps
         last = steps[-1] if steps else None
@@ -168,15 +168,15 @@ class Answers:
         self._pieces[-1][1].append(event.text)
 
     def answered(self, event: events.ModelAnswered) -> None:
-        """An answer is complete, or was cut off."""
+        """End an answer, which is complete or was cut off."""
         said = self._answers.pop(event.message, ())
-        if not event.model:  # the agent's own words, of which no model knows
+        if not event.model:  # a message by the agent itself
             for step in said:
                 step.own = True
             return
         sections = self._sections
         request = self._requests.get(event.message)
-        if request is None:  # one beside the conversation
+        if request is None:  # a request outside the conversation
             request = Request(model="")
             sections.now.requests.append(request)
         request.model, request.answered = self._clean.line(event.model), sections.at
@@ -188,7 +188,7 @@ class Answers:
             step.incomplete = not event.complete and not event.discarded
 
     def finish(self) -> None:
-        """Give the steps their texts, whole: a secret may have come in two pieces."""
+        """Set the texts of the steps, from joined pieces: a secret may be split between two."""
         for step, pieces in self._pieces:
             step.text = self._clean.text("".join(pieces).strip("\n"))
 

@@ -1,6 +1,7 @@
-"""The data of a page: its turns and what is between them, with their steps and times.
+"""The data of a page: sections for turns and the time between them, with their steps.
 
-Texts are ready to be shown: scrubbed, visible and cut. Times are Unix milliseconds.
+Texts are ready for display: without secrets, with visible control characters, and shortened. Times
+are Unix milliseconds.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Spend(Struct, kw_only=True):
     unpriced: int = 0
 
     def add(self, other: Spend) -> None:
-        """Add another one."""
+        """Add the usage and cost of another `Spend`."""
         self.usage += other.usage
         self.cost += other.cost
         self.requests += other.requests
@@ -68,9 +69,9 @@ class Picture(Struct, frozen=True, kw_only=True):
 
 
 class Block(Struct, frozen=True, kw_only=True):
-    """A piece of content: text as it was written (Markdown where `markdown`), or what it is.
+    """A piece of content: a verbatim text (Markdown if `markdown`), a picture, or a label.
 
-    `label` names a resource or what cannot be shown, such as a sound.
+    `label` names a resource, or content that cannot be shown, such as audio.
     """
 
     text: str = ""
@@ -94,7 +95,7 @@ class UserMessage(Step, kw_only=True):
 
 
 class AgentMessage(Step, kw_only=True):
-    """A part of an answer, in Markdown; `model` is set where the model changes."""
+    """A part of an answer, in Markdown; `model` is set if the model changed."""
 
     kind: ClassVar[str] = "agent"
 
@@ -116,14 +117,14 @@ class AgentThought(Step, kw_only=True):
 
 
 class DiffLines(Struct, frozen=True, kw_only=True):
-    """Lines of a diff that are of one kind, each with its mark; they end with a line break."""
+    """Consecutive lines of a diff of the same kind, with their marks and line breaks."""
 
     kind: DiffKind
     text: str
 
 
 class Diff(Struct, frozen=True, kw_only=True):
-    """What changed in a file."""
+    """The changes in a file."""
 
     path: str
     lines: list[DiffLines]
@@ -133,11 +134,10 @@ class Diff(Struct, frozen=True, kw_only=True):
 
 
 class Permission(Struct, kw_only=True):
-    """Who allowed or refused a call, and why; `decided_at` is None while it is open.
+    """The decision about a call, with its reason; `decided_at` is None while it is open.
 
-    `by` is as in the event, but `client` where it is not known whether the user answered; `name` is
-    the mode or the flag.
-    `unanswered` says what became of a question that nobody answered.
+    `by` has the event's value, or `client` if it is unknown whether the user answered; `name` is
+    the mode or the flag. `unanswered` says why a question has no answer.
     """
 
     asked_at: int | None = None
@@ -175,20 +175,20 @@ class Call(Step, kw_only=True):
     signal: str = ""
     background: str = ""  # the name of its background command
     background_status: str = ""
-    children: list[Child] = field(default_factory=list)  # the child sessions that worked for it
+    children: list[Child] = field(default_factory=list)  # child sessions that worked for this call
 
     @property
     def took(self) -> int | None:
-        """Its running time."""
+        """The running time in milliseconds."""
         if self.started is None or self.ended is None:
             return None
         return max(0, self.ended - self.started)
 
 
 class Child(Struct, kw_only=True):
-    """A child session that worked for a call, and what it did.
+    """A child session that worked for a call, with its steps.
 
-    `outcome` and `error` are those of a `Section`.
+    `outcome` and `error` have the same values as in a `Section`.
     """
 
     session: str
@@ -201,7 +201,7 @@ class Child(Struct, kw_only=True):
 
 
 class Plan(Step, kw_only=True):
-    """The plan as it was from here on."""
+    """The complete plan after a change."""
 
     kind: ClassVar[str] = "plan"
 
@@ -210,7 +210,7 @@ class Plan(Step, kw_only=True):
 
     @property
     def done(self) -> int:
-        """How many entries are completed."""
+        """The number of completed entries."""
         return sum(entry.status == "completed" for entry in self.entries)
 
 
@@ -223,7 +223,7 @@ class Compaction(Step, kw_only=True):
     summary: str = ""
     error: str = ""
     ended: int | None = None
-    keeps: str = ""  # the anchor of the message that is the first it keeps
+    keeps: str = ""  # the anchor of the first message that the summary does not replace
 
 
 class Rewind(Step, kw_only=True):
@@ -245,7 +245,7 @@ class Rewind(Step, kw_only=True):
 
 
 class Note(Step, kw_only=True):
-    """Any other event: `what` is the key of its text, `values` are its placeholders."""
+    """Any other event: `what` is the key of its text, `values` fill the placeholders."""
 
     kind: ClassVar[str] = "note"
 
@@ -254,7 +254,7 @@ class Note(Step, kw_only=True):
     text: str = ""
     folded: bool = False
     severity: Severity = "info"
-    link: str = ""  # the anchor of what it is about
+    link: str = ""  # the anchor of a related step
 
 
 def all_steps(steps: Iterable[Step]) -> Iterator[Step]:
@@ -297,12 +297,12 @@ class Times(Struct, frozen=True, kw_only=True):
 
     @property
     def whole(self) -> int:
-        """From the first event to the last."""
+        """The time from the first event to the last."""
         return self.end - self.start
 
 
 class Section(Struct, kw_only=True):
-    """A turn, or what happened between turns (`number` is None).
+    """A turn, or the time between turns (`number` is None).
 
     `spend` includes child sessions; `requests` does not.
     """
@@ -319,11 +319,11 @@ class Section(Struct, kw_only=True):
     spend: Spend = field(default_factory=Spend)
     context_used: int = 0
     context_size: int = 0
-    local: bool = False  # a command that the agent answered by itself
+    local: bool = False  # a command that the agent itself answered
     undone: bool = False
 
     def all_requests(self) -> Iterator[Request]:
-        """Its requests, and those of the child sessions that worked in it."""
+        """Yield its requests and those of its child sessions."""
         yield from self.requests
         for step in self.steps:
             for child in children_of(step):

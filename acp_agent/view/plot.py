@@ -1,6 +1,6 @@
-"""Tokens and cost over the turns, as the places of bars and labels in a picture.
+"""Bar charts of tokens and cost by turn, as positions of bars and labels.
 
-A bar stands for a turn, or for several where there are more than `MOST_BARS`.
+A bar is one turn, or several turns if there are more than `MOST_BARS`.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from msgspec import Struct
 from acp_agent.view.page import Section, Spend
 
 MOST_BARS = 80
-WIDTH, HEIGHT = 720, 180  # of the picture
-LEFT, RIGHT, TOP, BOTTOM = 64, 8, 8, 32  # of what is around the bars
-_GAP = 0.25  # of a bar's room, how much is empty
+WIDTH, HEIGHT = 720, 180  # of the chart
+LEFT, RIGHT, TOP, BOTTOM = 64, 8, 8, 32  # margins around the bars
+_GAP = 0.25  # the empty part of a bar's space
 _WIDEST = 48.0
 _TICKS = 4
 
 
 class Part(Struct, frozen=True):
-    """A part of a bar: what it counts, from `y` down."""
+    """A part of a bar: its kind, its top `y` and its height."""
 
     name: str
     y: float
@@ -29,7 +29,7 @@ class Part(Struct, frozen=True):
 
 
 class Bar(Struct, frozen=True, kw_only=True):
-    """The turns `first` to `last`, and what they took."""
+    """The bar of the turns `first` to `last`, with their usage and cost."""
 
     first: int
     last: int
@@ -41,14 +41,14 @@ class Bar(Struct, frozen=True, kw_only=True):
 
 
 class Tick(Struct, frozen=True):
-    """A mark on an axis: where, and the number."""
+    """A mark on an axis: its position and value."""
 
     at: float
     value: float
 
 
 class Plot(Struct, frozen=True, kw_only=True):
-    """Both pictures: their bars, and the marks of their axes."""
+    """Both charts: their bars, and the marks of their axes."""
 
     bars: list[Bar]
     turns: list[Tick]
@@ -57,7 +57,7 @@ class Plot(Struct, frozen=True, kw_only=True):
 
 
 def plot(turns: Sequence[Section]) -> Plot | None:
-    """The pictures of a session, None where no model said what it took."""
+    """Return the charts of a session; None if no model reported its usage."""
     if not any(turn.spend.usage for turn in turns):
         return None
     size = math.ceil(len(turns) / MOST_BARS)
@@ -105,7 +105,7 @@ def _token_parts(spend: Spend) -> list[tuple[str, float]]:
 
 
 def _stacked(parts: Sequence[tuple[str, float]], most: float) -> list[Part]:
-    """The parts from the axis upwards."""
+    """Return the parts, stacked upwards from the axis."""
     stacked: list[Part] = []
     y = float(HEIGHT - BOTTOM)
     for name, value in parts:
@@ -127,7 +127,7 @@ def _axis(most: float) -> list[Tick]:
 
 
 def _ceiling(value: float) -> float:
-    """The next round number: 1, 2, 4 or 8 times a power of ten; its quarters are round, too."""
+    """Return the next 1, 2, 4 or 8 times a power of ten, so that quarters are round too."""
     if value <= 0:
         return 0.0
     power = 10.0 ** math.floor(math.log10(value))

@@ -1,4 +1,4 @@
-"""Turn the events of a session into the data of its page; a pure function of the list."""
+"""Convert the events of a session to the data of its page; a pure function."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from acp_agent.view.page import (
 )
 from acp_agent.view.sections import Anchors, Sections, sum_times
 
-TITLE_LENGTH: Final = 120  # characters of what a turn is called
+TITLE_LENGTH: Final = 120  # characters of a turn's title
 
 
 def read_page(
@@ -38,12 +38,12 @@ def read_page(
     secrets: Sequence[str],
     translate: Translator = ENGLISH,
 ) -> Page:
-    """The data of a session's page.
+    """Return the data of a session's page.
 
     Args:
         record: the session.
         stored: all its events.
-        secrets: values that must not be in the page.
+        secrets: values that the page must not contain.
         translate: translates our own texts in the journal for the reader.
     """
     reader = _Reader(TextCleaner(secrets), Anchors())
@@ -71,7 +71,7 @@ class _Reader:
         self._children = _Children(clean, self._for_a_child)
         self._messages = SessionMessages(clean, self._note, self._children.note_about)
         self._source = ""
-        # By type and not by pattern: there are thousands of events.
+        # Dispatch by type, not by pattern, because there are thousands of events.
         self._by_type: dict[type, Callable[[Any], None]] = {
             events.TurnStarted: self._sections.begin_turn,
             events.TurnEnded: self._turn_ended,
@@ -112,7 +112,7 @@ class _Reader:
             self._note(note)
 
     def step(self, call: CallId) -> Call | None:
-        """The step of a call, of a child's too; None where there is none."""
+        """Return the step of a call in the session or its children; None if there is none."""
         return self._calls.step(call) or self._children.step(call)
 
     def page(self, record: SessionRecord) -> Page:
@@ -225,7 +225,7 @@ class _Reader:
         self._calls.decided(event, self._sections.at)
         self._sections.clock.end("user", event.call, self._sections.at)
 
-    # -- what changes the conversation
+    # -- changes of the conversation
 
     def _compaction(self, event: events.CompactionChanged) -> None:
         at, known = self._sections.at, self._compactions.get(event.compaction)
@@ -302,11 +302,11 @@ class _Children:
     """The child sessions of a session. Call `finish` after the last event."""
 
     def __init__(self, clean: TextCleaner, new_reader: Callable[[], _Reader]) -> None:
-        """There is none yet.
+        """Create the object without children.
 
         Args:
-            clean: takes their titles into the page.
-            new_reader: makes what goes through the events of one.
+            clean: prepares the titles for the page.
+            new_reader: returns a reader for the events of a child.
         """
         self._clean, self._new_reader = clean, new_reader
         self._known: dict[tuple[str, str], tuple[Child, _Reader]] = {}
@@ -314,7 +314,7 @@ class _Children:
         self._notes: list[tuple[str, Note]] = []
 
     def reader(self, event: events.ChildWorked, call: Call | None) -> _Reader:
-        """What goes through the events of a child; it shows what it read in the `call`."""
+        """Return the reader of a child's events; `call` gets the steps of the child."""
         key = event.call, event.session
         if key not in self._known:
             child = Child(session=self._clean.line(event.session))
@@ -324,22 +324,22 @@ class _Children:
         return self._known[key][1]
 
     def step(self, call: CallId) -> Call | None:
-        """The step of a call that a child made, for which another child may work."""
+        """Return the step of a call that a child made; another child may work for it."""
         found = (reader.step(call) for _, reader in self._known.values())
         return next((step for step in found if step is not None), None)
 
     def changed(self, event: events.SubagentChanged, note: Note) -> None:
-        """A child began or is no longer as it was, which `note` tells."""
+        """Record that a child began or changed; `note` describes the change."""
         if event.title:
             self._titles[event.session] = self._clean.line(event.title)
         self.note_about(event.session, note)
 
     def note_about(self, session: str, note: Note) -> None:
-        """`note` tells something of a child, which it need not where the child is shown."""
+        """Record a note about a child; `finish` hides it if the page shows the child."""
         self._notes.append((session, note))
 
     def finish(self) -> None:
-        """Put what each did into the page."""
+        """Add the children's steps to the page."""
         for (_, session), (child, reader) in self._known.items():
             child.title = self._titles.get(session, "")
             for section in reader.finish():

@@ -1,4 +1,4 @@
-"""The turns of a session, and what is between them, as they grow with its events."""
+"""The sections of a session, built from its events: turns and the time between them."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from acp_agent.view.page import (
 
 
 class Sections:
-    """Puts steps in their section, which is a new one where the last has ended.
+    """Adds steps to sections; begins a new section after the end of the last.
 
     Attributes:
-        at: the time of the event that is being read.
-        seq: its place in the session.
+        at: the time of the current event.
+        seq: its number in the session.
     """
 
     def __init__(self, anchors: Anchors, parent: Sections | None = None) -> None:
-        """There is none yet.
+        """Create the object without sections.
 
         Args:
-            anchors: gives turns their ids.
-            parent: of a child session: whose clock its times are on.
+            anchors: creates the ids of turns.
+            parent: the sections of a child's parent, whose clock the child uses; None: no child.
         """
         self.at = 0
         self.seq = 0
@@ -50,9 +50,9 @@ class Sections:
         self._clocks: list[Clock] = []
         self._turns: dict[str, Section] = {}
         self._number = 0  # of the last turn
-        self._is_open = False  # the last section
+        self._is_open = False  # whether the last section is open
         self._line = ActiveBranch()
-        self._branch_steps: list[Step] = []  # what the line is of
+        self._branch_steps: list[Step] = []  # the steps that the branch refers to by index
 
     @property
     def now(self) -> Section:
@@ -91,7 +91,7 @@ class Sections:
         self._is_open = False
 
     def interrupt(self, event: events.TurnInterrupted) -> None:
-        """Mark a turn as interrupted: the process died in it."""
+        """Mark a turn as interrupted by the death of the process."""
         section = self._turns.get(event.turn) or self.now
         section.outcome = "interrupted"
         self._is_open = False
@@ -100,8 +100,8 @@ class Sections:
         """Add a step; `message` is the id of the user message that it shows."""
         section = self.now
         section.steps.append(step)
-        # Notices, titles and settings are none of what a conversation is taken back by. Of a
-        # command that the agent answers by itself a summary is.
+        # Notices, titles and settings do not belong to the conversation, so a rewind does not undo
+        # them. A summary belongs to it even if a command made it.
         if isinstance(step, Compaction) or not (section.local or isinstance(step, Note | Rewind)):
             self._line.add(len(self._branch_steps), message)
             self._branch_steps.append(step)
@@ -111,7 +111,7 @@ class Sections:
         self._line.go_back(event)
 
     def finish(self) -> list[Section]:
-        """Return all sections; call it after the last event, when every step has its text."""
+        """Return all sections. Call it after the last event, when all steps have their texts."""
         kept = self._line.steps()
         for number, step in enumerate(self._branch_steps):
             step.undone = number not in kept
@@ -142,9 +142,10 @@ class Sections:
 
 
 def _is_aftermath(event: object) -> bool:
-    """Whether an event was written when the session was opened after its process had died.
+    """Return whether an event may come from reopening a session after its process died.
 
-    What a child session is doing is also told then, and else at once with what it does.
+    The state of a child session changes then too; at other times, other events of the child are
+    written at the same moment.
     """
     event = events.of_a_child(event) if isinstance(event, events.ChildWorked) else event
     return (
@@ -156,7 +157,7 @@ def _is_aftermath(event: object) -> bool:
 
 def _is_empty(step: Step) -> bool:
     if isinstance(step, Note):
-        return not step.what  # what it told is shown in another way
+        return not step.what  # the page shows its content elsewhere
     return isinstance(step, AgentMessage | AgentThought) and not step.text.strip()
 
 
@@ -183,9 +184,9 @@ class Anchors:
         self._count = 0
 
     def for_id(self, name: str) -> str:
-        """`call-…` for the call `call_…`, and the like; the first moment of it gets the plain one.
+        """Return the anchor for an id, such as `call-…` for `call_…`; the first use gets no suffix.
 
-        An id that could not stand in an address as it is gives way to a number.
+        An id that is not safe in an address is replaced by a number.
         """
         anchor = ""
         for prefix, kind in _PREFIXES.items():
@@ -198,15 +199,15 @@ class Anchors:
         return anchor
 
     def place(self, seq: int) -> str:
-        """`event-7` for the seventh event of the session."""
+        """Return an anchor such as `event-7` for the seventh event of the session."""
         return self._free(f"event-{seq}")
 
     def turn(self, number: int) -> str:
-        """`turn-3` for the third turn."""
+        """Return an anchor such as `turn-3` for the third turn."""
         return self._free(f"turn-{number}")
 
     def of(self, name: str) -> str:
-        """The anchor that an id was given first, "" where it has none."""
+        """Return the first anchor of an id; "" if it has none."""
         return self._of.get(name, "")
 
     def _numbered(self) -> str:
@@ -223,7 +224,7 @@ class Anchors:
 
 
 class Clock:
-    """Collects the times of a section."""
+    """Measures the times of a section."""
 
     def __init__(self, start: int) -> None:
         """Args: start: when the section began."""
@@ -240,13 +241,13 @@ class Clock:
         self._open.setdefault((lane, name), at)
 
     def end(self, lane: Lane, name: str, at: int) -> None:
-        """End a span; does nothing if it was never begun."""
+        """End a span; does nothing if it has not begun."""
         began = self._open.pop((lane, name), None)
         if began is not None:
             self._spans.append(Span(lane, began, max(began, at)))
 
     def times(self) -> Times:
-        """Return the times so far; open spans last until the end."""
+        """Return the current times; open spans last until the end."""
         ended = [Span(span.lane, span.start, min(span.end, self._end)) for span in self._spans]
         spans = [*ended, *(Span(key[0], at, self._end) for key, at in self._open.items())]
         joined = tuple(span for lane in _LANES for span in _union(lane, spans))
@@ -264,7 +265,7 @@ class Clock:
 
 
 def sum_times(parts: Iterable[Times], start: int, end: int) -> Times:
-    """Sum the times of consecutive sections, without their spans."""
+    """Return the sum of the times of consecutive sections, without spans."""
     times = list(parts)
     return Times(
         start=start,
@@ -280,7 +281,7 @@ _LANES: tuple[Lane, ...] = ("model", "tools", "user")
 
 
 def _union(lane: Lane, spans: Iterable[Span], *, every: bool = False) -> Iterator[Span]:
-    """The spans of a lane, or of `every` one, with those joined that overlap."""
+    """Yield the spans of a lane, or of all lanes if `every`, with overlapping ones joined."""
     start = end = -1
     for span in sorted((s for s in spans if every or s.lane == lane), key=lambda s: s.start):
         if span.start <= end:
@@ -294,11 +295,11 @@ def _union(lane: Lane, spans: Iterable[Span], *, every: bool = False) -> Iterato
 
 
 class ActiveBranch:
-    """The steps that are part of the conversation after rewinds, by number, in order."""
+    """The numbers of the steps that belong to the conversation after rewinds, in order."""
 
     def __init__(self) -> None:
         self._line: list[int] = []
-        self._left: dict[str, list[int]] = {}  # the lines that rewinds left behind
+        self._left: dict[str, list[int]] = {}  # the branches that rewinds left
         self._messages: dict[str, int] = {}
 
     def add(self, step: int, message: str = "") -> None:
@@ -322,5 +323,5 @@ class ActiveBranch:
         self._left[event.rewind] = list(before)
 
     def steps(self) -> set[int]:
-        """Return the steps that no rewind took back."""
+        """Return the steps that no rewind undid."""
         return set(self._line)
