@@ -1,1 +1,1 @@
-"""What may happen: modes, shell syntax, remembered grants, one gate."""
+"""Permission checks for tool calls: modes, policy rules, shell parsing and remembered grants."""

@@ -1,4 +1,4 @@
-"""What a tool call is about to touch: the question that every call puts to the gate."""
+"""Types for what a tool call accesses, and for the gate's verdict on it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from msgspec import Struct
 
 
 class ReadAccess(Struct, frozen=True):
-    """Reads files; absolute, resolved paths inside the session's folders.
+    """Reads files.
 
-    `asked` are the names that they were asked for by, which may be links to them.
+    `paths` are absolute, resolved and inside the session's folders. `asked` are the names used in
+    the request, which may be links to these paths.
     """
 
     paths: tuple[str, ...]
@@ -20,10 +21,11 @@ class ReadAccess(Struct, frozen=True):
 
 
 class WriteAccess(Struct, frozen=True):
-    """Creates or changes files; absolute, resolved paths inside the session's folders.
+    """Creates or changes files.
 
-    `asked` are the names that they were asked for by, which may be links to them. `named` where the
-    user named each of them that steers agents.
+    `paths` are absolute, resolved and inside the session's folders. `asked` are the names used in
+    the request, which may be links to these paths. `named` is true if the user named every one of
+    these files that steers agents.
     """
 
     paths: tuple[str, ...]
@@ -32,13 +34,14 @@ class WriteAccess(Struct, frozen=True):
 
 
 class CommandAccess(Struct, frozen=True):
-    """Runs a shell command line in a folder; `roots` are the session's folders, all resolved.
+    """Runs a shell command line in a folder.
 
-    Without `roots` only the working folder counts as the project's. `only_reads` is set once the
-    gate has let it run for that. `confined` where it runs in the sandbox; `hosts` are those that it
-    wants to reach from there. `outside` where it is to run outside of the sandbox that there is.
-    `reversible` where it is confined and checkpoints can undo what it does; `unasked` where the
-    configuration lets such commands run without a question.
+    `roots` are the session's folders; all paths are resolved. Without `roots` only the working
+    folder belongs to the project. The gate sets `only_reads` when it allows the command because it
+    only reads. `confined` is true if the command runs in the sandbox, `outside` if it asks to run
+    outside an available sandbox. `hosts` are the hosts that it asks to reach from the sandbox.
+    `reversible` is true if the command is confined and checkpoints can undo its changes; `unasked`
+    is true if the configuration allows such commands without a question.
     """
 
     command: str
@@ -53,10 +56,11 @@ class CommandAccess(Struct, frozen=True):
 
 
 class FetchAccess(Struct, frozen=True):
-    """Sends a request to an address of the network; `search` where it is a search service's.
+    """Sends a request to a URL; `search` is true for a request to a search service.
 
-    `named` where the user named the host, or a search found this very address. `changes` where the
-    request may change something there; then only the user's own words name its host.
+    `named` is true if the user named the host, or a search returned this exact URL. `changes` is
+    true if the request may change something on the server; then `named` requires that the user
+    named the host.
     """
 
     url: str
@@ -68,10 +72,10 @@ class FetchAccess(Struct, frozen=True):
 class McpAccess(Struct, frozen=True, kw_only=True):
     """Calls a tool of an MCP server.
 
-    `server` and `tool` are what the user sees. `identity` says which server it is, whatever it is
-    called, and `definition` what the tool was said to do when the call was made; both are digests.
-    `read_only` is the server's own word for that the tool changes nothing. `unnamed` are the
-    addresses among its arguments whose host the user did not name, and that no search found.
+    `server` and `tool` are the names shown to the user. `identity` is a digest that identifies the
+    server independently of its name; `definition` is a digest of the tool's definition at the time
+    of the call. `read_only` is the server's claim that the tool changes nothing. `unnamed` are the
+    URLs among the arguments whose host the user did not name and that no search returned.
     """
 
     server: str
@@ -85,7 +89,7 @@ class McpAccess(Struct, frozen=True, kw_only=True):
 class NoteAccess(Struct, frozen=True):
     """Writes or deletes a note for later sessions, by its name.
 
-    `everywhere` where sessions in all folders read it.
+    `everywhere` is true if sessions in all folders read the note.
     """
 
     name: str
@@ -101,7 +105,7 @@ Access = ReadAccess | WriteAccess | CommandAccess | FetchAccess | McpAccess | No
 Mode = Literal["ask", "accept-edits", "draft", "plan", "full"]
 
 
-# How the journal names commands that ran since they were confined and could be undone.
+# The name of the sandbox grant in the journal: commands that are confined and can be undone.
 CONFINED = "Bash in the sandbox"
 CONFINED_LABEL = f"allow {CONFINED}"
 CONFINED_WHY = "commands in the sandbox are allowed"
@@ -112,11 +116,12 @@ Tier = Literal["read_only", "standard", "destructive", "blocked"]
 class Grant(Struct, frozen=True, kw_only=True):
     """A narrow rule that the user chose to remember, for one project folder.
 
-    `kind` says what `pattern` is: a command's name with what is bound to it
+    `kind` defines the meaning of `pattern`: the name of a command with the arguments bound to it
     (`command_grants.toml`), all words of a command, a folder below which files may be edited, a
-    host that may be fetched from, or a tool of an MCP server (`mcp_grants.py`). For "confined" it
-    is empty: the grant covers the commands in the sandbox that checkpoints can undo. `allow` is
-    false for "never"; then `pattern` is the leading words of the commands that are refused.
+    host that may be fetched from, or a tool of an MCP server (`tool_pattern`). For "confined" the
+    pattern is empty: the grant covers commands in the sandbox that checkpoints can undo. `allow` is
+    false for "never"; for a command, `pattern` then holds the leading words of the commands to
+    refuse.
     """
 
     project: str
@@ -126,13 +131,13 @@ class Grant(Struct, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        """Eight hexadecimal digits that name this grant, the same in every process."""
+        """Eight hexadecimal digits that identify this grant, the same in every process."""
         about = "\0".join((self.project, self.kind, self.pattern))
         return f"{crc32(about.encode('utf-8', 'replace')):08x}"
 
     @property
     def text(self) -> str:
-        """What it covers, in the form of a rule of the policy where one would cover the same."""
+        """Return what the grant covers, as a policy rule if one could cover the same."""
         match self.kind:
             case "command" if self.allow:
                 return self.pattern
@@ -151,7 +156,7 @@ class Grant(Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """The grant with its effect and id, for the journal."""
+        """Return the grant with its effect and id, for the journal."""
         return f"{'allow' if self.allow else 'deny'} {self.text} (answer {self.id})"
 
 
@@ -165,10 +170,10 @@ class Choice(Struct, frozen=True, kw_only=True):
 
 
 class Decision(Struct, frozen=True, kw_only=True):
-    """What came of a question: the button that was pressed, None where it was dismissed.
+    """The answer to a question; `choice` is None if the question was dismissed.
 
-    `by` says who pressed it: the user, a `flag` of the client's that is called `name`, or nobody,
-    where the client refused because there was nobody to ask.
+    `by` is who answered: the user, a command-line flag of the client (`name`), or nobody, if the
+    client refused because there was nobody to ask.
     """
 
     choice: Choice | None = None
@@ -177,10 +182,10 @@ class Decision(Struct, frozen=True, kw_only=True):
 
 
 class Allow(Struct, frozen=True, kw_only=True):
-    """The call may run without a question; `only_reads` where it is a command that only reads.
+    """The call may run without a question.
 
-    `rule` is the rule of the policy or the remembered answer that decided, with its place; empty
-    where none did. `tier` is set for a command line.
+    `only_reads` is true for a command that only reads. `rule` is the policy rule or the remembered
+    grant that decided, with its source; empty if neither did. `tier` is set for a command line.
     """
 
     by: Literal["mode", "grant", "rule"]
@@ -193,9 +198,9 @@ class Allow(Struct, frozen=True, kw_only=True):
 class Refuse(Struct, frozen=True, kw_only=True):
     """The call must not run; `why` is for the model and the user.
 
-    `advice` is for the model alone, and `shown` for the user in the place of `why`. `rule` is the
-    rule of the policy or the remembered answer that decided, with its place; empty where none did.
-    `tier` is set for a command line.
+    `advice` is for the model only. `shown`, if set, replaces `why` for the user. `rule` is the
+    policy rule or the remembered grant that decided, with its source; empty if neither did. `tier`
+    is set for a command line.
     """
 
     by: Literal["mode", "grant", "rule"]
@@ -207,10 +212,10 @@ class Refuse(Struct, frozen=True, kw_only=True):
 
 
 class Ask(Struct, frozen=True, kw_only=True):
-    """The user decides: the buttons, allow_once first, and a `warning` where one is due.
+    """The user decides, with these buttons (allow_once first) and an optional `warning`.
 
-    `tier` is set for a command line. `rule` is the rule of the policy that wants the question, with
-    its place; empty where none does.
+    `tier` is set for a command line. `rule` is the policy rule that requires the question, with its
+    source; empty if no rule does.
     """
 
     choices: tuple[Choice, ...]
@@ -223,9 +228,10 @@ Verdict = Allow | Refuse | Ask
 
 
 class Gate(Protocol):
-    """Decides what may happen.
+    """Decides whether a tool call runs, is refused or needs a question.
 
-    `invisible_warning` is the text about `{places}` of a change that has hidden characters.
+    `invisible_warning` is the warning about a change with hidden characters; `{places}` stands for
+    their positions.
     """
 
     invisible_warning: str
@@ -241,30 +247,30 @@ class Gate(Protocol):
     ) -> Verdict:
         """Judge a call of a session in `mode` whose working folder is `project`.
 
-        `agent` is the name of the agent that makes the call, empty for the session's own.
+        `agent` is the name of the agent that makes the call; empty for the session's main agent.
 
-        Git is asked about the repositories of a command: judge commands in a thread. It is ended
-        once `stopped` says that nobody waits for the verdict any more.
+        For a command this runs git to inspect repositories, so judge commands in a thread. Git is
+        ended once `stopped` returns true.
         """
         ...
 
     def refused_reads(self, paths: Sequence[str], *, mode: Mode, project: str) -> Mapping[str, str]:
-        """Return which files a search must not show, by rules, with the reasons.
+        """Return the files that rules hide from a search, with the reasons.
 
         Args:
             paths: the files, absolute and resolved.
             mode: the session's mode.
-            project: its working folder.
+            project: the session's working folder.
         """
         ...
 
     def remember(self, choice: Choice) -> None:
-        """Keep the grants of the button that the user pressed, in the user's data folder."""
+        """Save the grants of the button that the user pressed, in the user's data folder."""
         ...
 
 
 def may_write(access: Access) -> bool:
-    """True where it writes, and where nobody knows; what an MCP server says is no proof."""
+    """Return whether a call writes or may write; an MCP server's claims are not trusted."""
     match access:
         case WriteAccess() | McpAccess():
             return True

@@ -1,7 +1,7 @@
-"""Split a command's words into options, their values and operands, by the program's own table.
+"""Split a command's words into options, values and operands, using the program's option table.
 
-A table lists every option that the caller accepts. Whatever the table does not list makes the whole
-result None, so that an option nobody has looked at is never taken for a harmless one.
+A table lists every option that the caller accepts. Any option that the table does not list makes
+the whole result None, so an unknown option is never treated as harmless.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from acp_agent.permissions.shell.words import Word
 
 
 class OptionTable(Struct, frozen=True, forbid_unknown_fields=True):
-    """The options that a program may be given; each is written with its dashes.
+    """The options that a program accepts; each is written with its dashes.
 
-    `flags` take no value. `values` take one, attached or as the next word, that names no file.
-    `paths` likewise take the path of a file that is read. `optional` take a value only where it is
-    attached (`--color=auto`); where they are among `values` as well, the last word of all needs
-    none. `attached` take one behind `=` only. `counts` take a number, attached or as the next word,
-    or nothing (`make -j 4`). `choices` take one of the values that stand behind them. `pairs` take
-    the next two words. `either` are flags that take a value in another version of the program.
-    `single_dash` is true for programs
-    whose options are words with one dash (`find -name`): then nothing is a cluster of letters, and
-    only to an option with one letter among `optional` may a value be attached. `numbers` allows
-    `-5`. `value_patterns` allows a pattern as the next word that is a value. `stop_at_operand` is
-    true where everything after the first operand is an operand.
+    `flags` take no value. `values` take a value that names no file, attached or as the next word.
+    `paths` take the path of a file to read, in the same two ways. `optional` take a value only if
+    it is attached (`--color=auto`); an option that is also in `values` needs no value if it is the
+    last word. `attached` take a value only after `=`. `counts` take a number, attached or as the
+    next word, or nothing (`make -j 4`). `choices` maps an option to its permitted values. `pairs`
+    take the next two words. `either` are flags that take a value in another version of the program.
+
+    `single_dash` is true for programs whose options are words with one dash (`find -name`): no word
+    is a cluster of letters, and a value may be attached only to a one-letter option in `optional`.
+    `numbers` allows `-5`. `value_patterns` allows a pattern as the next word that is a value.
+    `stop_at_operand` is true if everything after the first operand is an operand.
     """
 
     flags: frozenset[str] = frozenset()
@@ -44,7 +44,7 @@ class OptionTable(Struct, frozen=True, forbid_unknown_fields=True):
     stop_at_operand: bool = False
 
     def takes(self, name: str, value: str) -> bool:
-        """Whether an option may have this value attached to it."""
+        """Return whether this value may be attached to an option."""
         if name in self.counts:
             return value.isdecimal()
         if name in self.choices:
@@ -53,17 +53,17 @@ class OptionTable(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Option(Struct, frozen=True):
-    """An option as the table spells it, and its value where it has one (of a pair the second)."""
+    """An option as the table spells it, and its value if it has one (the second of a pair)."""
 
     name: str
     value: Word | None = None
 
 
 class Arguments(Struct, frozen=True):
-    """The options and operands of a command, in their order; `paths` are values that name files.
+    """The options and operands of a command, in order; `paths` are the values that name files.
 
-    `doubtful` are further words that another version of the program may take for operands: those
-    behind the first operand, where some stop looking for options, and behind an `either`.
+    `doubtful` are words that another version of the program may take as operands: those after the
+    first operand (some versions stop parsing options there) and those after an `either` option.
     """
 
     options: tuple[Option, ...]
@@ -72,20 +72,21 @@ class Arguments(Struct, frozen=True):
     doubtful: tuple[Word, ...] = ()
 
     def has(self, *names: str) -> bool:
-        """Whether any of the options is there."""
+        """Return whether any of the options is present."""
         return any(option.name in names for option in self.options)
 
 
 def parse_arguments(
     words: Sequence[Word], table: OptionTable, *, patterns: bool = False
 ) -> Arguments | None:
-    """Return the arguments behind a program's name, or None where the table does not cover them.
+    """Return the arguments after a program's name, or None if the table does not cover them.
 
-    A single dash is an operand (POSIX.1-2017, XBD 12.2, guideline 13), and everything behind `--`
-    is one. Long options must be written out: an abbreviation may mean another option elsewhere.
-    None is also returned for words that are only known when the command runs, and for patterns
-    that may match a file whose name begins with a dash. With `patterns` these are accepted, as
-    operands and as attached values; the caller makes sure that no operand matches such a name.
+    A single dash is an operand (POSIX.1-2017, XBD 12.2, guideline 13), and so is everything after
+    `--`. Long options must be written in full, because an abbreviation may mean another option in
+    another version. None is also returned for words that are only known when the command runs, and
+    for patterns that may match a file whose name begins with a dash. With `patterns` these patterns
+    are accepted as operands and attached values; the caller ensures that no operand matches such a
+    name.
     """
     options: list[Option] = []
     operands: list[Word] = []
@@ -114,7 +115,7 @@ def parse_arguments(
         if any(option.name in table.either for option in found):
             doubtful += rest
         if len(rest) < left and (value := found[-1].value) and value.pattern:
-            doubtful.append(value)  # it may be several words
+            doubtful.append(value)  # it may expand to several words
     if not all(word.static for word in operands):
         return None
     paths = tuple(o.value for o in options if o.value is not None and o.name in table.paths)
@@ -122,7 +123,7 @@ def parse_arguments(
 
 
 def _options_in(word: Word, rest: list[Word], table: OptionTable) -> list[Option] | None:
-    """The options in one word; takes the value from `rest` where it is the next word."""
+    """Return the options in one word; remove a value from `rest` if it is the next word."""
     text = word.text
     if table.numbers and text[1:].isdigit():
         return [Option(text)]
@@ -150,7 +151,7 @@ def _options_in(word: Word, rest: list[Word], table: OptionTable) -> list[Option
 
 
 def _attached(name: str, value: str, word: Word, table: OptionTable) -> list[Option] | None:
-    """An option with the value attached; whatever a pattern matches is a value of it as well."""
+    """Return an option with its attached value; None if a pattern may match more than a value."""
     if word.pattern and (name in table.paths or set(name) & set("*?[")):
         return None
     return [Option(name, Word(value, pattern=word.pattern))]

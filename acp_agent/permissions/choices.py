@@ -1,4 +1,4 @@
-"""The buttons of a question: what each is called, and what pressing it makes the gate remember."""
+"""The buttons of a permission question: their labels, and the grants that each one remembers."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _list(texts: Texts, patterns: Sequence[str]) -> str:
 
 
 def with_confined(texts: Texts, project: str, choices: tuple[Choice, ...]) -> tuple[Choice, ...]:
-    """Return the buttons with one more, for all commands in the sandbox that can be undone."""
+    """Return the buttons plus one that allows all sandboxed commands that can be undone."""
     grant = Grant(project=project, kind="confined", pattern="")
     every = Choice(id="allow_confined", label=texts.confined, kind="allow_always", grants=(grant,))
     place = next(i for i, one in enumerate(choices) if one.kind.startswith("reject"))
@@ -120,7 +120,7 @@ def with_confined(texts: Texts, project: str, choices: tuple[Choice, ...]) -> tu
 
 
 def edit_choices(texts: Texts, project: str, paths: Sequence[str]) -> tuple[Choice, ...]:
-    """Return the buttons for changes of files, by their absolute paths: for their folder."""
+    """Return the buttons for changes of files; the grant covers their common folder."""
     folders = [str(Path(path).parent) for path in paths]
     folder = os.path.commonpath(folders) if folders else project
     path = Path(folder)
@@ -192,7 +192,7 @@ def reason_texts(language: Language) -> Mapping[str, str]:
 
 
 def translate_reason(language: Language, reason: str) -> str:
-    """Translate a reason; it stays as it is if there is no translation."""
+    """Return the translation of a reason, or the reason itself if there is none."""
     texts = reason_texts(language)
     if reason in texts:
         return texts[reason]
@@ -203,26 +203,26 @@ def translate_reason(language: Language, reason: str) -> str:
     return reason
 
 
-_DIGITS = 32  # of a digest, in hex
+_DIGITS = 32  # hexadecimal digits of a digest
 
 
 def definition_pattern(access: McpAccess) -> str:
-    """The pattern of a tool as it is defined now."""
+    """Return the pattern that matches a tool with its current definition."""
     return f"{tool_pattern(access)} {_digest(access.definition)}"
 
 
 def tool_pattern(access: McpAccess) -> str:
-    """The pattern of a tool whatever its definition."""
+    """Return the pattern that matches a tool with any definition."""
     return f"{_shown(access.server)} {_shown(access.tool)} {_tool_digest(access)}"
 
 
 def names_tool(pattern: str, access: McpAccess) -> bool:
-    """Whether a pattern is about this tool, in whichever definition."""
+    """Return whether a pattern refers to this tool, with any definition."""
     return pattern.split(" ")[2:3] == [_tool_digest(access)]
 
 
 def matches_tool(pattern: str, access: McpAccess) -> bool:
-    """Whether a pattern is about this tool, and about its definition where it names one."""
+    """Return whether a pattern refers to this tool, and to its definition if it includes one."""
     return pattern.split(" ")[2:] in (
         [_tool_digest(access)],
         [_tool_digest(access), _digest(access.definition)],
@@ -234,7 +234,7 @@ def _tool_digest(access: McpAccess) -> str:
 
 
 def _shown(name: str) -> str:
-    """A name without what would end it, short."""
+    """Return a name shortened, with blanks and unprintable characters replaced."""
     return "".join(c if c.isprintable() and c != " " else "_" for c in name)[:60]
 
 

@@ -1,4 +1,4 @@
-"""The tier of a shell command line: the worst that any command in it has, with the reason."""
+"""Classify a shell command line by its most dangerous command."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from acp_agent.permissions.wrapped_commands import (
 from acp_agent.permissions.written_files import WrittenFiles
 
 _ORDER: tuple[Tier, ...] = ("read_only", "standard", "destructive", "blocked")
-_NESTING_LIMIT = 12  # shells in shells
+_NESTING_LIMIT = 12  # levels of nested shells
 _FOLDER_LIMIT = 8  # folders that a line may have changed to
 _SHOWN_LIMIT = 120  # characters of a command in a reason
 
@@ -46,11 +46,12 @@ _UNSEEN = {ord(UNKNOWN): "…", ord(NONEMPTY): "…"}
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """A command of the line, its tier, and why it has that.
+    """A command of the line with its tier and the reason for it.
 
-    `words` are the command's, as far as they are known, and `parsed` is the command itself. `leaf`
-    is that where it runs no other, or only one that its first words name: an "always" may be about
-    it. `folders` are those that it may run in. `within` is true for what such a leaf runs.
+    `words` are the command's words as far as they are known; `parsed` is the command itself. `leaf`
+    is the command if it runs no other command, or only one that its first words name; only then can
+    an "always" be offered for it. `folders` are the folders that it may run in. `within` is true
+    for the commands that such a leaf runs.
     """
 
     tier: Tier
@@ -64,9 +65,9 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 class Classified(Struct, frozen=True, kw_only=True):
-    """A line's tier, the finding that decided it, and all findings.
+    """A line's tier, the reason from the finding that decided it, and all findings.
 
-    `plain` is true when the line does what its commands do and nothing else.
+    `plain` is true if the line does exactly what its commands do.
     """
 
     tier: Tier
@@ -75,7 +76,7 @@ class Classified(Struct, frozen=True, kw_only=True):
     plain: bool
 
     def translate_reason(self, language: Language) -> str:
-        """The reason in the user's language."""
+        """Return the reason in the user's language."""
         deciding = _deciding(self.findings, self.tier)
         if deciding is None:
             return self.reason
@@ -83,12 +84,12 @@ class Classified(Struct, frozen=True, kw_only=True):
 
 
 def worst_tier(tiers: Sequence[Tier]) -> Tier:
-    """The most dangerous of the tiers; read_only where there are none."""
+    """Return the most dangerous of the tiers, or read_only if there are none."""
     return max(tiers, key=_ORDER.index, default="read_only")
 
 
 def classify(command: str, context: CommandContext) -> Classified:
-    """Classify a command line that a shell would run at `context`. Never raises."""
+    """Classify a command line that a shell would run in `context`. Never raises."""
     judge = _Classifier(context)
     judge.line(command)
     findings = judge.findings
@@ -124,11 +125,11 @@ class _Classifier:
         self.plain = True
         self.followed = True
         self.written = WrittenFiles(context.cwd)
-        self.inserting = False  # within a command that puts names in the place of {}
-        self.guessing = False  # within a reading of words that is a guess
+        self.inserting = False  # inside a command that replaces {} with file names
+        self.guessing = False  # while interpreting words in a way that is only a guess
 
     def line(self, text: str) -> None:
-        """Judge the whole line."""
+        """Classify the whole line."""
         if UNKNOWN in text or NONEMPTY in text or not _can_be_passed(text):
             self.plain = self.followed = False
             self._add("blocked", text, "has control characters that no command needs")
@@ -138,7 +139,7 @@ class _Classifier:
     def text(
         self, text: str, depth: int, *, stdin: Word | None = None, piped: bool = False
     ) -> None:
-        """Judge a text that a shell reads, `depth` shells down, with the input that it inherits."""
+        """Classify a text that a shell runs, `depth` shells down, with its inherited input."""
         line = parse_line(
             text, cwd=self.context.cwd, home=self.context.home, stdin=stdin, piped=piped
         )
@@ -221,7 +222,7 @@ class _Classifier:
             before = list(self.folders)
             self._enter(*inner.folders)
             self._command(inner.command, line, depth)
-            if inner.folders:  # else it may be the shell's own: `command cd x`
+            if inner.folders:  # without folders it may be the shell's own builtin: `command cd x`
                 self.folders = before
         if inner.text is None:
             return
@@ -237,7 +238,7 @@ class _Classifier:
             self.text(inner.text.text, depth, stdin=outer.stdin, piped=outer.piped)
 
     def _values(self, command: Command, depth: int) -> None:
-        """Refuse what is given to a command to run, if that would be refused."""
+        """Add the refused commands among the texts that the command may run."""
         texts = command_values(command)
         if not texts or is_read_only(command, self.context, self.folders):
             return
@@ -247,7 +248,7 @@ class _Classifier:
             self._refused_by(judge)
 
     def _program_texts(self, command: Command, depth: int) -> None:
-        """Add what a program text within the words runs, if that is destructive."""
+        """Add the destructive commands that a program text among the words runs."""
         for text in program_texts(command):
             judge = self._nested_classifier()
             judge.text(text, depth)
@@ -258,7 +259,7 @@ class _Classifier:
             ]
 
     def _guess(self, outer: Command, inner: Inner, line: ShellLine, depth: int) -> None:
-        """Refuse what would be refused if the words of `outer` were to be read this way."""
+        """Add the refused commands that result if the words of `outer` are read this way."""
         judge = self._nested_classifier()
         judge.guessing = True
         judge._inner(outer, inner, line, depth)  # noqa: SLF001 - its own class
@@ -277,7 +278,7 @@ class _Classifier:
         ]
 
     def _own(self, command: Command, line: ShellLine) -> tuple[Tier, str]:
-        """The tier of a command for what it does itself."""
+        """Return the tier and the reason for what a command does itself."""
         overwrites = "overwrites data" if self._empties_file(command) else ""
         outside = self._writes_outside(command) or overwrites
         if outside:
@@ -304,7 +305,7 @@ class _Classifier:
         return "standard", "may change something"
 
     def _empties_file(self, command: Command) -> bool:
-        """Whether a file that has something in it is replaced by nothing."""
+        """Return whether a file with content is replaced by an empty one."""
         texts = [word.text for word in command.words]
         targets = [r.target.text for r in command.redirects if r.operator in {">", ">|", "&>"}]
         if texts[:2] == ["cp", "/dev/null"]:
@@ -326,7 +327,7 @@ class _Classifier:
     def _may_write(self, target: Word) -> bool:
         writers = shell_rules().writers
         if target.text in writers.harmless or UNKNOWN in target.text or NONEMPTY in target.text:
-            return True  # what is not known is asked about anyway
+            return True  # unknown parts lead to a question anyway
         known = Word(target.text)
         if stays_inside(known, self.context, self.folders):
             return True
@@ -336,9 +337,8 @@ class _Classifier:
 
     def _change_folder(self, command: Command) -> None:
         if any(word.pattern for word in command.words):
-            self.plain = self.followed = (
-                False  # what matches may be a link to anywhere in the project
-            )
+            # A match may be a link to anywhere in the project.
+            self.plain = self.followed = False
         targets = operands([word.text for word in command.words[1:]], ())
         target = targets[0] if targets else self.context.home
         if UNKNOWN in target or target == "-" or base_name(command) != "cd":
@@ -346,7 +346,7 @@ class _Classifier:
         self._enter(target)
 
     def _enter(self, *targets: str) -> None:
-        """From now on commands may run in one of `targets`, too."""
+        """Record that later commands may run in one of `targets`, too."""
         new = [
             os.path.normpath(Path(folder) / target.replace(UNKNOWN, "?"))
             for folder in self.folders
@@ -357,11 +357,11 @@ class _Classifier:
             self.plain = self.followed = False
             del self.folders[
                 _FOLDER_LIMIT // 2 : -_FOLDER_LIMIT // 2
-            ]  # the latest is the likeliest
+            ]  # the latest is the most likely
 
 
 def _can_be_passed(text: str) -> bool:
-    """Whether a text can be a program's argument: half of a surrogate pair cannot."""
+    """Return whether a text can be passed as a program argument; a lone surrogate cannot."""
     try:
         os.fsencode(text)
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Remembered commands: which ones a line needs, and whether it has them."""
+"""Match command lines against remembered grants, and determine what to offer to remember."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from acp_agent.permissions.paths import CommandContext
 from acp_agent.permissions.read_only import has_harmless_context
 from acp_agent.permissions.rules import operands, read_only_rules, shell_rules
 
-_OFFER_LIMIT = 3  # commands that one button may be about
+_OFFER_LIMIT = 3  # commands that one button may cover
 
 
 class LineOffer(Struct, frozen=True, kw_only=True):
-    """What an "always" and a "never" for a line are about; empty where there can be none."""
+    """What "always" and "never" would cover for a line; empty if it cannot be offered."""
 
     allow: tuple[Scope, ...] = ()
     refuse: tuple[str, ...] = ()
 
 
 def offer_for_line(classified: Classified, context: CommandContext) -> LineOffer:
-    """What may be remembered about a line."""
+    """Return what can be remembered about a line."""
     if not _may_be_remembered(classified):
         return LineOffer()
     offers = [_offer(finding, context) for finding in _to_cover(classified)]
@@ -59,7 +59,7 @@ def covering(
 
 
 def refusing(classified: Classified, never: Iterable[Grant]) -> Grant | None:
-    """Return the first remembered "never" that any command of the line falls under."""
+    """Return the first remembered "never" that matches any command of the line."""
     for grant in never:
         words = words_of(grant.pattern)
         for finding in classified.findings:
@@ -75,7 +75,7 @@ def refusing(classified: Classified, never: Iterable[Grant]) -> Grant | None:
 
 
 def words_of(pattern: str) -> tuple[str, ...]:
-    """The words of a grant; none where it is damaged."""
+    """Return the words of a grant's pattern; empty if the pattern is damaged."""
     try:
         return tuple(shlex.split(pattern))
     except ValueError:
@@ -91,7 +91,7 @@ def _to_cover(classified: Classified) -> list[Finding]:
 
 
 def _offer(finding: Finding, context: CommandContext) -> Offer:
-    """What may be remembered about a command: nothing where its input is not the usual one."""
+    """Return what can be remembered about a command; nothing if its input is redirected."""
     command = finding.leaf
     if command is None or command.stdin is not None or command.piped:
         return Offer()

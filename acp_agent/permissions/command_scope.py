@@ -1,4 +1,4 @@
-"""What an "always" for a command is about, by the tables of command_grants.toml."""
+"""Determine what an "always" for a command covers, using the tables of command_grants.toml."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from acp_agent.permissions.paths import CommandContext, stays_inside
 from acp_agent.permissions.shell.syntax import Command
 from acp_agent.permissions.shell.words import LITERAL, Piece, TooComplexError, Word, to_words
 
-_SHOWN_LIMIT = 100  # characters of a command that a button shows in full
+_SHOWN_LIMIT = 100  # longest command that a button shows in full
 _BOUND = frozenset({"ref", "remote", "target", "program"})
 _PATHS = frozenset({"path", "selector", "folder", "package", "program"})
 
@@ -31,7 +31,7 @@ _PATHS = frozenset({"path", "selector", "folder", "package", "program"})
 class Scope(Struct, frozen=True, kw_only=True):
     """What a grant for a command covers.
 
-    `words` are its name with what is bound to it, or all of its words where `exact`.
+    `words` are the command's name with the arguments bound to it, or all of its words if `exact`.
     """
 
     words: tuple[str, ...]
@@ -39,9 +39,10 @@ class Scope(Struct, frozen=True, kw_only=True):
 
 
 class Offer(Struct, frozen=True, kw_only=True):
-    """What may be remembered about a command: each of `allow` covers it, the first is offered.
+    """What can be remembered about a command.
 
-    `refuse` are the words that a "never" is about; empty where none is offered.
+    Each scope of `allow` covers the command; the first is offered. `refuse` are the words that a
+    "never" covers; empty if none is offered.
     """
 
     allow: tuple[Scope, ...] = ()
@@ -49,19 +50,19 @@ class Offer(Struct, frozen=True, kw_only=True):
 
 
 class _Bound(Struct, frozen=True, kw_only=True):
-    """What of a command's arguments becomes part of the grant."""
+    """The arguments of a command that become part of the grant."""
 
     operands: tuple[str, ...]
     options: tuple[str, ...]
 
 
 def names_what_it_runs(command: Command) -> bool:
-    """Whether a command that runs another names it in its first words: `uv run pytest`."""
+    """Return whether a command names the one it runs in its first words: `uv run pytest`."""
     return bool(leading_head(command.words))
 
 
 def offer_for(command: Command, context: CommandContext, folders: Sequence[str]) -> Offer:
-    """What may be remembered about a command that runs in one of `folders`."""
+    """Return what can be remembered about a command that runs in one of `folders`."""
     words = command.words
     if not words or not words[0].fixed or "=" in words[0].text or words[0].text[:1] in "-+":
         return Offer()
@@ -82,7 +83,7 @@ def offer_for(command: Command, context: CommandContext, folders: Sequence[str])
     if found.kind != "table":
         return Offer(refuse=_subcommand(words, count) if found.kind == "installs" else ())
     if any("/" in text for text in named) and any(folder != context.roots[0] for folder in folders):
-        return Offer()  # as for programs: `cd x && source .venv/bin/activate`
+        return Offer()  # its meaning depends on the folder: `cd x && source .venv/bin/activate`
     exact = _exact(words, context, folders) if _may_be_exact(found.name, inner) else ()
     table = grant_tables().tables[found.name]
     bound = _bound(table, inner[found.count :], context, folders)
@@ -99,9 +100,9 @@ def _texts(words: Sequence[Word]) -> tuple[str, ...]:
 
 
 def is_elsewhere(program: str, context: CommandContext, folders: Sequence[str]) -> bool:
-    """Whether a command may run in another repository, or a program of another folder.
+    """Return whether a command may run in another repository, or a program of another folder.
 
-    A clone inside the project has hooks and remotes of its own, and so has a folder its `./run`.
+    A clone inside the project has its own hooks and remotes, and `./run` differs between folders.
     """
     project = context.roots[0]
     if "/" in program and any(folder != project for folder in folders):
@@ -111,7 +112,7 @@ def is_elsewhere(program: str, context: CommandContext, folders: Sequence[str]) 
 
 
 def _repository(folder: str) -> Path | None:
-    """The nearest folder above that git takes for a repository, with a `.git` or bare."""
+    """Return the nearest folder at or above that git treats as a repository, bare or not."""
     path = Path(os.path.realpath(folder))
     for each in (path, *path.parents):
         if os.path.lexists(each / ".git"):
@@ -124,7 +125,7 @@ def _repository(folder: str) -> Path | None:
 
 
 def _is_installed(program: str, context: CommandContext, folders: Sequence[str]) -> bool:
-    """Whether the project has the program that `npx` and its like would otherwise fetch."""
+    """Return whether the project already has the program that `npx` and the like would fetch."""
     return "/" not in program and all(
         any(
             os.path.lexists(parent / "node_modules" / ".bin" / program)
@@ -136,12 +137,12 @@ def _is_installed(program: str, context: CommandContext, folders: Sequence[str])
 
 
 def _keeps_its_name(found: Found, words: Sequence[Word], operands: Sequence[str]) -> bool:
-    """Whether options hide no longer name: `yarn -s add` is `yarn add`."""
+    """Return whether removing options leaves the name the same: `yarn -s add` is `yarn add`."""
     again = find_name([*words[: found.count], *map(Word, operands)])
     return again is not None and again.name == found.name
 
 
-# -- all words
+# -- exact commands
 
 
 def _may_be_exact(name: str, words: Sequence[Word]) -> bool:
@@ -150,7 +151,8 @@ def _may_be_exact(name: str, words: Sequence[Word]) -> bool:
         return False
     if name not in names.installs:
         return True
-    # `yarn lint --fix` is, but nothing in which a word installs: `yarn workspace x add y`.
+    # `yarn lint --fix` may be exact, but not a command in which a word installs something: `yarn
+    # workspace x add y`.
     installing = {each.removeprefix(f"{name} ") for each in names.installs} | names.install_words
     texts = _texts(words[1:])
     return texts[:1] != () and texts[0][:1].isalnum() and not installing & set(texts)
@@ -159,7 +161,7 @@ def _may_be_exact(name: str, words: Sequence[Word]) -> bool:
 def _unknown(
     words: Sequence[Word], head: int, context: CommandContext, folders: Sequence[str]
 ) -> Offer:
-    """What is offered for a program that no table knows."""
+    """Return what can be remembered about a program that no table lists."""
     program, following, third = (*_texts(words[head : head + 3]), "", "")[:3]
     names = grant_tables().names
     script = program_name(program) in names.interpreters
@@ -173,7 +175,7 @@ def _unknown(
 
 
 def _subcommand(words: Sequence[Word], head: int) -> tuple[str, ...]:
-    """The words up to the one behind the program, where that is a name; else empty."""
+    """Return the words up to the subcommand, or () if the word after the program is not a name."""
     following = words[head + 1] if len(words) > head + 1 else Word("-")
     named = following.fixed and re.fullmatch(r"[^\W_][\w:.@-]*", following.text, re.ASCII)
     return _texts(words[: head + 2]) if named else ()
@@ -182,13 +184,16 @@ def _subcommand(words: Sequence[Word], head: int) -> tuple[str, ...]:
 def _exact(
     words: Sequence[Word], context: CommandContext, folders: Sequence[str]
 ) -> tuple[Scope, ...]:
-    """The grant for exactly these words; none where a button cannot show them, or they lead out."""
+    """Return the grant for exactly these words.
+
+    Empty if a button cannot show them, or if they refer to paths outside the session's folders.
+    """
     texts = _texts(words)
     shown = shlex.join(texts)
     if len(shown) > _SHOWN_LIMIT or not shown.isprintable() or "`" in shown:
         return ()
     if any(folder != context.roots[0] for folder in folders):
-        return ()  # the same words may do another thing in another folder
+        return ()  # the same words may do something else in another folder
     if not all(word.fixed and _keeps_inside(word.text, context, folders) for word in words):
         return ()
     return (Scope(words=texts, exact=True),)
@@ -203,13 +208,13 @@ def _keeps_inside(text: str, context: CommandContext, folders: Sequence[str]) ->
     )
 
 
-# -- the arguments that a table covers
+# -- arguments that a table covers
 
 
 def _bound(
     table: GrantTable, words: Sequence[Word], context: CommandContext, folders: Sequence[str]
 ) -> _Bound | None:
-    """The words that become part of the grant; None where the table does not cover all words."""
+    """Return the arguments that join the grant, or None if the table does not cover all words."""
     if table.tail is not None:
         end = next((at for at, word in enumerate(words) if word.text == "--"), len(words))
         if _bound(table.tail, words[end + 1 :], context, folders) is None:
@@ -224,7 +229,7 @@ def _bound(
     for option in arguments.options:
         value = option.value
         if value is not None and value.text.startswith("-"):
-            return None  # some programs would take it for an option
+            return None  # some programs would take the value as an option
         if option.name in table.queries and value is not None:
             if not _fits("query", value, context, folders):
                 return None
@@ -247,7 +252,7 @@ def _bound(
 
 
 def _kinds(operands: Sequence[str], count: int) -> list[str] | None:
-    """The kind of each of `count` operands; None where there may not be so many, or few."""
+    """Return the kind of each of `count` operands, or None for too many or too few operands."""
     kinds: list[str] = []
     for number, operand in enumerate(operands):
         kind = operand.rstrip("*+!")
@@ -258,7 +263,7 @@ def _kinds(operands: Sequence[str], count: int) -> list[str] | None:
 
 
 def _fits(kind: str, word: Word, context: CommandContext, folders: Sequence[str]) -> bool:
-    """Whether an operand, or the path that is an option's value, is of a kind."""
+    """Return whether an operand, or an option's value, is of a kind."""
     text = word.text
     shape = grant_tables().shapes[kind]
     if not re.fullmatch(shape, text, re.ASCII | re.DOTALL):
@@ -273,11 +278,11 @@ def _fits(kind: str, word: Word, context: CommandContext, folders: Sequence[str]
 
 
 def _matched(word: Word) -> list[Word]:
-    """A path as the program may spread it if it takes patterns itself: `eslint '{a,../b}/*.ts'`."""
+    """Return the paths to which a program may expand a word: `eslint '{a,../b}/*.ts'`."""
     if word.pattern or not set(word.text) & set("\\{"):
         return [word]
     if "\\" in word.text:
-        return [Word(word.text, static=False)]  # which the program may take off
+        return [Word(word.text, static=False)]  # the program may remove the backslash
     try:
         spread = to_words(Piece(word.text, LITERAL * len(word.text)), home="~", cwd="~")
     except TooComplexError:

@@ -1,4 +1,4 @@
-"""The gate: decides by mode, rule and remembered grant whether a call runs, is refused, or asks."""
+"""The gate decides by mode, rules and remembered grants whether a call runs, is refused or asks."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _OWN = Refuse(
 
 
 class PolicyGate(Gate):
-    """The gate. `judge` does not block, except for commands: run those in a thread."""
+    """The gate for all tool calls. `judge` blocks only for commands; judge those in a thread."""
 
     repositories: Callable[[Callable[[], bool]], GitRepositories] = GitRepositories
 
@@ -92,11 +92,11 @@ class PolicyGate(Gate):
 
         Args:
             grants: the permissions that the user granted or refused permanently.
-            language: of the buttons and warnings.
-            home: the user's home folder; None takes the process's.
-            own: our own files and folders, which no call may change in any mode.
-            policies: the rules of the user and of projects; None: there are none of the user's.
-            draft_folder: where the mode draft writes, relative to the session's folder.
+            language: the language of the buttons and warnings.
+            home: the user's home folder; None uses that of the process.
+            own: acp-agent's own files and folders, which no call may change in any mode.
+            policies: the rules of the user and of projects; None means no rules of the user.
+            draft_folder: where draft mode writes, relative to the session's folder.
         """
         self._policies = policies or Policies()
         self._draft_folder = draft_folder
@@ -145,14 +145,14 @@ class PolicyGate(Gate):
         return RulesHere(self._policies.of(folder), situation, self._texts)
 
     def refused_reads(self, paths: Sequence[str], *, mode: Mode, project: str) -> Mapping[str, str]:
-        """Return the files that rules refuse or ask about, as nobody is asked about each."""
+        """Return the files that rules refuse or ask about; a search cannot ask about each file."""
         return self._rules(os.path.realpath(project), mode, "").refused_reads(paths)
 
     def remember(self, choice: Choice) -> None:
-        """Keep the grants of the button that the user pressed. Blocks while it writes.
+        """Save the grants of the button that the user pressed. Blocks while it writes.
 
         Raises:
-            StoreError: they cannot be kept; the call itself may go on.
+            StoreError: the grants cannot be saved; the call itself may proceed.
         """
         self._grants.add(choice.grants)
 
@@ -201,10 +201,10 @@ class PolicyGate(Gate):
     def _asked_in_full_mode(
         self, access: WriteAccess, asked: Sequence[str], project: str, rule: PolicyRule | None
     ) -> bool:
-        """Whether full mode asks about an edit; `asked` are the absolute names in `access.asked`.
+        """Return whether full mode asks about an edit; `asked` is `access.asked` as absolute paths.
 
-        What steers agents is changed unasked where the user named it, in the session or in a rule
-        that allows: a file or a page may have told the model what to write for later sessions.
+        A file that steers agents is changed without a question only if the user named it, in the
+        session or in a rule that allows it: a file or a page may have told the model what to write.
         """
         files = (*access.paths, *asked)
         if any(is_guarded(path, project) for path in files):
@@ -251,7 +251,7 @@ class PolicyGate(Gate):
         rules: RulesHere,
         more: str,
     ) -> Verdict:
-        """Judge a line; `more` says what it wants beyond the sandbox, "" where it wants nothing."""
+        """Judge a line; `more` is what it asks for beyond the sandbox, or "" for nothing."""
         project = context.project
         if classified.tier == "blocked":
             return Refuse(by="rule", why=f"this command is never run: {classified.reason}")
@@ -305,7 +305,7 @@ class PolicyGate(Gate):
     def examine(
         self, access: CommandAccess, *, mode: Mode, project: str, agent: str = ""
     ) -> tuple[Classified, LineMatch]:
-        """Return the tiers of a line's commands, and what the rules say about each; see `judge`."""
+        """Return the tiers of a line's commands and what the rules say about each; see `judge`."""
         folder = os.path.realpath(project)
         context = self._context(access, folder, self.repositories(lambda: False))
         classified = classify(access.command, context)
@@ -313,7 +313,7 @@ class PolicyGate(Gate):
         return classified, self._matched(classified, context, mode, folder, rules)
 
     def _may_edit(self, path: str, mode: Mode, rules: RulesHere, grants: Sequence[Grant]) -> bool:
-        """Whether a command may write a file, by its resolved path, without a question."""
+        """Return whether a command may write a file, by its resolved path, without a question."""
         project = rules.situation.folders.project
         if auto_run_reason(path) or is_own_file(path, self._own, project):
             return False

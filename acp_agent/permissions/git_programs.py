@@ -1,7 +1,7 @@
-"""Programs that a repository makes git run: its hooks, and settings that may name a program.
+"""Programs that a repository makes git run: hooks, and settings that name a program.
 
-Neither is cloned, but an archive can contain them, and `core.hooksPath` may name a folder of files
-that are. Until the user trusts them, git gets values that turn them off.
+Neither is cloned, but an archive can contain them, and `core.hooksPath` may name a folder of cloned
+files. Until the user trusts them, git gets settings that disable them.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from acp_agent.workspace.environment import INERT
 from acp_agent.workspace.git_repositories import GitRepositories, Repository
 
 _HOOKS = "core.hookspath"
-_SHOWN = 12  # names that a question has
-# Turned off wherever a repository's programs are not trusted.
+_SHOWN = 12  # names shown in a question
+# Disabled wherever a repository's programs are not trusted.
 _OFF = {name: INERT[name] for name in ("core.fsmonitor", "core.hooksPath")}
 
 
@@ -31,7 +31,7 @@ class GitPrograms(Struct, frozen=True, kw_only=True):
     """The programs that a repository makes git run.
 
     Attributes:
-        item: all of them, as the user trusts them.
+        item: the trust item that covers all of them.
         overrides: settings under which git runs none of them.
         files: the hooks.
     """
@@ -42,13 +42,13 @@ class GitPrograms(Struct, frozen=True, kw_only=True):
 
 
 class WatchedGitPrograms:
-    """The programs of a folder's repositories, read again when files changed that name them.
+    """The programs of a folder's repositories, read again when the files that name them change.
 
     Safe to use from several threads.
     """
 
     def __init__(self, confine: Confine = unconfined) -> None:
-        """Args: confine: says how git is started."""
+        """Args: confine: how git is started."""
         self._confine = confine
         self._lock = threading.Lock()
         self._closed = False
@@ -65,7 +65,7 @@ class WatchedGitPrograms:
             return found
 
     def close(self) -> None:
-        """End git if it runs, and wait until it is gone. Blocks for a moment."""
+        """Stop git if it runs, and wait until it has ended. Blocks for a moment."""
         self._closed = True
         with self._lock:
             pass
@@ -90,8 +90,8 @@ def git_programs(
 ) -> GitPrograms | None:
     """Return the programs of the repositories that git uses in a folder; None if there are none.
 
-    Submodules count. If git does not answer in time, the item is one that is never trusted; nor
-    once `stopped` says that nobody waits. Starts git: call it in a thread.
+    Submodules are included. If git does not answer in time or `stopped` returns true, the item has
+    no digest and is never trusted. Starts git: call it in a thread.
     """
     cwd = os.path.realpath(folder)
     if not _in_repository(Path(cwd)):
@@ -124,7 +124,7 @@ def git_programs(
     if hooks:
         what.append(f"hooks: {', '.join(hook.name for hook in hooks.values())}")
     item = Item(kind="git", folder=top, path=".git", digest=known, what="; ".join(what))
-    # An empty text converter would be an error in place of a difference.
+    # An empty text converter would replace the diff with an error.
     overrides = {name: "cat" if name.endswith(".textconv") else "" for name in settings} | _OFF
     return GitPrograms(item=item, overrides=overrides, files=tuple(hooks))
 
@@ -134,7 +134,7 @@ def _in_repository(folder: Path) -> bool:
 
 
 def _hooks(repository: Repository) -> Iterator[Path]:
-    """The hooks that git would run."""
+    """Yield the hooks that git would run."""
     named = [value for name, value in repository.settings if name == _HOOKS]
     place = Path(repository.common_dir, "hooks")
     if named:

@@ -1,4 +1,4 @@
-"""The tables of command_grants.toml, and the name under which they know a command."""
+"""The tables of command_grants.toml, and the lookup of a command's name in them."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ class GrantTable(OptionTable, frozen=True, forbid_unknown_fields=True):
     mentions: bool = False
 
     def options(self) -> OptionTable:
-        """Every option, those that are part of the grant among them.
+        """Return the table of all options, including those that are part of the grant.
 
-        One that is in `flags` and in `bound` takes no value and is bound as it stands.
+        An option in both `flags` and `bound` takes no value and becomes part of the grant by
+        itself.
         """
         return OptionTable(
             flags=self.flags,
@@ -60,7 +61,7 @@ class _Grants(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Found(Struct, frozen=True):
-    """How the name of a command is known: by which words, how many of the command's, as what."""
+    """The name that matched a command, the number of its words, and the kind of match."""
 
     name: str
     count: int
@@ -69,14 +70,14 @@ class Found(Struct, frozen=True):
 
 @cache
 def grant_tables() -> _Grants:
-    """The whole of command_grants.toml."""
+    """Return the parsed command_grants.toml."""
     text = (files(__package__) / "command_grants.toml").read_text("utf-8")
     with first_use:
         return convert(tomllib.loads(text), _Grants)
 
 
 def find_name(words: Sequence[Word]) -> Found | None:
-    """The longest name that is known and that the words begin with."""
+    """Return the longest known name that the words begin with."""
     tables = grant_tables()
     texts, dropped = _canonical(words)
     program = texts[0] if texts else ""
@@ -89,14 +90,14 @@ def find_name(words: Sequence[Word]) -> Found | None:
             return Found(name, count + dropped, "table")
         for each in (name, " ".join([base, *texts[1:count]])):
             if each in tables.names.never or each in read_only_rules().commands:
-                return Found(each, count + dropped, "never")  # a reader that is asked about
+                return Found(each, count + dropped, "never")  # reads, but not in this form
             if each in tables.names.installs:
                 return Found(each, count + dropped, "installs")
     return None
 
 
 def _canonical(words: Sequence[Word]) -> tuple[list[str], int]:
-    """The words under the names that the tables know, and how many fewer than written they are."""
+    """Return the words with canonical names, and by how many words the result is shorter."""
     texts = [word.text for word in words[:4]]
     folder, _, name = texts[0].rpartition("/") if texts else ("", "", "")
     if folder in grant_tables().names.folders:
@@ -113,18 +114,18 @@ def _canonical(words: Sequence[Word]) -> tuple[list[str], int]:
 
 @cache
 def _programs() -> frozenset[str]:
-    """The programs that have a table."""
+    """Return the programs that have a table."""
     return frozenset(name.partition(" ")[0] for name in grant_tables().tables)
 
 
 def program_name(program: str) -> str:
-    """A program's name without its folder and its version: `/usr/bin/python3.12`."""
+    """Return a program's name without folder and version: `python` for `/usr/bin/python3.12`."""
     name = program.rpartition("/")[2]
     return re.sub(r"(?<=[a-z])-?[\d.]+$", "", name)
 
 
 def leading_head(words: Sequence[Word]) -> tuple[str, ...]:
-    """The leading words that run the program behind them; empty where there are none."""
+    """Return the leading words that run the program after them, or () if there are none."""
     if not words or not words[0].fixed:
         return ()
     names = grant_tables().names

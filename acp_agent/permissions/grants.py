@@ -1,7 +1,7 @@
-"""The permissions that the user granted or refused permanently, in the user's data folder.
+"""The permissions that the user granted or refused permanently, stored in the data folder.
 
 Several processes share the file: it is replaced atomically under a lock, and read again after a
-change. A file that cannot be read grants nothing; it is renamed, never overwritten.
+change. An unreadable file grants nothing; it is renamed, never overwritten.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from acp_agent.permissions.access import Grant
 from acp_agent.platform.first_use import first_use
 from acp_agent.platform.posix import locked, write_private
 
-# Version 2 added grants for tools of MCP servers, version 3 those for exact commands,
-# version 4 those for confined commands.
+# Version 2 added grants for tools of MCP servers, version 3 those for exact commands, version 4
+# those for confined commands.
 _VERSION = 4
 _LOCK_SECONDS = 5.0
 _log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class GrantStore:
     """The remembered grants of all projects. Safe to use from several threads and processes."""
 
     def __init__(self, path: Path) -> None:
-        """Args: path: a JSON file; it and its folder need not exist."""
+        """Args: path: a JSON file; it and its folder may be missing."""
         self._path = path
         self._mutex = threading.Lock()
         self._stamp: Stamp | None = None
@@ -59,17 +59,17 @@ class GrantStore:
         return self._problem
 
     def all(self) -> tuple[Grant, ...]:
-        """The grants of every project, in the order in which they were given."""
+        """Return the grants of all projects, in the order in which they were given."""
         with self._mutex:
             self._refresh()
             return self._grants
 
     def of(self, project: str) -> tuple[Grant, ...]:
-        """The grants of one project, named by its resolved folder."""
+        """Return the grants of one project, identified by its resolved folder."""
         return tuple(grant for grant in self.all() if grant.project == project)
 
     def add(self, grants: Iterable[Grant]) -> None:
-        """Remember grants. A later one replaces an earlier one about the same.
+        """Save grants. A new grant replaces an older one with the same project, kind and pattern.
 
         Raises:
             StoreNewerError: a newer version of the program wrote the file.
@@ -82,10 +82,10 @@ class GrantStore:
         self._change(lambda old: (*(g for g in old if _about(g) not in about), *new))
 
     def remove(self, grants: Iterable[Grant]) -> tuple[Grant, ...]:
-        """Forget grants; returns those that were there.
+        """Remove grants and return those that were stored.
 
         Raises:
-            StoreNewerError, StoreError: as `add` does.
+            StoreNewerError, StoreError: as in `add`.
         """
         about = {_about(grant) for grant in grants}
         removed: list[Grant] = []
@@ -113,7 +113,7 @@ class GrantStore:
             ) from error
 
     def _write(self, change: Callable[[tuple[Grant, ...]], tuple[Grant, ...]]) -> None:
-        self._stamp = None  # what another process wrote within the same tick counts too
+        self._stamp = None  # another process may have written within the same clock tick
         self._refresh()
         if self._newer:
             raise StoreNewerError(self._problem)
@@ -128,7 +128,7 @@ class GrantStore:
         self._refresh()
 
     def _refresh(self) -> None:
-        """Read the file again if it is another one than the last time."""
+        """Read the file again if it has changed since the last read."""
         try:
             status = self._path.stat()
             stamp = (status.st_ino, status.st_size, status.st_mtime_ns)

@@ -1,4 +1,4 @@
-"""Files that a grant to edit does not cover: those that run automatically, and our own."""
+"""Files that a grant to edit does not cover: files that run automatically, and our own files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Kind(Struct, frozen=True, forbid_unknown_fields=True):
     paths: tuple[str, ...] = ()
 
     def pattern(self) -> str:
-        """A regular expression that finds a file of this kind in a plain path."""
+        """Return a regular expression that finds a file of this kind in a path from `plain`."""
         anywhere = "|".join(map(_expression, (*self.names, *self.paths)))
         last = "|".join(map(_expression, self.files))
         return f"/(?:(?:{anywhere})(?:/|$)|(?:{last})$)"
@@ -51,21 +51,21 @@ def auto_run_reason(path: str) -> str:
 
 
 def is_guarded(path: str, project: str) -> bool:
-    """Whether a file is one that commands in the sandbox cannot change; see protected_paths.toml.
+    """Return whether commands in the sandbox cannot change a file; see protected_paths.toml.
 
     Args:
-        path: absolute.
-        project: the session's folder. Only what is below it counts, in subfolders as well.
+        path: an absolute path.
+        project: the session's folder. Only the part of the path below it is checked.
     """
     inside = plain(path).removeprefix(plain(project))
     return _protected().search(inside) is not None
 
 
 def steers_agents(path: str, project: str) -> bool:
-    """Whether agents that work in the folder obey a file; see run_by_themselves.toml.
+    """Return whether agents that work in the folder obey a file; see run_by_themselves.toml.
 
     Args:
-        path: absolute.
+        path: an absolute path.
         project: as in `is_guarded`.
     """
     patterns = _patterns()
@@ -74,13 +74,13 @@ def steers_agents(path: str, project: str) -> bool:
 
 
 def is_own_file(path: str, own: Sequence[str], project: str) -> bool:
-    """Whether an absolute path is one of our own files.
+    """Return whether an absolute path is one of our own files.
 
     Args:
-        path: resolved.
-        own: our files and the folders of them, resolved.
-        project: the session's folder. Where that lies below a folder of ours, as it may where
-            ACP_AGENT_HOME is a home folder, what is in the project is not ours.
+        path: the resolved path.
+        own: our files and folders, resolved.
+        project: the session's folder. If it is below one of our folders, which happens when
+            ACP_AGENT_HOME is a home folder, the files in the project are not ours.
     """
     path, project = plain(path), plain(project)
     return any(

@@ -1,4 +1,4 @@
-"""The host of an address, as rules and remembered answers know it."""
+"""Return the host of a URL in the form that rules and remembered grants use."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def host_of(url: str) -> str:
 
 
 def is_documentation(url: str) -> bool:
-    """Whether an address is of a host that is known for documentation.
+    """Return whether a URL belongs to a known documentation host.
 
-    A page of such a host can be read in full mode without a question: what the address says reaches
-    the publisher alone. The hosts are in `documentation_hosts.toml`.
+    Full mode reads pages of such hosts without a question: only the publisher sees the URL. The
+    hosts are listed in `documentation_hosts.toml`.
     """
     return host_of(url) in _documentation_hosts()
 

@@ -1,6 +1,7 @@
-"""The commands within the words of programs that run them elsewhere, or from a script of their own.
+"""Find commands in the words of containers, awk, sed and language interpreters.
 
-What `docker run`, `kubectl exec`, awk, sed and the interpreters of languages are told to run.
+These programs run commands that their words contain: `docker run`, `kubectl exec`, awk, sed,
+`python -c` and the like.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from acp_agent.permissions.shell.syntax import Command
 from acp_agent.permissions.shell.words import Word
 from acp_agent.permissions.wrapped_commands import base_name
 
-_LONGEST = 4_000  # characters of a word that are looked at
+_LONGEST = 4_000  # characters of a word that are checked
 _CONTAINER_VERBS = frozenset({"run", "exec", "create"})
 _GROUPS = frozenset({"container", "compose"})
 _AFTER_DASHES = frozenset({"kubectl", "oc", "k3s"})
@@ -42,7 +43,7 @@ _SED_FILES = re.compile(r"(?:^|[\s;{}!$/,\dgp])[rRwW][ \t]*([^\s;}]+)")
 
 
 def inner_texts(command: Command) -> Iterator[str]:
-    """Yield the command lines that a command's words have in them."""
+    """Yield the command lines that a command's words contain."""
     name, words = base_name(command), [word.text[:_LONGEST] for word in command.words[1:]]
     if name in shell_rules().languages.containers:
         yield from _in_container(words)
@@ -53,7 +54,7 @@ def inner_texts(command: Command) -> Iterator[str]:
 
 
 def program_texts(command: Command) -> Iterator[str]:
-    """Yield the command lines that a program within a command's words runs on this machine."""
+    """Yield the command lines that a program text in a command's words runs on this machine."""
     name, inline = base_name(command), shell_rules().languages.inline
     if name not in inline and name not in _AWKS and name not in _SEDS:
         return
@@ -72,7 +73,7 @@ def program_texts(command: Command) -> Iterator[str]:
 
 
 def acts(command: Command) -> str:
-    """Return why what a program in a command's words does is destructive; "" where it is not."""
+    """Return why a program text in a command's words is destructive; "" if it is not."""
     languages = shell_rules().languages
     name = base_name(command)
     if name not in languages.databases and name not in languages.inline:
@@ -88,7 +89,7 @@ def acts(command: Command) -> str:
 
 
 def _programs(name: str, words: Sequence[str]) -> Iterator[str]:
-    """Yield the program texts that an interpreter is given in its words: `python -c x`."""
+    """Yield the program texts that an interpreter gets as option values: `python -c x`."""
     options = shell_rules().languages.inline.get(name, ())
     for option, word in pairwise(words):
         if option[:1] == "-" and any(option_matches(option, each) for each in options):
@@ -124,7 +125,7 @@ def _in_container(words: Sequence[str]) -> Iterator[str]:
             pass
         elif not verb and word not in _CONTAINER_VERBS:
             return
-        elif verb:  # the image or the container, and then what runs in it
+        elif verb:  # after the image or the container comes the program to run
             yield shlex.join([*program, *words[at + 1 :]])
             return
         else:
@@ -132,11 +133,12 @@ def _in_container(words: Sequence[str]) -> Iterator[str]:
 
 
 def command_values(command: Command, *, every: bool = False) -> list[str]:
-    """The texts given to `command` that it, or what it starts, may run; those that are certain.
+    """Return texts in the words of `command` that it, or a program it starts, may run.
 
-    Variables set for it, values of options that take a command, and settings behind `-c` and the
-    like. Which of them are run nobody knows, so they only tell the worst. Single words are left
-    out unless `every` is wanted.
+    These are the values of variables set for the command, values of options that take a command,
+    and settings after `-c` and similar options. It is unknown which of them run, so they can only
+    be used to refuse a command. Parts that are not certain are left out, and so are single words
+    unless `every` is true.
     """
     if not command.words:
         return []
@@ -157,12 +159,12 @@ def command_values(command: Command, *, every: bool = False) -> list[str]:
 
 @cache
 def _marks(options: tuple[str, ...]) -> frozenset[str]:
-    """What options begin with: most words need not be compared with each of them."""
+    """Return the first characters of options, to avoid comparing each word with every option."""
     return frozenset(option[0] for option in options)
 
 
 def _values(before: str, text: str, own: Sequence[str]) -> list[str]:
-    """What of `text`, which stands behind the word `before`, may be a command line."""
+    """Return the parts of `text` that may be a command line; `before` is the word before it."""
     languages = shell_rules().languages
     commands = (*languages.command_options, *own)
     settings = [text] if before in languages.setting_options else []
@@ -177,5 +179,5 @@ def _values(before: str, text: str, own: Sequence[str]) -> list[str]:
     if text.startswith("--") and any(option_matches(text, option) for option in commands):
         found.append(text.partition("=")[2])
     found += [text[len(each) + 1 :] for each in own if text.startswith(f"{each}=")]
-    # tar's are `exec=…`
+    # Options of tar have the form `exec=…`.
     return [*found, *(each.partition("=")[2] for each in found if "=" in each)]

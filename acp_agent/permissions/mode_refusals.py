@@ -1,4 +1,4 @@
-"""What the modes decide by themselves: plan and draft refuse, others accept notes."""
+"""Decisions that depend on the mode alone: refusals in plan and draft mode, and notes."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ READ_ONLY: dict[Mode, Refuse] = {"plan": _PLAN, "draft": _DRAFT}  # for commands
 
 
 def judge_note(access: NoteAccess, mode: Mode, texts: Texts) -> Verdict:
-    """Judge a change of a note for later sessions: the modes that accept edits accept it.
+    """Judge a change of a note for later sessions; modes that accept edits accept it.
 
-    Not where it steers sessions in other folders: what the model reads here may have told it to.
+    A note for sessions in all folders always needs a question, because content that the model read
+    in this session may have caused it.
     """
     match mode:
         case "plan" | "draft":
@@ -39,13 +40,13 @@ def judge_note(access: NoteAccess, mode: Mode, texts: Texts) -> Verdict:
 
 
 def edit_refusal(access: WriteAccess, mode: Mode, project: str, draft_folder: str) -> Refuse | None:
-    """Return why the mode refuses an edit; None: it does not. Looks at the disk in draft mode.
+    """Return the mode's refusal of an edit, or None. Reads the disk in draft mode.
 
     Args:
-        access: what would be written.
+        access: the files to write.
         mode: the mode.
         project: the session's folder, resolved.
-        draft_folder: the folder for new files, relative to it.
+        draft_folder: the folder for new files, relative to the session's folder.
     """
     match mode:
         case "plan":
@@ -60,7 +61,7 @@ def _draft_refusal(
     paths: Sequence[str], asked: Sequence[str], project: str, folder: str
 ) -> Refuse | None:
     place = os.path.normpath(os.path.join(project, folder))  # noqa: PTH118 - is a text
-    # A repository may have put a link there.
+    # The repository may contain a link of that name.
     if os.path.realpath(place) != place or not is_below(place, [project]):
         return _refuse(f"the session is in draft mode, and {folder} is a link", folder)
     if any(".." in PurePath(name).parts for name in asked):

@@ -1,4 +1,4 @@
-"""The user's permissions: rules, remembered answers, and the gate that decides by them."""
+"""Open the user's permissions: policy rules, remembered grants and the gate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from acp_agent.trust.store import TrustStore
 
 
 class UserPermissions(Struct, frozen=True):
-    """The gate, and what it decides by besides the mode."""
+    """The gate, with the policies and grants that it uses."""
 
     gate: PolicyGate
     policies: Policies
@@ -31,17 +31,17 @@ def open_permissions(
     home: str | None = None,
     trust: TrustStore | None = None,
 ) -> UserPermissions:
-    """Return the permissions of the user whose files are at `paths`. Blocks while it reads them.
+    """Open the permissions of the user whose files are at `paths`. Blocks while it reads them.
 
     Args:
         paths: the user's files.
         config: the user's configuration.
         environ: the environment, for the language.
-        home: the user's home folder; None takes the process's.
-        trust: what the user trusts of projects; None reads it.
+        home: the user's home folder; None uses that of the process.
+        trust: the store of the items that the user trusts; None opens it.
 
     Raises:
-        ConfigError: a rule cannot be used, or does not fit its examples.
+        ConfigError: a rule is invalid or does not match its examples.
     """
     trust = trust or TrustStore(paths.trust_file, config.trusted_folders)
     policies = Policies(user_rules(config.permissions, paths.config_file), trusts=trust.trusts)

@@ -1,4 +1,4 @@
-"""Where the paths of a command lead: into the session's folders, or to what must not be touched."""
+"""Check whether the paths of a command stay in the session's folders or name protected places."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from acp_agent.workspace.git_repositories import GitRepositories
 
 _ANY_OF = re.compile(r"\[[!^]?\]?[^]]*\]")
 _SPLITTING = frozenset(" \t\n*?[\\")
-_LISTING_LIMIT = 500  # entries of a folder that a pattern is compared with
+_LISTING_LIMIT = 500  # entries of a folder that are compared with a pattern
 
 
 class CommandContext(Struct, frozen=True, kw_only=True):
-    """Where a command runs; absolute, resolved paths. `roots` are the session's folders.
+    """Where a command runs; all paths are absolute and resolved.
 
-    `own` are our own files and folders, for a session in `project`.
-    `repositories` are read when they are needed, and once for all that is judged at this place.
-    `installed` says of programs whether the project has no part in them, as far as it was asked.
+    `roots` are the session's folders. `own` are acp-agent's own files and folders, for a session in
+    `project`. `repositories` are read on demand, once per context. `installed` caches whether
+    programs are installed outside the project.
     """
 
     cwd: str
@@ -36,17 +36,17 @@ class CommandContext(Struct, frozen=True, kw_only=True):
     installed: dict[str, bool] = field(default_factory=dict)
 
     def holds(self, path: str) -> bool:
-        """Whether `path` lies in one of the session's folders, symbolic links followed."""
+        """Return whether `path`, with links resolved, is in one of the session's folders."""
         return is_below(os.path.realpath(path), self.roots)
 
 
 def is_below(path: str, folders: Sequence[str]) -> bool:
-    """Whether an absolute path is one of the folders, or lies in one."""
+    """Return whether an absolute path is one of the folders or lies below one."""
     return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
 
 
 def stays_inside(word: Word, context: CommandContext, folders: Sequence[str]) -> bool:
-    """Whether a word, taken for a path from any of `folders`, certainly stays in the roots."""
+    """Return whether a word, as a path from any of `folders`, certainly stays in the roots."""
     if not word.static or UNKNOWN in word.text or NONEMPTY in word.text:
         return False
     if word.pattern:
@@ -55,16 +55,17 @@ def stays_inside(word: Word, context: CommandContext, folders: Sequence[str]) ->
 
 
 def matches_are_plain(word: Word, context: CommandContext, folders: Sequence[str]) -> bool:
-    """Whether the shell would take each name that a pattern matches for one word, as it is."""
+    """Return whether the shell reads each file name that matches a pattern as one plain word."""
     return all(_pattern_stays_inside(word.text, context, folder, plain=True) for folder in folders)
 
 
 def _pattern_stays_inside(
     text: str, context: CommandContext, folder: str, *, plain: bool = False
 ) -> bool:
-    """Whether none of the names that match leads outside, or would be read as an option.
+    """Return whether no matching name leads outside or would be read as an option.
 
-    With `plain` none may have a character that splits it into words, or makes it a pattern, either.
+    With `plain`, no matching name may contain a character that splits it into words or makes it a
+    pattern.
     """
     if text.startswith("-"):
         return False
@@ -93,15 +94,15 @@ def _pattern_stays_inside(
                             return False
                         waiting.append((f"{found}{entry.name}/", rest))
         except OSError:
-            continue  # there is nothing to match
+            continue  # nothing can match
     return True
 
 
 def possible_paths(text: str, folder: str) -> list[str]:
-    """The paths that a word may mean: as it stands, and with every unknown part empty."""
+    """Return the paths that a word may mean: as written, and with every unknown part empty."""
     texts = [text]
     if UNKNOWN in text:
-        # "$name/" is "/" where the variable is not set.
+        # "$name/" is "/" if the variable is not set.
         texts.append(text.replace(UNKNOWN, ""))
     return [_normal(os.path.join(folder, each)) for each in texts if each]  # noqa: PTH118 - likewise
 
@@ -111,7 +112,7 @@ def _normal(path: str) -> str:
 
 
 def is_vital(word: Word, context: CommandContext, folders: Sequence[str]) -> bool:
-    """Whether a word names a folder, or all that is in a folder, that no command may take away."""
+    """Return whether a word names a folder, or all of its content, that no command may remove."""
     vital = shell_rules().refused
     spared = (*vital.tree_exceptions, *(root for root in context.roots if root != "/"))
     return any(
@@ -126,7 +127,7 @@ def _is_vital(path: str, folders: frozenset[str], home: str) -> bool:
     guarded = {*folders, home, str(Path(home).parent)}
     if path in guarded:
         return True
-    # All names in a guarded folder are that folder, but for the shallow ones that hold anything.
+    # A pattern for all names in a guarded folder counts as that folder.
     base, _, name = path.rpartition("/")
     if name and _means_all(name) and _is_guarded(base or "/", guarded):
         return True
@@ -134,7 +135,7 @@ def _is_vital(path: str, folders: frozenset[str], home: str) -> bool:
 
 
 def _means_all(name: str) -> bool:
-    """Whether a pattern is one for most names: `*`, `.*`, `.[!.]*`, `[a-z]*`."""
+    """Return whether a pattern matches most names: `*`, `.*`, `.[!.]*`, `[a-z]*`."""
     shorter = _ANY_OF.sub("", name)
     return not shorter.strip("*?.") and (shorter == name or "*" in shorter)
 
@@ -148,7 +149,7 @@ def _is_guarded(path: str, guarded: set[str]) -> bool:
 
 
 def is_disk(path: str) -> bool:
-    """Whether a path is, or as a pattern may be, a disk, a partition or the machine's memory."""
+    """Return whether a path is, or as a pattern may match, a disk, a partition or memory."""
     known = re.split(r"[*?[]", path, maxsplit=1)[0]
     return any(
         path.startswith(prefix)

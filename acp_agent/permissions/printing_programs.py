@@ -1,19 +1,20 @@
-"""Programs of awk and sed that only print what they read, recognised token by token.
+"""Recognise awk and sed programs that only print what they read, token by token.
 
-POSIX.1-2024, awk and sed; the manuals of gawk, mawk, nawk, BusyBox, GNU sed and BSD sed. What these
-read in different ways, or what is rare, counts as unknown: the user is asked about the command.
+Sources: POSIX.1-2024, awk and sed; the manuals of gawk, mawk, nawk, BusyBox, GNU sed and BSD sed.
+Anything that these interpret differently, or that is rare, is not recognised, so the user is asked
+about the command.
 """
 
 from __future__ import annotations
 
 import re
 
-# They run programs, read other files, or show the environment; functions are rarely written.
+# These run programs, read other files or show the environment; functions are rarely written.
 _REFUSED = {
     "ARGC", "ARGIND", "ARGV", "ENVIRON", "FUNCTAB", "PROCINFO", "SYMTAB", "close", "fflush", "func",
     "function", "getline", "system", "include", "load", "namespace",
 }  # fmt: skip
-# A slash behind one of these begins a regular expression, and behind an operand it divides.
+# A slash after one of these begins a regular expression; after an operand it divides.
 _BEFORE_REGEX = frozenset({"", "(", ",", "{", "}", ";", "\n", "!", "~", "!~", "&&", "||"})
 _WORDS = {
     "print", "printf", "return", "in", "else", "do", "case", "exit", "if", "while", "for", "delete",
@@ -29,13 +30,14 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.ASCII,
 )
-# Its brackets have no slash, quotation mark or bracket: some end the expression there, some do not.
+# Bracket expressions contain no slash, quotation mark or bracket: some awks end the regular
+# expression there, some do not.
 _REGEX = re.compile(r"/(?:[^/\\\[\n]|\\[^\n]|\[\^?[^]\[/\\\"\n]+\])+/")
 _LONGEST = 2_000  # characters
 
 
 def awk_only_prints(program: str) -> bool:
-    """Return whether a program of awk reads nothing but its input, and does nothing but print."""
+    """Return whether an awk program reads only its input and only prints."""
     if len(program) > _LONGEST:
         return False
     at, depth, before, kind = 0, 0, "", ""
@@ -48,7 +50,7 @@ def awk_only_prints(program: str) -> bool:
             if found is not None and found.lastgroup != "blank":
                 before, kind = found[0], found.lastgroup or ""
                 depth += {"{": 1, "}": -1}.get(before, 0)
-                # In an action it may be the file that is written.
+                # Inside an action, `>` may redirect to a file.
                 if before in _REFUSED or (before == ">" and depth) or depth < 0:
                     return False
                 if kind == "string" or before == "]":
@@ -61,8 +63,8 @@ def awk_only_prints(program: str) -> bool:
     return bool(before) and depth == 0
 
 
-# Every sed sees the same end of these: no bracket has the delimiter, a backslash or another bracket
-# but a class of characters, and no escape stands for a character by its number.
+# Every sed agrees where these end: no bracket expression contains the delimiter, a backslash or
+# another bracket except for a character class, and no escape gives a character by its number.
 _CLASS = r"\[\^?\]?(?:[^]\[\\\n{mark}]|\[:[a-z]+:\])*\]"
 _PART = rf"(?:[^\\\n\[{{mark}}]|\\[^\ncdox]|{_CLASS})*"
 _TEXT = r"(?:[^\\\n{mark}]|\\[^\ncdox])*"
@@ -82,7 +84,7 @@ _STATEMENT = re.compile(
 
 
 def sed_only_prints(script: str) -> bool:
-    """Return whether a script of sed reads nothing but its input, and does nothing but print."""
+    """Return whether a sed script reads only its input and only prints."""
     at = 0
     while at < len(script) <= _LONGEST:
         found = _STATEMENT.match(script, at)

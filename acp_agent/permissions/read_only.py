@@ -1,4 +1,4 @@
-"""Whether a command changes nothing and shows nothing from outside the session's folders."""
+"""Decide whether a command only reads, and only from the session's folders."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FORMAT = re.compile(r"(?s)(?:[^%]|%%|%[-+ 0#']*(?:\d+|\*)?(?:\.(?:\d+|\*)?)?[di
 
 
 def is_read_only(command: Command, context: CommandContext, folders: Sequence[str]) -> bool:
-    """Whether a command that runs no other certainly only reads, in any of `folders`."""
+    """Return whether a command that runs no other certainly only reads, in any of `folders`."""
     if not has_harmless_context(command, context, folders) or not command.words:
         return False
     first, *given = command.words
@@ -56,7 +56,7 @@ def is_read_only(command: Command, context: CommandContext, folders: Sequence[st
 
 
 def sets_own_variables(command: Command, context: CommandContext, folders: Sequence[str]) -> bool:
-    """Whether assignments set nothing but variables that mean nothing to the shell or a program."""
+    """Return whether assignments set only variables with no meaning to the shell or a program."""
     reads = all(_harmless(redirect, context, folders) for redirect in command.redirects)
     return reads and all(
         is_own_variable(each.name) and (each.value.static or each.value.origin != "")
@@ -65,19 +65,19 @@ def sets_own_variables(command: Command, context: CommandContext, folders: Seque
 
 
 def is_own_variable(name: str) -> bool:
-    """Whether a name means nothing to any shell, and no program is given it."""
+    """Return whether a name has no meaning to any shell and is not in the environment."""
     special = read_only_rules().special_variables
     return bool(_OWN_NAME.fullmatch(name)) and name not in special and name not in os.environ
 
 
 def _settled(word: Word, context: CommandContext, folders: Sequence[str]) -> Word:
-    """A word whose parts the line itself determines, as a certain one; any other as it is."""
+    """Return a word as certain if the line itself determines its parts; else unchanged."""
     if word.static or UNKNOWN in word.text.replace(UNKNOWN, "", word.origin == "pipe"):
         return word
     if word.origin == "exact":
         return Word(word.text, pattern=word.pattern)
     if word.origin == "pipe" and word.text == UNKNOWN:
-        return Word("/dev/null")  # a pipe, which is read as that is
+        return Word("/dev/null")  # reading a pipe is as harmless as reading /dev/null
     plain = word.origin == "split" and matches_are_plain(word, context, folders)
     return Word(word.text, pattern=True) if plain or word.origin == "match" else word
 
@@ -85,7 +85,7 @@ def _settled(word: Word, context: CommandContext, folders: Sequence[str]) -> Wor
 def _prints(
     name: str, words: Sequence[Word], context: CommandContext, folders: Sequence[str]
 ) -> bool:
-    """Whether a command prints or compares what commands of the line put out, and no more."""
+    """Return whether a command only prints or compares the output of commands of the line."""
     start = 1 if name == "printf" else 0
     if any(not word.static and word.origin != "output" for word in words):
         return False
@@ -101,11 +101,11 @@ def _prints(
 
 
 def is_installed(program: Word, context: CommandContext, folders: Sequence[str]) -> bool:
-    """Whether a command's first word names a program that the project has no part in.
+    """Return whether a command's first word names a program installed outside the project.
 
     The search path may lead to a program of the project (an active .venv, node_modules/.bin, "."),
-    or to a shim, which runs what a file of the project names (`path:` in .tool-versions). What is
-    found nowhere is the shell's own, or fails.
+    or to a shim, which runs what a file of the project names (`path:` in .tool-versions). A program
+    that is not found is a builtin of the shell, or fails.
     """
     rules = read_only_rules()
     folder, _, name = program.text.rpartition("/")
@@ -124,7 +124,7 @@ def is_installed(program: Word, context: CommandContext, folders: Sequence[str])
 def _is_found_outside(
     name: str, entries: Sequence[str], context: CommandContext, folders: Sequence[str]
 ) -> bool:
-    """Whether the first program of this name on the search path has nothing of the project."""
+    """Return whether the first program of this name on the search path is outside the project."""
     for where in folders:
         for entry in entries:
             found = os.path.join(where, entry, name)  # noqa: PTH118 - text that need not be a path
@@ -138,14 +138,14 @@ def _is_found_outside(
 
 
 def has_harmless_context(command: Command, context: CommandContext, folders: Sequence[str]) -> bool:
-    """Whether nothing is redirected to a file, and no variable set that changes a meaning."""
+    """Return whether no redirection writes a file and no variable changes the command's meaning."""
     return all(_harmless(redirect, context, folders) for redirect in command.redirects) and all(
         is_harmless(assignment) for assignment in command.assignments
     )
 
 
 def is_harmless(assignment: Assignment) -> bool:
-    """Whether a variable changes no command's meaning."""
+    """Return whether a variable changes no command's meaning."""
     return assignment.value.fixed and assignment.name in read_only_rules().variables
 
 
@@ -191,20 +191,20 @@ def _reads(
 
 
 def _may_be_read(word: Word, context: CommandContext, folders: Sequence[str]) -> bool:
-    """Whether a path lies in the session's folders, or is a file about the machine."""
+    """Return whether a path is in the session's folders or is a public file about the machine."""
     public = word.fixed and word.text in read_only_rules().public_files
     return public or stays_inside(word, context, folders)
 
 
 def _is_like(word: Word, form: str) -> bool:
-    """Whether an operand has the form, and what it matches as a pattern begins as it does."""
+    """Return whether an operand has the form; a pattern must not begin with a wildcard."""
     return word.text[:1] not in "*?[" * word.pattern and bool(re.fullmatch(form, word.text))
 
 
 def _is_allowed(
     reader: Reader, arguments: Arguments, context: CommandContext, folders: Sequence[str]
 ) -> bool:
-    """Whether options, their values and operands look as the table wants them."""
+    """Return whether options, their values and operands have the form that the table requires."""
     if reader.requires and not arguments.has(*reader.requires):
         return False
     if reader.like and not all(_is_like(word, reader.like) for word in arguments.operands):
@@ -219,7 +219,7 @@ def _is_allowed(
 
 
 def _takes_pattern(reader: Reader, arguments: Arguments, paths: list[Word]) -> bool:
-    """Whether the pattern or script is certain and harmless; takes it from `paths`."""
+    """Return whether the pattern or script is certain and harmless; removes it from `paths`."""
     names = reader.pattern_options
     patterns = [option.value for option in arguments.options if option.name in names]
     if not patterns and not paths:
@@ -233,7 +233,7 @@ def _takes_pattern(reader: Reader, arguments: Arguments, paths: list[Word]) -> b
     if reader.operands == "script":
         return all(map(sed_only_prints, texts))
     if reader.forbidden and "-" in texts:
-        return False  # jq takes the next word for its program
+        return False  # jq takes the next word as its program
     return not any(text in pattern for pattern in texts for text in reader.forbidden)
 
 
@@ -244,7 +244,7 @@ def _is_text(reader: Reader, words: Sequence[Word]) -> bool:
 
 
 def _is_format(words: Sequence[Word]) -> bool:
-    """Whether `printf` only prints by this format; %n sets a variable, %(…)T is left out."""
+    """Return whether `printf` only prints with this format; %n sets a variable."""
     if not words or words[0].pattern:
         return False
     text = words[0].text
@@ -258,7 +258,7 @@ def _may_be_folder(word: Word, folders: Sequence[str]) -> bool:
 
 
 def _tests(words: Sequence[Word], context: CommandContext, folders: Sequence[str]) -> bool:
-    """`test` and `[` without what makes the shell evaluate a text (-v, -R, sums)."""
+    """Return whether the shell evaluates no text in a `test` or `[` command (-v, -R, sums)."""
     texts = [word.text for word in words]
     if {"-v", "-R"} & set(texts) or any(word.pattern for word in words):
         return False
@@ -290,7 +290,7 @@ _HARMLESS_OPTIONS = frozenset({"--no-pager", "--no-optional-locks", "--literal-p
 
 
 class _Rules(Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole of git_reads.toml."""
+    """The parsed git_reads.toml."""
 
     harmless: tuple[str, ...]
     inside_git_dir: frozenset[str]
@@ -311,7 +311,7 @@ def subcommand(
 ) -> tuple[list[Word], list[str]] | None:
     """Return a git command from its subcommand on, and the folders that it may run in.
 
-    None is returned where an option in front of it, or a word behind it, may run a program.
+    None is returned if an option before the subcommand, or a word after it, may run a program.
     """
     rest = list(words)
     where = list(folders)
@@ -334,7 +334,7 @@ def subcommand(
 
 
 def runs_no_program(folder: str, context: CommandContext) -> bool:
-    """Whether git, reading in a folder, runs nothing that is named by the repository there."""
+    """Return whether git, when it reads in a folder, runs no program that the repository names."""
     path = os.path.realpath(folder)
     used = context.repositories.used_in(path)
     if used is None:
@@ -348,11 +348,11 @@ def runs_no_program(folder: str, context: CommandContext) -> bool:
 
 
 def _is_its_own(repository: Repository, context: CommandContext) -> bool:
-    """Whether git's files are those of the working tree, or lie in the session's folders as well.
+    """Return whether git's files belong to the working tree, or are in the session's folders.
 
-    A file `.git`, a link, or a file `commondir` can lead to a repository that is none of the
-    project's. A repository elsewhere is the working tree's own where it says so itself, as that of
-    a linked working tree and that of a submodule do.
+    A file `.git`, a link, or a file `commondir` can lead to a repository that is not part of the
+    project. A repository elsewhere belongs to the working tree if it refers back to it, as those of
+    linked working trees and submodules do.
     """
     git_dir, common_dir = repository.git_dir, repository.common_dir
     own = f"{repository.work_tree.rstrip('/')}/.git"
@@ -373,7 +373,7 @@ def _is_its_own(repository: Repository, context: CommandContext) -> bool:
 
 
 def is_data(name: str, value: str, repository: Repository, context: CommandContext) -> bool:
-    """Whether a setting names no program, and no file outside."""
+    """Return whether a setting names no program and no file outside the session's folders."""
     rules = _rules()
     if name in rules.inside_git_dir | rules.inside_work_tree:
         base = repository.git_dir if name in rules.inside_git_dir else repository.work_tree

@@ -1,4 +1,4 @@
-"""What is refused in every mode: commands that destroy a machine, a disk or a home folder."""
+"""Commands refused in every mode: those that destroy a machine, a disk or a home folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SYSTEM_FILE = "overwrites a file that the system needs"
 
 
 def refusal_reason(command: Command, context: CommandContext, folders: Sequence[str]) -> str:
-    """Why `command`, run in any of `folders`, is never run; empty where it may be."""
+    """Return why `command`, run in any of `folders`, is never run; "" if it is not refused."""
     for redirect in command.redirects:
         if redirect.writes:
             if _leads_to_own(redirect.target, context, folders):
@@ -45,12 +45,12 @@ def refusal_reason(command: Command, context: CommandContext, folders: Sequence[
 
 
 def _kills_all(texts: list[str]) -> bool:
-    """`kill -9 -1`, `kill -- -1`, `kill -1 -1`; a lone `-1` is the number of a signal."""
+    """Return whether `kill` ends all processes: `kill -9 -1`; a lone `-1` is a signal number."""
     return texts[-1:] == ["-1"] and len(texts) > 1
 
 
 def _changes_own(command: Command, context: CommandContext, folders: Sequence[str]) -> bool:
-    """Whether a command writes, moves or deletes a file of ours, or a folder that has some."""
+    """Return whether a command changes, moves or deletes one of our files or a folder above one."""
     if not context.own:
         return False
     rules = shell_rules()
@@ -85,7 +85,7 @@ def _deletes(command: Command, context: CommandContext, folders: Sequence[str]) 
     rules = shell_rules().refused
     name, words = base_name(command), command.words[1:]
     texts = [word.text for word in words]
-    # A program that is not known yet may be `rm`.
+    # A program that is not yet known may be `rm`.
     unknown = UNKNOWN in name or NONEMPTY in name or command.words[0].pattern
     options = rules.deleters["rm"] if unknown else rules.deleters.get(name)
     if name in {"find", "gfind"}:
@@ -149,7 +149,7 @@ def _shown(word: Word) -> str:
 
 
 def is_fork_bomb(commands: Sequence[Command], functions: frozenset[str]) -> bool:
-    """Whether a function of the line starts itself again and again at the same time."""
+    """Return whether a function of the line starts several copies of itself."""
     calls: dict[str, set[str]] = {name: set() for name in functions}
     several: set[str] = set()
     counted: set[tuple[str, str]] = set()
@@ -173,12 +173,12 @@ def _reaches(start: str, goal: str, calls: dict[str, set[str]], seen: set[str]) 
 
 
 _TAR = frozenset({"tar", "gtar", "bsdtar"})
-_TAR_VALUES = frozenset("bCfFgHIKLNTVX")  # letters that take a word each, in the letters' order
+_TAR_VALUES = frozenset("bCfFgHIKLNTVX")  # letters that each take a word, in their order
 _NEW_BRANCH = ("-b", "-B", "-t", "--track", "--orphan", "-d", "--detach")
 
 
 def written_paths(name: str, words: Sequence[Word]) -> list[Word]:
-    """The paths that a program writes to, as far as its name tells."""
+    """Return the paths that a program writes to, as far as its name and options show."""
     writers = shell_rules().writers
     words = expand_tar_letters(name, words)
     paths = [word for word in words if not word.text.startswith("-")]
@@ -200,14 +200,14 @@ def written_paths(name: str, words: Sequence[Word]) -> list[Word]:
                 found.append(
                     Word(text.partition("=")[2], word.static) if "=" in text else following
                 )
-            else:  # in a cluster: what follows its letter belongs to it
+            else:  # in a cluster, the text after the letter is its value
                 attached = text[1:].partition(option[1])[2]
                 found.append(Word(attached, word.static) if attached else following)
     return found
 
 
 def expand_tar_letters(name: str, words: Sequence[Word]) -> Sequence[Word]:
-    """The words of a `tar xfC a /opt` as `-x -f a -C /opt`; any other's as they are."""
+    """Return the words of `tar xfC a /opt` as `-x -f a -C /opt`; other words unchanged."""
     if name not in _TAR or not words or words[0].text.startswith("-"):
         return words
     letters, *rest = words
@@ -220,9 +220,9 @@ def expand_tar_letters(name: str, words: Sequence[Word]) -> Sequence[Word]:
 
 
 def discards_changes(texts: Sequence[str], folders: Sequence[str]) -> bool:
-    """Whether `git` with these words checks files out over what they hold: `git checkout main x`.
+    """Return whether a git command checks out files over changes: `git checkout main x`.
 
-    One name alone is a file's if there is such a file in any of `folders`, else a branch's.
+    A single name is a file if it exists in any of `folders`; otherwise it is a branch.
     """
     subcommand, *names = operands(texts, shell_rules().globals["git"]) or [""]
     if subcommand != "checkout" or has_option(texts, _NEW_BRANCH):

@@ -1,4 +1,4 @@
-"""The rules about commands, read from the data files beside this module at the first use."""
+"""Load the rules about commands from the data files in this folder, at the first use."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from acp_agent.permissions.access import Tier
 from acp_agent.permissions.arguments import OptionTable
 from acp_agent.platform.first_use import first_use
 
-# What the data files have as one text with blanks between the items.
+# Fields that the data files give as one text, with blanks between the items.
 _OPTION_LISTS = ("flags", "values", "paths", "optional", "attached", "pairs", "either")
 _LISTS = (*_OPTION_LISTS, "listing", "pattern_options", "requires", "runs")
 
 
 class Wrapper(Struct, frozen=True, forbid_unknown_fields=True):
-    """Programs that run another program; the fields are described in the data file."""
+    """A program that runs another program; the fields are described in the data file."""
 
     programs: frozenset[str]
     subcommand: tuple[str, ...] = ()
@@ -44,9 +44,9 @@ class Wrapper(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Rule(Struct, frozen=True, forbid_unknown_fields=True):
-    """A use of a program that is destructive: any of the options, or any of the words.
+    """A destructive use of a program: any of the options, or any of the words.
 
-    With one of the options in `unless` it is not.
+    Not destructive with one of the options in `unless`.
     """
 
     programs: frozenset[str]
@@ -67,7 +67,7 @@ class FolderReader(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DestructiveProgram(Struct, frozen=True, forbid_unknown_fields=True):
-    """Programs, or statements for databases, that have a text in them which destroys something."""
+    """A pattern that marks a program text, or a database statement, as destructive."""
 
     text: str
     why: str
@@ -75,7 +75,7 @@ class DestructiveProgram(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Languages(Struct, frozen=True, forbid_unknown_fields=True):
-    """Shells, interpreters that take their program on the command line, options with commands."""
+    """Shells, interpreters with inline programs, and options that take commands."""
 
     shells: frozenset[str]
     shell_value_options: tuple[str, ...]
@@ -92,7 +92,7 @@ class Languages(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Refused(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is never run."""
+    """Programs, disks, files and folders for which commands are refused in every mode."""
 
     programs: frozenset[str]
     program_prefixes: tuple[str, ...]
@@ -108,7 +108,7 @@ class Refused(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Writers(Struct, frozen=True, forbid_unknown_fields=True):
-    """Programs that write to the paths that they are given."""
+    """Programs that write to the paths in their arguments."""
 
     last: frozenset[str]
     all: frozenset[str]
@@ -119,7 +119,7 @@ class Writers(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ShellRules(Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole of shell_rules.toml."""
+    """The parsed shell_rules.toml."""
 
     wrappers: tuple[Wrapper, ...]
     languages: Languages
@@ -147,7 +147,7 @@ class Reader(OptionTable, frozen=True, forbid_unknown_fields=True):
     values_like: dict[str, str] = field(default_factory=dict)
 
     def merged(self, shared: Mapping[str, Reader]) -> Reader:
-        """Return this row with the options, and missing fields, of the shared rows it uses."""
+        """Return this row with the options, and missing fields, of the shared rows that it uses."""
         row = self
         for name in self.use:
             other = shared[name].merged(shared)
@@ -166,7 +166,7 @@ _NO_ROW = Reader()
 
 
 class ReadOnlyRules(Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole of read_only_commands.toml."""
+    """The parsed read_only_commands.toml."""
 
     harmless_redirects: frozenset[str]
     public_files: frozenset[str]
@@ -201,7 +201,7 @@ def read_only_rules() -> ReadOnlyRules:
     informing = frozenset(rules.informing.split())
     commands = {name: row.merged(rules.shared) for name, row in rules.commands.items()}
     for name, row in commands.items():
-        if not name.startswith("git "):  # its --help starts a program that git's settings name
+        if not name.startswith("git "):  # its --help may start a program that git's settings name
             commands[name] = replace(
                 row,
                 flags=row.flags | informing,
@@ -221,9 +221,9 @@ def _split_rows(rows: Mapping[str, Mapping[str, object]]) -> dict[str, dict[str,
 
 
 def option_matches(word: str, option: str) -> bool:
-    """Whether `word` is, or among a cluster of short options contains, `option`.
+    """Return whether `word` is `option`, or a cluster of short options that contains it.
 
-    Long options may be abbreviated and may carry their value.
+    Long options may be abbreviated and may have an attached value.
     """
     if option.startswith("--"):
         name = word.partition("=")[0]
@@ -234,7 +234,7 @@ def option_matches(word: str, option: str) -> bool:
 
 
 def has_option(words: Iterable[str], options: Sequence[str]) -> bool:
-    """Whether any of the options is among the words."""
+    """Return whether any of the options is among the words."""
     return any(
         option_matches(word, option)
         for word in words
@@ -244,7 +244,7 @@ def has_option(words: Iterable[str], options: Sequence[str]) -> bool:
 
 
 def operands(words: Sequence[str], value_options: Sequence[str]) -> list[str]:
-    """The words that are neither options nor, for `value_options`, an option's value."""
+    """Return the words that are neither options nor values of `value_options`."""
     found: list[str] = []
     rest = iter(words)
     for word in rest:

@@ -1,1 +1,1 @@
-"""The user's policy: rules that allow, ask about or refuse calls."""
+"""The user's policy: rules that allow, ask about or refuse tool calls."""

@@ -1,6 +1,7 @@
-"""The files that the words of a command line name, for rules that refuse reading or editing them.
+"""Find the files that a command line names, for rules about reading and editing files.
 
-It is a guard rail: a program may open files that no word names. Only a sandbox prevents that.
+This is only a guard rail: a program may open files that no word names. Only a sandbox prevents
+that.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from acp_agent.permissions.rules import read_only_rules, shell_rules
 from acp_agent.permissions.shell.words import NONEMPTY, UNKNOWN, Word
 from acp_agent.permissions.wrapped_commands import base_name
 
-_MATCHES = 500  # files of a pattern that are looked at
+_MATCHES = 500  # files of a pattern that are checked
 _LONGEST = 4_096  # characters of a word that may be a path
 _QUOTES = "'\"`"
 _IN_PROGRAM = re.compile(r"[\w./~-]+")
@@ -28,12 +29,12 @@ _TEXTS = frozenset({"text", "format", "words"})  # operands of programs that pri
 
 
 def named_files(line: Classified, context: CommandContext, *, writes: bool) -> Iterator[str]:
-    """Yield the absolute paths that the words of a line may name, as named and without links.
+    """Yield the absolute paths that a line may name, as written and with links resolved.
 
     Args:
-        line: the line.
+        line: the classified line.
         context: where it runs.
-        writes: only the files that a command is known to write, move or delete.
+        writes: yield only the files that a command is known to write, move or delete.
     """
     for finding in line.findings:
         for word in _written(finding) if writes else _words(finding):
@@ -84,7 +85,7 @@ def _words(finding: Finding) -> Iterator[Word]:
 
 
 def _parts(text: str, *, program: bool) -> Iterator[str]:
-    """The paths within a word: `HEAD:.env`, `file=@.env`, and in a program text all that may be."""
+    """Yield the paths within a word: `HEAD:.env`, `file=@.env`, candidates in a program text."""
     for mark in (":", "@"):
         _, found, rest = text.rpartition(mark)
         if found and rest:
@@ -94,7 +95,7 @@ def _parts(text: str, *, program: bool) -> Iterator[str]:
 
 
 def _prints(words: Sequence[Word]) -> bool:
-    """Whether a command prints its words, so that they are no paths: `echo .env`."""
+    """Return whether a command only prints its words, so that they are not paths: `echo .env`."""
     name = words[0].text.rpartition("/")[2] if words else ""
     reader = read_only_rules().commands.get(name)
     return reader is not None and reader.operands in _TEXTS
@@ -107,5 +108,5 @@ def _paths(word: Word, folder: str) -> Iterator[str]:
     path = os.path.normpath(os.path.join(folder, text.replace(UNKNOWN, "")))  # noqa: PTH118 - text that need not be a path
     yield path
     if word.pattern:
-        # A name with a dot in front is only matched by a pattern with one.
+        # Only a pattern that begins with a dot matches a name that begins with one.
         yield from islice(glob.iglob(path), _MATCHES)  # noqa: PTH207 - as the shell does it

@@ -1,8 +1,8 @@
-"""What a rule like `Bash(git push *)` matches: words of a command, never the text of a line.
+"""Match rules like `Bash(git push *)` against the words of a command, never against raw text.
 
-The words are those that the shell would pass, without quotes, so that quoting hides nothing. `*`
-matches any text, blanks between words too. A blank and `*` (or `:*`) at the end match what may
-follow the words before.
+The words are those that the shell would pass, without quotes, so quoting cannot hide anything. `*`
+matches any text, including blanks between words. A blank and `*` (or `:*`) at the end match any
+further words, or none.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from acp_agent.permissions.rules import operands, option_matches, shell_rules
 from acp_agent.permissions.shell.syntax import Command
 from acp_agent.permissions.shell.words import NONEMPTY, UNKNOWN
 
-_BETWEEN = "\x1f"  # between two words; no command line that is judged has it
+_BETWEEN = "\x1f"  # separates words; command lines with this character are blocked
 _ANY = "\x02"  # a `*` of the pattern
-_STAR = "\x03"  # an escaped one
+_STAR = "\x03"  # an escaped `*`
 _OPERATORS = re.compile(r"[|&;<>\n`]|\$\(")
 _UNKNOWN = re.compile(f"[{UNKNOWN}{NONEMPTY}]")
 
@@ -29,9 +29,9 @@ class CommandPattern(Struct, frozen=True):
     """The pattern of a rule about commands.
 
     Attributes:
-        words: its words; those with a wildcard have it as `_ANY`.
+        words: its words; a wildcard is stored as `_ANY`.
         fixed: the words before the first wildcard.
-        regex: what the words of a command match, with `_BETWEEN` between them.
+        regex: matches the words of a command, joined with `_BETWEEN`.
     """
 
     words: tuple[str, ...]
@@ -40,29 +40,29 @@ class CommandPattern(Struct, frozen=True):
 
     @property
     def program(self) -> str:
-        """The program that a command must name; empty if it may be any."""
+        """Return the program that a command must name; empty if it may be any."""
         return self.fixed[0] if self.fixed else ""
 
     @property
     def literal(self) -> str:
-        """The command line of all words without a wildcard: what the rule names itself."""
+        """Return the command line of all words without a wildcard."""
         return shlex.join(word for word in self.words if _ANY not in word)
 
     def matches(self, words: Sequence[str]) -> bool:
-        """Whether exactly these words match."""
+        """Return whether exactly these words match."""
         return self.regex.fullmatch(_BETWEEN.join(words)) is not None
 
     def may_match(self, words: Sequence[str]) -> bool:
-        """Whether words may match of which the run decides parts, as far as the fixed words go."""
+        """Return whether words with unknown parts may match the fixed words of the pattern."""
         if not self.fixed or len(words) < len(self.fixed):
             return False
         parts = zip(self.fixed, words, strict=False)
         return all(_may_be(word, known) for known, word in parts)
 
     def matches_reordered(self, words: Sequence[str]) -> bool:
-        """Whether words match wherever their options stand: `push origin --force`.
+        """Return whether words match with their options in any position: `push origin --force`.
 
-        Only for patterns that name options, without a wildcard in them.
+        Applies only to patterns that name options without a wildcard.
         """
         options = [word for word in self.fixed[1:] if word[:1] == "-" and len(word) > 1]
         if not options or any(word[:1] == "-" and _ANY in word for word in self.words):
@@ -79,16 +79,16 @@ class CommandPattern(Struct, frozen=True):
 
 
 def compile_command(pattern: str) -> CommandPattern:
-    """Return the pattern of a rule about commands.
+    """Return the compiled pattern of a rule about commands.
 
     Raises:
-        RuleError: it is about more than one command, or has an open quote.
+        RuleError: the pattern covers more than one command, names none, or has an unclosed quote.
     """
     marked = pattern.replace("\\*", _STAR)
     if marked.endswith(":*"):
         marked = f"{marked[:-2]} *"
     try:
-        # Quotes make one word of several, in a rule as in a command.
+        # Quotes combine several words into one, in a rule as in a command.
         words = shlex.split(marked.replace("*", _ANY))
     except ValueError:
         raise RuleError("a quote in it is not closed") from None
@@ -128,7 +128,7 @@ def _split(word: str) -> list[str]:
 
 
 def _may_be(word: str, known: str) -> bool:
-    """Whether a word, with parts that only the run shows, may come to `known`."""
+    """Return whether a word with unknown parts may turn out to be `known`."""
     if not _UNKNOWN.search(word):
         return word == known
     parts = (re.escape(part) for part in _UNKNOWN.split(word))
@@ -136,7 +136,7 @@ def _may_be(word: str, known: str) -> bool:
 
 
 def _single(option: str) -> list[str]:
-    """The options of a cluster: `-rf` is `-r` and `-f`."""
+    """Return the single options of a cluster: `-rf` is `-r` and `-f`."""
     if option.startswith("--") or len(option) == 2:
         return [option]
     return [f"-{letter}" for letter in option[1:]]
@@ -148,10 +148,11 @@ def _without_options(words: Sequence[str]) -> list[str]:
 
 
 def spellings(command: Command) -> list[tuple[str, ...]]:
-    """The ways in which a rule that refuses may name a command.
+    """Return the spellings of a command that a rule that refuses or asks is compared with.
 
-    As it is written, without the program's folder and case, without options before the subcommand
-    (`git -C x push`), and with the files that it is redirected to.
+    These are the words as written; the program without its folder, and also in lower case; the
+    words without options before the subcommand (`git -C x push`); and each of these followed by the
+    redirection targets.
     """
     words = tuple(word.text for word in command.words)
     if not words:
@@ -166,7 +167,7 @@ def spellings(command: Command) -> list[tuple[str, ...]]:
 
 
 def _behind_globals(name: str, words: Sequence[str]) -> Sequence[str]:
-    """The words from the subcommand on."""
+    """Return the words from the subcommand on."""
     values = shell_rules().globals.get(name, ())
     at = 0
     while at < len(words) and words[at][:1] == "-":

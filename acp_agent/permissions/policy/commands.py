@@ -1,8 +1,8 @@
-"""What the rules say about a command line: each of its commands is looked at alone.
+"""Apply the rules to a command line; each of its commands is checked separately.
 
-A rule that refuses or asks counts where any command of the line matches, however it is wrapped,
-spelled or ordered. A rule that allows counts for a command that does what the rule's words say and
-nothing else; a line runs by rules where that holds for each of its commands.
+A rule that refuses or asks applies if any command of the line matches, even when it is wrapped,
+spelled differently or reordered. A rule that allows applies to a command that does only what the
+rule describes; a line runs by rules only if that is true of each of its commands.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from acp_agent.permissions.shell.words import NONEMPTY, UNKNOWN
 
 
 class CommandRule:
-    """A rule about commands, ready to be compared."""
+    """A rule about commands, compiled for matching."""
 
     def __init__(self, rule: PolicyRule) -> None:
-        """Compile a rule; RuleError where its pattern has no meaning."""
+        """Compile a rule; raises RuleError if its pattern is invalid."""
         self.rule = rule
         self.pattern: CommandPattern | None = (
             compile_command(rule.pattern) if rule.pattern else None
@@ -50,30 +50,30 @@ class CommandRule:
 
     @cached_property
     def destroys(self) -> bool:
-        """Whether what the rule names itself destroys something: `rm *`, `git push --force *`."""
+        """Return whether the rule itself names a destructive command: `git push --force *`."""
         if self.pattern is None or not self.pattern.literal:
             return False
         nowhere = CommandContext(cwd="/nowhere", roots=("/nowhere",), home="/nobody")
         return classify(self.pattern.literal, nowhere).tier == "destructive"
 
     def refuses(self, ways: Iterable[tuple[str, ...]]) -> bool:
-        """Whether a command matches, by the ways in which it may be spelled."""
+        """Return whether a command with these spellings matches."""
         pattern = self.pattern
         return pattern is None or any(
             pattern.matches(words) or pattern.matches_reordered(words) for words in ways
         )
 
     def may_refuse(self, ways: Iterable[tuple[str, ...]]) -> bool:
-        """Whether a command may match that is only known in part before it runs."""
+        """Return whether a command that is only partly known may match."""
         pattern = self.pattern
         return pattern is not None and any(pattern.may_match(words) for words in ways)
 
 
 class Part(Struct, frozen=True, kw_only=True):
-    """What the rules say about one command of a line.
+    """The result of the rules for one command of a line.
 
-    `rule` decides about it, None where none does; then `note` may say why one that matches does
-    not count.
+    `rule` decides about the command; None if no rule does. In that case `note` may explain why a
+    matching rule does not apply.
     """
 
     finding: Finding
@@ -82,13 +82,13 @@ class Part(Struct, frozen=True, kw_only=True):
 
     @property
     def covered(self) -> bool:
-        """Whether the command needs no question."""
+        """Return whether the command needs no question."""
         allowed = self.rule is not None and self.rule.effect == "allow"
         return allowed or self.finding.tier == "read_only"
 
 
 class LineMatch(Struct, frozen=True, kw_only=True):
-    """What the rules say about a line: the one that refuses or asks, and about each command."""
+    """The result of the rules for a line: for each command, and the rules that refuse or ask."""
 
     parts: tuple[Part, ...]
     deny: PolicyRule | None = None
@@ -96,15 +96,15 @@ class LineMatch(Struct, frozen=True, kw_only=True):
 
     @property
     def allow(self) -> PolicyRule | None:
-        """The first rule that allows a command, where each is allowed or only reads."""
+        """Return the first rule that allows a command, if all commands are allowed or only read."""
         if self.deny or self.ask or not all(part.covered for part in self.parts):
             return None
         return next((part.rule for part in self.parts if part.rule is not None), None)
 
     def without_allowed(self, line: Classified) -> Classified:
-        """Return the line without the commands that rules allow, for what remembered answers say.
+        """Return the line without the commands that rules allow, to check the rest against grants.
 
-        A command that destroys something is left in: no remembered answer is about it.
+        The tier is recomputed from the remaining commands.
         """
         allowed = [part.finding for part in self.parts if part.rule is not None and part.covered]
         if not allowed:
@@ -114,7 +114,7 @@ class LineMatch(Struct, frozen=True, kw_only=True):
 
 
 class CommandRules:
-    """The rules about commands that hold in a mode for an agent."""
+    """The rules about commands that apply in a mode for an agent."""
 
     def __init__(self, rules: Sequence[CommandRule]) -> None:
         self._rules: dict[Effect, dict[str, list[CommandRule]]] = {}
@@ -129,9 +129,10 @@ class CommandRules:
         """Return what the rules say about a line.
 
         Args:
-            line: the line.
+            line: the classified line.
             context: where it would run.
-            may_edit: whether a file, by its absolute path, may be written without a question.
+            may_edit: returns whether the file at an absolute path may be written without a
+                question.
         """
         deny: PolicyRule | None = None
         ask: PolicyRule | None = None
@@ -153,7 +154,7 @@ class CommandRules:
         return LineMatch(parts=tuple(parts), deny=deny, ask=ask)
 
     def _told_to_run(self, finding: Finding, context: CommandContext) -> list[tuple[str, ...]]:
-        """The commands in options, settings and variables, for rules that refuse: `PAGER=x`."""
+        """Return the commands in options, settings and variables, for strict rules: `PAGER=x`."""
         if finding.parsed is None or not self._rules.keys() & {"deny", "ask"}:
             return []
         values = command_values(finding.parsed, every=True)[:_MOST_VALUES]
@@ -162,14 +163,14 @@ class CommandRules:
         return [way for one in inner if one.parsed is not None for way in spellings(one.parsed)]
 
     def _strict(self, effect: Effect, ways: Sequence[tuple[str, ...]]) -> PolicyRule | None:
-        """Return the first rule with an effect that a command matches."""
+        """Return the first rule with this effect that a command matches."""
         programs = dict.fromkeys(("", *(words[0] for words in ways)))
         by_program = self._rules.get(effect, {})
         candidates = (each for program in programs for each in by_program.get(program, ()))
         return next((each.rule for each in candidates if each.refuses(ways)), None)
 
     def _about(self, effect: Effect, ways: Sequence[tuple[str, ...]]) -> Iterator[CommandRule]:
-        """Yield the rules with an effect about programs that the first words may come to."""
+        """Yield the rules with this effect for programs that the first words may turn out to be."""
         names = {words[0] for words in ways if words}
         open_ended = any(UNKNOWN in name or NONEMPTY in name for name in names)
         for program, rules in self._rules.get(effect, {}).items():
@@ -194,7 +195,7 @@ class CommandRules:
         return Part(finding=finding, note=note)
 
     def _candidates(self, finding: Finding) -> Iterator[CommandRule]:
-        """The rules that allow what the words of a command say."""
+        """Yield the rules that allow the words of a command."""
         command = finding.parsed
         words = () if command is None else _as_named(command)
         by_program = self._rules.get("allow", {})
@@ -204,16 +205,16 @@ class CommandRules:
 
 
 def _is_stripped(finding: Finding) -> bool:
-    """Whether a command only runs another one, about which the rules are: `nohup npm test`.
+    """Return whether a command only wraps another one that rules are checked against: `nohup x`.
 
-    `timeout` and its kind are not among the findings at all.
+    `timeout` and similar programs are not among the findings at all.
     """
     words = finding.words
     return finding.leaf is None and words[:1] == ("nohup",) and words[1][:1] not in {"-", ""}
 
 
 def _as_named(command: Command) -> tuple[str, ...]:
-    """The words of a command; its program without a folder of the system's."""
+    """Return the words of a command, its program without a system folder."""
     texts = tuple(word.text for word in command.words)
     if not texts:
         return ()
@@ -228,7 +229,7 @@ def _why_not(
     context: CommandContext,
     may_edit: Callable[[str], bool],
 ) -> str:
-    """Return why a rule that allows what a command's words say does not cover it; "" if it does."""
+    """Return why a matching rule that allows does not cover a command; "" if it does."""
     command, pattern = finding.parsed, allowing.pattern
     if finding.tier == "destructive" and not allowing.destroys:
         return f"{finding.reason}, which the rule does not name"
@@ -258,7 +259,7 @@ def _why_not(
 
 
 def _git_folders(command: Command, folders: Sequence[str]) -> Sequence[str]:
-    """The folders that a command runs in, behind the `-C` of git."""
+    """Return the folders that a git command runs in, with its `-C` options applied."""
     words = [word.text for word in command.words]
     if words[0].rpartition("/")[2] != "git":
         return folders
@@ -273,7 +274,7 @@ def _is_certain(text: str, static: bool) -> bool:
 
 
 def _written(command: Command, folders: Sequence[str]) -> Iterator[str]:
-    """The files that a command is redirected to, and from unless it reads below a folder."""
+    """Yield the files that a command's redirections write, apart from harmless ones."""
     harmless = read_only_rules().harmless_redirects
     for redirect in command.redirects:
         target = redirect.target
@@ -285,7 +286,7 @@ def _written(command: Command, folders: Sequence[str]) -> Iterator[str]:
 
 
 def _running_option(command: Command) -> str:
-    """The option of a command whose value is run, or names settings that may be; "" for none."""
+    """Return the option of a command whose value is run or names settings that may run; else ""."""
     languages = shell_rules().languages
     name = command.words[0].text.rpartition("/")[2]
     options = (*languages.command_options, *languages.own_command_options.get(name, ()))
@@ -301,14 +302,14 @@ def _running_option(command: Command) -> str:
 
 _GIT_SETTINGS = frozenset({"-c", "--config-env", "--exec-path", "--git-dir", "--work-tree"})
 _LONGEST_WORD = 4_000
-_MOST_VALUES = 8  # of a command, that may be commands themselves
+_MOST_VALUES = 8  # values of a command that may be commands themselves
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^\s'\"`<>|()]+", re.IGNORECASE)
-# `host.example/x`, `me@host.example:x`, and behind an option: hosts for curl, ssh and git.
+# Hosts for curl, ssh and git: `host.example/x`, `me@host.example:x`, also attached to an option.
 _HOST = re.compile(r"(?:-[\w-]*=?)?(?:[\w.+-]+@)?([\w-]+(?:\.[\w-]+)+)\.?(?:[:/?#].*)?", re.DOTALL)
 
 
 def hosts_in(line: Classified) -> Iterator[str]:
-    """The addresses that the words of a line name or may name."""
+    """Yield the addresses that the words of a line contain or may contain."""
     for finding in line.findings:
         for each in finding.words:
             word = each[:_LONGEST_WORD]
@@ -319,10 +320,10 @@ def hosts_in(line: Classified) -> Iterator[str]:
 
 
 def all_match(command: str, patterns: Sequence[str], context: CommandContext) -> bool:
-    """Return whether each command of a line does what one of these patterns of `Bash(…)` says.
+    """Return whether one of these `Bash(…)` patterns covers each command of a line.
 
     Raises:
-        RuleError: a pattern has no meaning.
+        RuleError: a pattern is invalid.
     """
     source = Source(file="")
     rules = [

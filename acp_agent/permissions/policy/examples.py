@@ -1,4 +1,4 @@
-"""The examples of a rule: what it must be about, and what it must not be about."""
+"""Check a rule against its examples: calls that it must match, and calls that it must not match."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from acp_agent.permissions.policy.path_patterns import Folders
 from acp_agent.permissions.policy.policy import Policy, Situation
 from acp_agent.permissions.policy.rules import PolicyRule, RuleError
 
-_PROJECT = "/project"  # which the paths of examples begin at
+_PROJECT = "/project"  # the folder that relative paths of examples start from
 
 
 def check_examples(rule: PolicyRule, match: Sequence[str], not_match: Sequence[str]) -> None:
-    """Check that a rule is about the examples of one list and not about those of the other.
+    """Check that a rule matches the examples of `match` and none of `not_match`.
 
     An example is a command line, a path, an address or a host, or `mcp__server__tool`.
 
     Raises:
-        RuleError: it is not so.
+        RuleError: an example contradicts the rule.
     """
     for example in match:
         if not _is_about(rule, example):

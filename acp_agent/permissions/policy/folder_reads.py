@@ -1,4 +1,4 @@
-"""The files below the folders that a command reads: `grep -r key .`, for rules that refuse them."""
+"""Find the files below folders that a command reads, for strict rules: `grep -r key .`."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from acp_agent.permissions.shell.syntax import Command
 from acp_agent.permissions.shell.words import NONEMPTY, UNKNOWN
 from acp_agent.permissions.wrapped_commands import base_name
 
-_LIMIT = 1_000  # entries that are looked at for one command
+_LIMIT = 1_000  # entries checked for one command
 _SKIPPED = frozenset({".git", "node_modules"})
 _EXCLUDING = ("--exclude", "--exclude-dir", "--glob", "-g")
 
 
 def files_below(command: Command, folder: str) -> Iterator[str]:
-    """Yield the files below the folders that a command reads as a whole; nearest first.
+    """Yield the files below the folders that a command reads recursively, nearest first.
 
-    At most a thousand are looked at, without git's own and packages. Reads the disk.
+    Checks at most a thousand entries, skipping `.git` and `node_modules`. Reads the disk.
 
     Args:
         command: the command.
@@ -58,12 +58,12 @@ def files_below(command: Command, folder: str) -> Iterator[str]:
 
 
 def is_exclusion(option: str) -> bool:
-    """Whether the value of an option names what is not read."""
+    """Return whether an option excludes the files that its value names."""
     return option in _EXCLUDING[:2]
 
 
 def _has(words: list[str], options: tuple[str, ...]) -> bool:
-    """Whether one of the options is given, alone or in a cluster of letters."""
+    """Return whether one of the options is given, alone or in a cluster of letters."""
     for text in words:
         for option in options:
             if text.partition("=")[0] == option:
@@ -75,7 +75,7 @@ def _has(words: list[str], options: tuple[str, ...]) -> bool:
 
 
 def _values(words: list[str]) -> Iterator[str]:
-    """The names that are left out: `--exclude=x`, `-g '!x'`."""
+    """Yield the excluded names: `--exclude=x`, `-g '!x'`."""
     for before, text in zip(["", *words], words, strict=False):
         option, mark, value = text.partition("=")
         if before in _EXCLUDING:

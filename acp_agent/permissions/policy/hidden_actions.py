@@ -1,6 +1,6 @@
-"""What a program that reads may do besides, by an option or a script that no rule names.
+"""Find options and scripts that make a reading program run or write something.
 
-`Bash(rg *)` is about searching: it does not cover `rg --pre x`, which runs x for each file, and
+`Bash(rg *)` covers searching: it does not cover `rg --pre x`, which runs x for each file, and
 `Bash(sed *)` covers no script that runs or writes something.
 """
 
@@ -14,15 +14,15 @@ from acp_agent.permissions.printing_programs import sed_only_prints
 from acp_agent.permissions.rules import Reader, read_only_rules, shell_rules
 from acp_agent.permissions.shell.words import Word
 
-_UNCHECKED = frozenset({"test", "words"})  # operands of readers whose options are no options
+_UNCHECKED = frozenset({"test", "words"})  # operands of readers that have no options to check
 
 
 def hidden_action(words: Sequence[Word], named: Sequence[str]) -> str:
-    """Return the word by which a program that reads may do something else; "" for none.
+    """Return the word that may make a reading program do something else; "" if there is none.
 
     Args:
-        words: the command's; all are certain.
-        named: the words of the rule; what they name is known to the user.
+        words: the command's words; all are certain.
+        named: the words of the rule; the user knows what they do.
     """
     name = words[0].text.rpartition("/")[2]
     text = shell_rules().languages.acting_texts.get(name)
@@ -45,7 +45,7 @@ def hidden_action(words: Sequence[Word], named: Sequence[str]) -> str:
 def _reader(
     name: str, words: Sequence[Word], named: Sequence[str]
 ) -> tuple[Reader | None, Sequence[Word]]:
-    """The table of the program, or of git's subcommand if the rule is about it, and the rest."""
+    """Return the table of the program, or of git's subcommand in the rule, and the other words."""
     commands = read_only_rules().commands
     if name != "git":
         return commands.get(name), words

@@ -1,8 +1,8 @@
-"""Where rules come from: the user's configuration, and files that a project brings along.
+"""Load rules from the user's configuration and from files of a project.
 
-A project's rules may only tighten: its rules that ask and refuse hold, its rules that allow are
-left out unless the user trusts the file as it is. Its `.claude/settings.json` counts like a file of
-ours: its rules have the same form (https://code.claude.com/docs/en/permissions).
+A project's rules may only tighten: its ask and deny rules apply, its allow rules are ignored unless
+the user trusts the current content of the file. A project's `.claude/settings.json` is treated like
+a file of ours, because its rules have the same form (https://code.claude.com/docs/en/permissions).
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ def rules_of(config: PermissionsConfig, source: Source) -> list[PolicyRule]:
     """Return the rules of a configuration, compiled and checked against their examples.
 
     Args:
-        config: the table.
-        source: the file; lines are added where they are needed.
+        config: the `permissions` table.
+        source: the file; line numbers are added later.
 
     Raises:
-        ConfigError: one cannot be used, or does not fit its examples; with its key.
+        ConfigError: a rule is invalid or does not match its examples; the error has its key.
     """
     found = []
     for effect in EFFECTS:
@@ -69,7 +69,7 @@ def make_rule(effect: Effect, table: RuleConfig, source: Source) -> PolicyRule:
     """Return one rule.
 
     Raises:
-        RuleError: it has no meaning here.
+        RuleError: the rule is invalid.
     """
     subject, pattern = read_rule(effect, table.rule)
     rule = PolicyRule(
@@ -82,7 +82,7 @@ def make_rule(effect: Effect, table: RuleConfig, source: Source) -> PolicyRule:
         modes=tuple(table.modes),
         agents=tuple(table.agents),
     )
-    Policy([rule])  # compiles its pattern
+    Policy([rule])  # compiles the pattern, to check it
     return rule
 
 
@@ -90,7 +90,7 @@ def user_rules(config: PermissionsConfig, file: Path) -> list[PolicyRule]:
     """Return the rules of the user's configuration, with their lines.
 
     Raises:
-        ConfigError: see `rules_of`.
+        ConfigError: as in `rules_of`.
     """
     if not (config.allow or config.ask or config.deny):
         return []
@@ -108,7 +108,7 @@ def _with_lines(rules: Sequence[PolicyRule], text: str) -> Iterator[PolicyRule]:
 
 
 class Policies:
-    """The policies of all folders: the user's rules, and those that a project adds.
+    """The policies of all folders: the user's rules plus those of each project.
 
     Safe to use from several threads. A project's files are read again when they have changed.
     """
@@ -119,8 +119,8 @@ class Policies:
         """Make the policies.
 
         Args:
-            rules: the user's.
-            trusts: whether the user trusts a project's file, so that its rules may allow as well.
+            rules: the user's rules.
+            trusts: returns whether the user trusts a project's file, so that its allow rules apply.
         """
         self._rules = tuple(rules)
         self._trusts = trusts
@@ -129,7 +129,7 @@ class Policies:
         self._known: dict[str, tuple[_Stamps, tuple[bool, ...], Policy]] = {}
 
     def of(self, project: str) -> Policy:
-        """Return the policy of a session in an absolute folder. Looks at some files."""
+        """Return the policy of a session in an absolute folder. Checks some files on disk."""
         files = project_files(project)
         stamps = tuple(_stamp(file) for file in files)
         if not any(stamps):
@@ -155,9 +155,9 @@ class ProjectRules(Struct, frozen=True, kw_only=True):
     """The rules of a project's file.
 
     Attributes:
-        item: the file, as the user trusts it.
-        rules: the rules; where the file has a mistake, one that asks about everything.
-        problem: the mistake; "" if there is none.
+        item: the trust item of the file.
+        rules: the rules; for an invalid file, one rule that asks about everything.
+        problem: the error in the file; "" if there is none.
     """
 
     item: Item
@@ -166,14 +166,14 @@ class ProjectRules(Struct, frozen=True, kw_only=True):
 
 
 def project_files(project: str) -> tuple[str, ...]:
-    """Return the files that may have rules of a project: the repository's, and the folder's."""
+    """Return the files that may contain a project's rules, in its repository and its folder."""
     root = find_repository(Path(project))
     folders = dict.fromkeys([str(root), project] if root is not None else [project])
     return tuple(f"{folder}/{name}" for folder in folders for name in (PROJECT_FILE, *_SETTINGS))
 
 
 def project_rules(project: str) -> tuple[ProjectRules, ...]:
-    """Return the rules that the files of a project have. Reads the files."""
+    """Return the rules in the files of a project. Reads the files."""
     top = Path(os.path.realpath(find_repository(Path(project)) or project))
     owners = trusted_owners(top, Path(project))
     found = []
@@ -205,7 +205,7 @@ def _project_rules(file: Path, raw: bytes) -> list[PolicyRule]:
     """Return the rules of a project's file.
 
     Raises:
-        ConfigError: it has a mistake.
+        ConfigError: the file is invalid.
     """
     from acp_agent.config.problems import find_problems  # noqa: PLC0415 - few projects have rules
     from acp_agent.config.toml_errors import find_lines  # noqa: PLC0415 - likewise
@@ -228,12 +228,12 @@ def _project_rules(file: Path, raw: bytes) -> list[PolicyRule]:
 
 
 def _settings_rules(file: Path, raw: bytes) -> Iterator[PolicyRule]:
-    """Return the rules of a settings file of another agent, without those for tools of its own.
+    """Return the rules of another agent's settings file, except those for tools unknown here.
 
-    A rule that asks or refuses and cannot be used here asks about every use of its tool.
+    An ask or deny rule that is not valid here becomes one that asks about every use of its tool.
 
     Raises:
-        ConfigError: it has a mistake.
+        ConfigError: the file is invalid.
     """
     if not raw.strip():
         return
@@ -270,7 +270,7 @@ class _Settings(Struct):
 
 
 def _ask_about_all(file: str, problem: str) -> PolicyRule:
-    """A rule in the place of those of a file that cannot be read, which may have refused."""
+    """Return a rule that asks about everything; an unreadable file may contain deny rules."""
     source = Source(file=file, project=True)
     table = RuleConfig(
         rule="*", justification=f"the rules of this project cannot be read: {problem}"

@@ -1,7 +1,7 @@
-"""What a rule like `Edit(src/**)` matches: paths, by the patterns of gitignore files.
+"""Match rules like `Edit(src/**)` against paths, with the pattern syntax of gitignore files.
 
 `//etc/**` is an absolute path, `~/.zshrc` is in the home folder, `/src` and `src/**` are in the
-session's folder. A name without a slash is found in every folder below.
+session's folder. A name without a slash matches in every folder below.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from acp_agent.permissions.policy.rules import RuleError
 
 
 class Folders(Struct, frozen=True):
-    """What the patterns begin at: the session's folder and the home folder, links followed."""
+    """The folders that patterns start from: the session's and the home folder, links resolved."""
 
     project: str
     home: str
@@ -27,9 +27,10 @@ class PathPattern(Struct, frozen=True):
     """The pattern of a rule about files.
 
     Attributes:
-        start: the folder that it begins at: `/`, `~`, or the session's, as many `../` above it.
-        regex: what the path from there on matches.
-        tolerant: the same for paths as the most tolerant file systems compare them.
+        start: the folder that it starts from: `/`, `~`, or "" for the session's folder; `../` for
+            each level above that.
+        regex: matches the path relative to that folder.
+        tolerant: matches the same path as the most tolerant file systems compare it.
     """
 
     start: str
@@ -37,33 +38,33 @@ class PathPattern(Struct, frozen=True):
     tolerant: re.Pattern[str]
 
     def matches(self, path: str, folders: Folders, *, tolerant: bool) -> bool:
-        """Whether an absolute path matches, or a folder that it lies in.
+        """Return whether an absolute path, or a folder that contains it, matches.
 
         Args:
             path: the path, without `..`.
-            folders: what the pattern begins at.
-            tolerant: compare without case, compatibility forms and invisible characters, for rules
-                that refuse.
+            folders: the folders that patterns start from.
+            tolerant: ignore case, compatibility forms and invisible characters, for rules that
+                refuse or ask.
         """
         base = _base(self.start, folders)
         if tolerant:
             rest = _below(_plain(path), _plain(base))
-            # `secrets/**` is about the folder too: a program may read all that is in it.
+            # `secrets/**` covers the folder itself too: a program may read all of its content.
             return rest is not None and any(map(self.tolerant.match, (rest, f"{rest}/")))
         rest = _below(path, base)
         return rest is not None and self.regex.match(rest) is not None
 
 
 def compile_path(pattern: str, *, anywhere: bool) -> PathPattern:
-    """Return the pattern of a rule about files.
+    """Return the compiled pattern of a rule about files.
 
     Args:
-        pattern: as in the rule.
-        anywhere: whether a name without a slash is meant in every folder of the machine, which is
-            the careful reading for a rule that refuses; else in the session's.
+        pattern: the pattern as in the rule.
+        anywhere: whether a name without a slash matches in every folder of the machine (the strict
+            reading, for rules that refuse or ask) or only in the session's folder.
 
     Raises:
-        RuleError: it matches nothing.
+        RuleError: the pattern matches nothing.
     """
     start, rest = "", pattern
     if pattern.startswith("//"):
@@ -79,7 +80,7 @@ def compile_path(pattern: str, *, anywhere: bool) -> PathPattern:
     return PathPattern(start, _compile(rest), _compile(plain(rest)))
 
 
-_plain = lru_cache(maxsize=1_000)(plain)  # a path is compared with many rules
+_plain = lru_cache(maxsize=1_000)(plain)  # each path is compared with many rules
 
 
 @lru_cache(maxsize=1_000)
@@ -103,6 +104,6 @@ def _base(start: str, folders: Folders) -> str:
 
 
 def _below(path: str, base: str) -> str | None:
-    """The path below a folder, without a slash before it; None where it lies elsewhere."""
+    """Return the path relative to a folder, or None if it is outside the folder."""
     folder = base.rstrip("/") + "/"
     return path[len(folder) :] if path.startswith(folder) else None

@@ -1,7 +1,7 @@
-"""The policy: rules compiled and indexed, and the one that decides about a call.
+"""The policy: compiles and indexes rules, and finds the rule that decides about a call.
 
-A rule that refuses goes before one that asks, and that before one that allows; how exact a rule is
-does not matter.
+Deny rules take precedence over ask rules, and those over allow rules; how specific a rule is does
+not matter.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _ORDER: tuple[Effect, ...] = ("deny", "ask", "allow")
 
 
 class Situation(Struct, frozen=True, kw_only=True):
-    """What a rule may depend on besides the call: the mode, the agent and the folders.
+    """The conditions of a rule besides the call itself: the mode, the agent and the folders.
 
-    `agent` is the name of the agent that makes the call; "" is the session's own.
+    `agent` is the name of the agent that makes the call; "" is the session's main agent.
     """
 
     mode: Mode
@@ -45,7 +45,7 @@ class _FileRule(Struct, frozen=True):
     pattern: PathPattern | None
 
     def matches(self, names: Sequence[str], folders: Folders) -> bool:
-        """Whether a file matches by its names, of which one may be a link to the other."""
+        """Return whether a file matches by its names; one may be a link to the other."""
         if self.pattern is None:
             return True
         tolerant = self.rule.effect != "allow"
@@ -61,17 +61,17 @@ class _NameRule(Struct, frozen=True):
 
 
 class Policy:
-    """All rules that hold in a folder."""
+    """All rules that apply in a folder."""
 
     def __init__(self, rules: Iterable[PolicyRule] = (), problems: Sequence[str] = ()) -> None:
         """Compile rules.
 
         Args:
             rules: the rules.
-            problems: what is wrong with rules that were left out.
+            problems: the errors in rule files that could not be used.
 
         Raises:
-            RuleError: the pattern of one has no meaning.
+            RuleError: the pattern of a rule is invalid.
         """
         self.rules = tuple(rules)
         self.problems = tuple(problems)
@@ -83,7 +83,7 @@ class Policy:
         self._indexed: dict[tuple[Mode, str], CommandRules] = {}
 
     def __bool__(self) -> bool:
-        """Whether there is any rule."""
+        """Return whether there is any rule."""
         return bool(self.rules)
 
     def command(
@@ -96,13 +96,14 @@ class Policy:
     ) -> LineMatch:
         """Return what the rules say about a command line.
 
-        Rules about files and hosts refuse and ask here too, for those that the words name.
+        Ask and deny rules about files and hosts also apply to those that the words name.
 
         Args:
-            line: the line, classified.
+            line: the classified line.
             context: where it would run.
-            situation: what else a rule may depend on.
-            may_edit: whether a file may be written without a question, by its absolute path.
+            situation: the mode, the agent and the folders.
+            may_edit: returns whether the file at an absolute path may be written without a
+                question.
         """
         key = (situation.mode, situation.agent)
         rules = self._indexed.get(key)
@@ -121,7 +122,7 @@ class Policy:
     def _named(
         self, line: Classified, context: CommandContext, situation: Situation
     ) -> list[PolicyRule]:
-        """The rules that refuse or ask about files and hosts that the words of a line name."""
+        """Return the ask and deny rules about files and hosts that the words of a line name."""
         found: list[PolicyRule | None] = []
         for subject in ("read", "edit"):
             strict = [
@@ -140,12 +141,12 @@ class Policy:
     def files(
         self, subject: Subject, files: Sequence[Sequence[str]], situation: Situation
     ) -> PolicyRule | None:
-        """Return the rule that decides about reading or editing files; None where none does.
+        """Return the rule that decides about reading or editing files, or None.
 
         Args:
             subject: "read" or "edit".
-            files: the absolute paths by which each file is known: resolved, and as asked for.
-            situation: what else a rule may depend on.
+            files: the absolute paths of each file: resolved, and as requested.
+            situation: the mode, the agent and the folders.
         """
         return self._first(self._files[subject], files, situation)
 
@@ -170,13 +171,13 @@ class Policy:
     def host(
         self, host: str, situation: Situation, *, by_command: bool = False
     ) -> PolicyRule | None:
-        """Return the rule that decides about a request to a host.
+        """Return the rule that decides about a request to a host, or None.
 
         Args:
             host: in ASCII, with its port unless that is the scheme's default.
-            situation: what else a rule may depend on.
-            by_command: a command names it; then only rules with a host count, as the others are
-                about the tool.
+            situation: the mode, the agent and the folders.
+            by_command: the host is named by a command; then only ask and deny rules with a host
+                apply, because rules without one are about the tool.
         """
         rules = self._names["web_fetch"]
         if by_command:
@@ -185,11 +186,11 @@ class Policy:
         return _decide(rules, situation, allow=host, refuse=bare)
 
     def search(self, situation: Situation) -> PolicyRule | None:
-        """Return the rule that decides about searching the web."""
+        """Return the rule that decides about a web search, or None."""
         return _decide(self._names["web_search"], situation, allow="", refuse="")
 
     def tool(self, server: str, tool: str, situation: Situation) -> PolicyRule | None:
-        """Return the rule that decides about a tool of an MCP server."""
+        """Return the rule that decides about a tool of an MCP server, or None."""
         name = tool_name(server, tool)
         return _decide(self._names["mcp"], situation, allow=name, refuse=name)
 
@@ -227,7 +228,7 @@ def _name_pattern(subject: Subject, pattern: str) -> re.Pattern[str] | None:
     if subject == "mcp":
         return re.compile(translate_glob(pattern))
     labels = [
-        # `*` at the front is for any subdomain; between dots it is for one part of the name.
+        # A leading `*` matches any subdomain; elsewhere it matches within one label.
         ".+" if part == "*" and not at else re.escape(part).replace(r"\*", "[^.]*")
         for at, part in enumerate(host_of(f"https://{pattern}").split("."))
     ]

@@ -1,6 +1,6 @@
-"""The rules of the policy: what a rule says, and how its text is read.
+"""The rules of the policy and the parser of their texts.
 
-A rule names a tool and what of its use it is about: `Bash(npm run test:*)`, `Edit(src/**)`,
+A rule names a tool and optionally a pattern for its use: `Bash(npm run test:*)`, `Edit(src/**)`,
 `Read(~/.zshrc)`, `WebFetch(domain:example.com)`, `mcp__server__tool`, or a whole tool: `Bash`.
 """
 
@@ -17,9 +17,9 @@ Effect = Literal["allow", "ask", "deny"]
 Subject = Literal["shell", "edit", "read", "web_fetch", "web_search", "mcp", "any"]
 
 MODES: tuple[Mode, ...] = get_args(Mode)
-MAIN_AGENT = "main"  # the session's own agent in a rule's `agents`
+MAIN_AGENT = "main"  # the name of the session's main agent in a rule's `agents`
 
-# The tools that rules may name, ours and those of other agents, by what a call of them touches.
+# The tools that rules may name, those of acp-agent and of other agents, by what they access.
 _SUBJECTS: dict[str, Subject] = {
     **dict.fromkeys(("Bash", "shell"), "shell"),
     **dict.fromkeys(("Edit", "Write", "MultiEdit", "NotebookEdit"), "edit"),
@@ -37,13 +37,13 @@ _MCP = "mcp__"
 
 
 class RuleError(Exception):
-    """A rule cannot be used; the message says why and what to write instead."""
+    """A rule is invalid; the message says why and what to write instead."""
 
 
 class Source(Struct, frozen=True, kw_only=True):
-    """Where a rule was written: the file, the line from 1 if it is known, and the table's key.
+    """Where a rule is defined: the file, the line (from 1) if known, and the key in the file.
 
-    `project` is true for a file that a project brings along.
+    `project` is true for a file of a project.
     """
 
     file: str
@@ -59,14 +59,14 @@ class PolicyRule(Struct, frozen=True, kw_only=True):
     """One rule.
 
     Attributes:
-        effect: what it does.
-        text: the rule as it was written.
-        subject: what the calls touch that it is about.
-        pattern: which of them; empty for all.
-        source: where it was written.
-        justification: why, for the user and the model; empty where nobody said.
-        modes: the modes that it holds in; empty for all.
-        agents: the agents that it holds for; empty for all.
+        effect: whether it allows, asks or denies.
+        text: the rule as written.
+        subject: the kind of access that it covers.
+        pattern: the accesses of that kind that it covers; empty for all.
+        source: where it is defined.
+        justification: the reason, for the user and the model; empty if none is given.
+        modes: the modes that it applies in; empty for all.
+        agents: the agents that it applies to; empty for all.
     """
 
     effect: Effect
@@ -79,22 +79,22 @@ class PolicyRule(Struct, frozen=True, kw_only=True):
     agents: tuple[str, ...] = ()
 
     def holds(self, mode: Mode, agent: str) -> bool:
-        """Whether the rule holds in a mode, for an agent by its name; "" is the session's own."""
+        """Return whether the rule applies in a mode to an agent; "" is the session's main agent."""
         return (not self.modes or mode in self.modes) and (
             not self.agents or (agent or MAIN_AGENT) in self.agents
         )
 
     @property
     def label(self) -> str:
-        """The rule with its effect and its place, for the journal."""
+        """Return the rule with its effect and its source, for the journal."""
         return f"{self.effect} {self.text} ({self.source})"
 
 
 def read_rule(effect: Effect, text: str) -> tuple[Subject, str]:
-    """Return what a rule is about, and its pattern.
+    """Return the subject and the pattern of a rule.
 
     Raises:
-        RuleError: it has no meaning here.
+        RuleError: the rule is invalid.
     """
     found = _RULE.fullmatch(text.strip())
     if found is None or len(text) > _LONGEST:
@@ -121,7 +121,7 @@ def read_rule(effect: Effect, text: str) -> tuple[Subject, str]:
 
 
 def subject_of(tool: str) -> Subject | None:
-    """Return what a call of a tool touches, by our name of it or other agents'; None: not known."""
+    """Return what a tool of acp-agent or another agent accesses, or None for an unknown tool."""
     return _SUBJECTS.get(tool)
 
 
@@ -153,8 +153,8 @@ _OTHER = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def tool_name(server: str, tool: str) -> str:
-    """Return the name by which a rule knows a tool of an MCP server, without `mcp__`.
+    """Return the name of an MCP server's tool in rules, without `mcp__`.
 
-    Characters that a rule cannot have become `_`, as in the names that models are given.
+    Characters that a rule cannot contain become `_`, as in the tool names that models see.
     """
     return f"{_OTHER.sub('_', server)}__{_OTHER.sub('_', tool)}"

@@ -1,4 +1,4 @@
-"""What the gate does with the rule that decides about a call."""
+"""Turn the rule that decides about a call into the gate's verdict."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from acp_agent.permissions.policy.rules import PolicyRule, Subject
 
 
 class RulesHere(Struct, frozen=True):
-    """The rules of a folder in a situation, and the texts of the gate."""
+    """The rules of a folder in a situation, with the texts of the gate."""
 
     policy: Policy
     situation: Situation
@@ -36,7 +36,7 @@ class RulesHere(Struct, frozen=True):
     def files(
         self, subject: Subject, paths: Sequence[str], asked: Sequence[str], project: str
     ) -> PolicyRule | None:
-        """Return the rule about files, by their paths and the names that they were asked for by."""
+        """Return the rule about files, by their paths and the names used in the request."""
         if not self.policy:
             return None
         called = [os.path.normpath(os.path.join(project, name)) for name in asked]  # noqa: PTH118 - as it is called
@@ -71,7 +71,7 @@ class RulesHere(Struct, frozen=True):
         return self.policy.host(host, self.situation)
 
     def strict(self, rule: PolicyRule | None) -> Refuse | Ask | None:
-        """Return the verdict of a rule that refuses or asks; None for any other."""
+        """Return the verdict of a rule that refuses or asks; None for any other rule."""
         if rule is None or rule.effect == "allow":
             return None
         if rule.effect == "deny":
@@ -87,7 +87,7 @@ class RulesHere(Struct, frozen=True):
         return Ask(choices=once_choices(self.texts), warning=warning, rule=rule.label)
 
     def beyond_sandbox(self, access: CommandAccess) -> str:
-        """Return a warning about what a command wants beyond the sandbox; "" for nothing."""
+        """Return a warning about what a command asks for beyond the sandbox; "" for nothing."""
         if access.outside:
             return self.texts.outside_warning
         if access.hosts:
@@ -102,7 +102,7 @@ class RulesHere(Struct, frozen=True):
         return self.texts.unnamed_warning.format(hosts=shown)
 
     def confined(self, access: CommandAccess, asked: Ask, grants: Sequence[Grant]) -> Allow | Ask:
-        """Allow a confined command that can be undone if the user wants that; else offer it."""
+        """Allow a confined command that can be undone if configured or granted; else offer it."""
         if access.unasked:
             return Allow(by="rule", why=CONFINED_WHY)
         grant = next((one for one in grants if one.kind == "confined"), None)
@@ -113,12 +113,12 @@ class RulesHere(Struct, frozen=True):
         return replace(asked, choices=with_confined(self.texts, project, asked.choices))
 
     def ask_more(self, more: str, asked: Ask | None, reason: str | Literal[False]) -> Ask:
-        """Return the question about a command that wants more; its answer is not remembered.
+        """Return the question about a command that asks for more; its answer is not remembered.
 
         Args:
-            more: what it wants beyond the sandbox.
-            asked: what a rule asks about it.
-            reason: why it cannot be undone; False where it can.
+            more: the warning about what it asks for beyond the sandbox.
+            asked: the question of a rule about it, if any.
+            reason: why it is destructive; False if it is not.
         """
         warnings = [more]
         if asked is not None:
@@ -134,6 +134,6 @@ class RulesHere(Struct, frozen=True):
 
 
 def never(what: str, grant: Grant) -> Refuse:
-    """Refuse what the user refused permanently; the model and the user get a text each."""
+    """Return the refusal of something that the user never allows, with texts for model and user."""
     model, user = f"the user never allows {what}", f"you never allow {what}"
     return Refuse(by="grant", why=model, shown=user, rule=grant.label)
