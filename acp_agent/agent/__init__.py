@@ -1,1 +1,1 @@
-"""The turn: the loop, its context, its prompts."""
+"""Run a turn: the loop of model requests and tool calls, its context and its prompts."""

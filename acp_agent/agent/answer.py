@@ -1,4 +1,4 @@
-"""Asks the model, and turns the stream of its answer into events."""
+"""Ask the model, and convert its streamed answer to events."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ if TYPE_CHECKING:  # rarely needed
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """An answer that came to its end: why it stopped, and the calls in it.
+    """An answer that the provider finished.
 
-    `message` is the one in which the user sees it, `visible` whether there is any text of it,
-    `text` the end of that message's text, `cut` the call that the limit of tokens cut off. `why` is
-    the reason the provider gave for a refusal; see `Finished`.
+    `stop` is the stop reason and `why` the provider's reason for a refusal; see `Finished`.
+    `message` is the message in which the user sees the answer, `text` the end of its text, and
+    `visible` is true if the answer has any text. `cut` is the call that the token limit cut off.
     """
 
     stop: str
@@ -75,7 +75,7 @@ class Answer(Struct, frozen=True, kw_only=True):
 
 
 class _AnswerEvents:
-    """Turns the events of a stream into events of the journal."""
+    """Converts the events of a stream to events of the journal."""
 
     def __init__(self, turn: TurnResources, model: ModelInfo, after: FollowUp) -> None:
         self._turn = turn
@@ -90,7 +90,7 @@ class _AnswerEvents:
         self._shown = ShownAnswer(self.message, is_continued=after.continues is not None)
         self.finished: Finished | None = None
         self.failed: Failed | None = None
-        self._usage = Usage()  # of the current attempt, as far as the provider has reported it
+        self._usage = Usage()  # what the provider has reported for the current attempt
         self.calls: list[ProposedCall] = []
 
     def start(self, note: str = "") -> ModelAsked:
@@ -118,8 +118,8 @@ class _AnswerEvents:
                         )
                     )
                 case CallDone():
-                    # Calls are shown when the answer is complete: one that is cut off and retried
-                    # must leave no call behind that never ends.
+                    # Calls are shown only when the answer is complete. An answer that is cut off
+                    # and retried must not leave a call that never ends.
                     self._calls_done.append(item)
                 case CallCut():
                     self.cut = item
@@ -145,7 +145,7 @@ class _AnswerEvents:
         return events
 
     def _rest(self) -> list[AnyEvent]:
-        """Return the text and thoughts that were held back, as something else follows."""
+        """Return the text and thoughts that were held back, before another kind of event."""
         held = self.text.end()
         return [*(self._shown.say(held) if held else ()), *self._shown.rest()]
 
@@ -157,7 +157,7 @@ class _AnswerEvents:
         return self._searches.show(item, self.message, self.model.provider)
 
     def cut_off(self, *, discarded: bool = False, failed: str = "") -> list[AnyEvent]:
-        """Return the end of an answer that was cut off, with its usage; `failed` says by what."""
+        """Return the events that end an answer that was cut off; `failed` is the kind of error."""
         usage, self._usage = self._usage, Usage()
         cut = ModelAnswered(
             message=self.message,
@@ -175,9 +175,9 @@ class _AnswerEvents:
         return [*ends, side_request_usage(self._turn, self.model, usage)] if usage else ends
 
     def stopped(self) -> list[AnyEvent]:
-        """Return the events that are missing when the turn is cancelled now."""
+        """Return the events that close the answer when the turn is cancelled now."""
         if self.finished is not None:
-            # The answer is complete and its calls are shown, but they will not run.
+            # The answer is complete and shows its calls, but they will not run.
             return [*cancelled_ends(proposed.call for proposed in self.calls)]
         return [] if self.failed is not None else self.cut_off()
 
@@ -190,7 +190,7 @@ class _AnswerEvents:
             description="The answer begins again." if item.discard else "",
         )
         ended = self.cut_off(discarded=True)
-        if self.visible:  # clients that join messages must not join this one to what follows
+        if self.visible:  # keeps clients from joining this text to the next attempt
             ended += agent_notice(self._turn.user.translate("The answer begins again."))
         return [*ended, notice, *self._start_over()]
 
@@ -264,9 +264,9 @@ class _AnswerEvents:
 
 
 async def prepare_context(turn: TurnResources) -> None:
-    """Make sure that the model can handle the context: describe pictures, shorten it.
+    """Make the context fit the model: describe pictures and shorten the conversation.
 
-    That may take requests of its own, each within the budgets.
+    This may send side requests, each within the budgets.
 
     Raises:
         StoreError: the journal could not be written.
@@ -281,11 +281,12 @@ async def prepare_context(turn: TurnResources) -> None:
 async def ask_model(turn: TurnResources, after: FollowUp) -> Answer:
     """Send the context to the session's model and stream its answer.
 
-    Temporary failures are retried visibly. A request that was too long is shortened and sent again.
+    Temporary failures are retried, and the user sees it. A request that was too long is shortened
+    and sent again.
 
     Raises:
         BudgetSpentError: a retry would exceed a budget.
-        ModelError: the provider failed, also after retries; what was streamed is kept.
+        ModelError: the provider failed, even after retries; the streamed text stays in the journal.
     """
     model, writer = await _ask(turn, after, after.note)
     failed = writer.failed
@@ -294,7 +295,7 @@ async def ask_model(turn: TurnResources, after: FollowUp) -> Answer:
         and failed.kind == "overflow"
         and await shorten_after_overflow(turn, model)
     ):
-        model, writer = await _ask(turn, after, "")  # the note is in the context
+        model, writer = await _ask(turn, after, "")  # the note is in the context already
         failed = writer.failed
     if failed is not None:
         message = scrub(failed.message, turn.journal.secrets)
@@ -332,7 +333,7 @@ def _known_tools(turn: TurnResources) -> Tools:
 
 
 def _offered_tools(turn: TurnResources, model: ModelInfo) -> tuple[Sequence[ToolSpec], bool]:
-    """Return the tools of a request, and whether the provider may search the web beside them."""
+    """Return the tools of a request, and whether the provider may also search the web."""
     if turn.models.web_search(model) is None:
         return turn.tools.toolset.specs(), False
     from acp_agent.agent.provider_search import offered_tools  # noqa: PLC0415 - not every provider
@@ -344,8 +345,8 @@ async def _check_budget(turn: TurnResources) -> None:
     """Check the budgets before one more attempt.
 
     Raises:
-        BudgetSpentError: it would exceed one.
-        StoreError: what was spent could not be read.
+        BudgetSpentError: the attempt would exceed a budget.
+        StoreError: the amounts spent could not be read.
     """
     refused = await turn.budget.refusal()
     if refused is not None:
@@ -353,13 +354,13 @@ async def _check_budget(turn: TurnResources) -> None:
 
 
 async def _ask(turn: TurnResources, after: FollowUp, note: str) -> tuple[ModelInfo, _AnswerEvents]:
-    """Make one request with retries; return the model that answered, or failed last."""
-    # Read together: the user may choose another model while the driver is loaded.
+    """Send one request with retries; return the model that was asked last, and its answer."""
+    # Both are read here: the user may choose another model while the driver is loaded.
     model, thought_level = turn.models.current, turn.models.thought_level
     driver = await turn.models.driver(model)
     writer = _AnswerEvents(turn, model, after)
-    # Nothing may be awaited from here to the event that starts the request: messages that the user
-    # sends before that event count as sent, so they must be in the request.
+    # After `settled` nothing may be awaited before the event that starts the request. User messages
+    # that precede that event count as sent, so the request must contain them.
     await turn.journal.settled()
     messages = tuple(turn.journal.context.messages)
     if note:
@@ -392,7 +393,7 @@ async def _ask(turn: TurnResources, after: FollowUp, note: str) -> tuple[ModelIn
                 if any(isinstance(item, Retrying | FellBack) for item in batch):
                     await _check_budget(turn)
     except StoreError:
-        raise  # the last events were not written, so nothing is open
+        raise  # the last events were not written, so nothing has to be closed
     except BaseException:
         await turn.journal.emit(*writer.stopped())
         raise

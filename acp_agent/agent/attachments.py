@@ -1,4 +1,4 @@
-"""Files that a prompt links to or embeds, as the model may see them."""
+"""Convert the files that a prompt links to or embeds to text for the model."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ from acp_agent.workspace.workspace import Workspace
 
 FILE_LIMIT = 50_000  # characters of one linked file
 TOTAL_LIMIT = 200_000  # characters of all linked files of one prompt
-_ENTRIES = 100  # of one linked folder
-_LINES = 200  # of one selection
+_ENTRIES = 100  # entries of one linked folder
+_LINES = 200  # lines of one selection
 _LINE_LIMIT = 300  # characters of one line of a selection
-_READABLE = frozenset({".gif", ".ipynb", ".jpeg", ".jpg", ".pdf", ".png", ".webp"})  # by `read`
+# File types that are not plain text but that the tool `read` can show.
+_READABLE = frozenset({".gif", ".ipynb", ".jpeg", ".jpg", ".pdf", ".png", ".webp"})
 _PLACE = re.compile(r"L?(\d{1,9})(?:[-:]L?(\d{1,9}))?")
 
 
 class _Target(Struct, frozen=True):
-    """The path that a link names, and the first and the last line of a selection in it."""
+    """The path of a link, with the first and last line if the link selects lines."""
 
     path: str
     lines: tuple[int, int] | None = None
@@ -40,13 +41,13 @@ async def linked_files(
 ) -> list[str]:
     """Return the text of each linked file inside the session's directories, with its path.
 
-    For a folder there is what it contains, for lines that the link names, these with their numbers
-    as well. For a file that cannot be read there is the reason instead, for one that is too long
-    the advice to read it. Other links reach the model by name only.
+    A link to a folder gives its entries. A link to lines adds these lines with their numbers. If a
+    file cannot be read, the reason is returned instead; if it is too long, a note says how to get
+    the rest. The model gets only the names of other links.
 
     Args:
         content: the prompt.
-        workspace: what may be read.
+        workspace: the workspace that reads the files.
         secrets: values to remove.
     """
     found: list[str] = []
@@ -92,13 +93,13 @@ def linked_paths(content: Sequence[ContentBlock], workspace: Workspace) -> tuple
     found: list[str] = []
     for target in map(_target, content):
         if target is not None:
-            with suppress(WorkspaceError):  # it is reported where it is attached
+            with suppress(WorkspaceError):  # `linked_files` reports it
                 found.append(str(workspace.files.resolve(target.path)))
     return tuple(dict.fromkeys(found))
 
 
 async def _folder(path: Path, confine: Confine) -> str:
-    """Return what a linked folder contains."""
+    """Return the entries of a linked folder."""
     listing = await list_folder(path, depth=1, limit=_ENTRIES, confine=confine)
     names = [
         f"{display_name(one.name)}/" if one.files is not None else display_name(one.name)
@@ -109,7 +110,7 @@ async def _folder(path: Path, confine: Confine) -> str:
 
 
 def _selection(path: str, text: str, first: int, last: int) -> str:
-    """Return the lines that the user points to, numbered as `read` numbers them."""
+    """Return the lines that the user selected, numbered like those of the tool `read`."""
     lines = text.split("\n")[first - 1 : min(last, first - 1 + _LINES)]
     rows = [f"{number}\t{line[:_LINE_LIMIT]}" for number, line in enumerate(lines, first)]
     where = f"line {first}" if first == last else f"lines {first} to {last}"
@@ -131,7 +132,7 @@ def _clean_resource(block: ContentBlock, secrets: Sequence[str]) -> ContentBlock
 
 
 def _target(block: ContentBlock) -> _Target | None:
-    """Return the file that a block links to or embeds; None where that is something else."""
+    """Return the file that a block links to or embeds, or None if it is not a local file."""
     match block:
         case ResourceLinkBlock():
             uri = block.uri
@@ -141,7 +142,7 @@ def _target(block: ContentBlock) -> _Target | None:
             return None
     try:
         url = urlsplit(uri)
-    except ValueError:  # such as a bracket of an IPv6 address that is never closed
+    except ValueError:  # for example, an IPv6 address without its closing bracket
         return None
     if url.scheme != "file" or url.netloc not in {"", "localhost"}:
         return None

@@ -1,4 +1,4 @@
-"""Decides whether a call may run: by rules, mode and grants, or by asking the user."""
+"""Decide whether a call may run: by rules, mode and grants, or by asking the user."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # where there are hooks
 
 
 class Refusal(NamedTuple):
-    """Why a call did not run, in words for the model and in words for the user."""
+    """The reason why a call did not run, in a text for the model and one for the user."""
 
     model: str
     user: str
@@ -73,18 +73,18 @@ NOT_BEGUN = Refusal(
     "You refused another call of this answer, which ends the turn; this one did not run.",
 )
 
-_STOP_SECONDS = 2.0  # for the judging of a command to end where nobody waits for it any more
+_STOP_SECONDS = 2.0  # to wait for a cancelled check of a command to end
 
 
 class CallPermissions:
     """Decides about the calls of one answer.
 
     Args:
-        turn: what the turn works with.
-        hooks: the user's hooks, where there are any.
+        turn: the resources of the turn.
+        hooks: the user's hooks, or None if there are none.
 
     Attributes:
-        end_turn: whether the user refused a call, and the settings say that this ends the turn.
+        end_turn: true if the user refused a call and a refusal ends the turn by the settings.
     """
 
     def __init__(self, turn: TurnResources, hooks: CallHooks | None = None) -> None:
@@ -93,7 +93,7 @@ class CallPermissions:
         self.end_turn = False
 
     async def judge(self, prepared: Prepared) -> Verdict:
-        """What the rules, the mode and the grants say."""
+        """Return the verdict of the rules, the mode and the grants."""
         turn, access = self._turn, prepared.access
         if isinstance(access, WriteAccess) and turn.user.mode == "full":
             access = replace(
@@ -132,21 +132,21 @@ class CallPermissions:
         Args:
             call: the call.
             tool: its tool.
-            prepared: what it would do.
-            hooked: what the hooks answered that are asked before every call.
-            wait_to_ask: waits until the user has been asked about all earlier calls.
+            prepared: the prepared call with its access.
+            hooked: the answer of the hooks that run before every call.
+            wait_to_ask: waits until all earlier calls are decided.
 
         Returns:
-            The prepared call; its access says whether it was allowed because it only reads.
+            The prepared call; its access shows if it was allowed because it only reads.
 
         Raises:
-            PermissionRefusedError: it may not run; the message is for the model.
+            PermissionRefusedError: the call may not run; the message is for the model.
             StoreError: the journal could not be written.
         """
         verdict = self._with_hook(await self.judge(prepared), hooked)
         if isinstance(verdict, Ask):
             await wait_to_ask()
-            # An answer meanwhile may have been remembered.
+            # The answer to an earlier question may have been remembered.
             verdict = self._with_hook(await self.judge(prepared), hooked)
         if self.end_turn:
             raise _refused(NOT_BEGUN)
@@ -169,7 +169,7 @@ class CallPermissions:
         return prepared
 
     def _with_hook(self, verdict: Verdict, hooked: HookAnswer | None) -> Verdict:
-        """Return the verdict, or a question with the hook's reason where a hook wants one."""
+        """Return the verdict, or a question with the hook's reason if a hook requires one."""
         if hooked is None or hooked.permission not in {"ask", "defer"}:
             return verdict
         if isinstance(verdict, Ask):
@@ -184,10 +184,10 @@ class CallPermissions:
     async def _is_allowed_by_hook(
         self, call: ProposedCall, prepared: Prepared, ask: Ask, hooked: HookAnswer | None
     ) -> bool:
-        """Return whether a hook of the user's allows what would be asked about.
+        """Return whether a hook of the user allows the call in place of a question.
 
-        A call that the policy wants to be asked about, or that may destroy something, is asked
-        about all the same.
+        The user is still asked if a rule of the policy requires it, or if the question has a
+        warning.
         """
         if self._hooks is None or ask.rule or ask.warning:
             return False
@@ -199,7 +199,7 @@ class CallPermissions:
         return True
 
     async def _decided(self, call: ProposedCall, verdict: Allow | Refuse) -> None:
-        """Record what was decided without a question."""
+        """Record a decision that was made without a question."""
         await self._turn.journal.emit(
             PermissionDecided(
                 call=call.call,
@@ -268,7 +268,7 @@ class CallPermissions:
             raise _refused(unchosen[1] if choice is None else _refusal(decision))
 
     async def _remember(self, choice: Choice) -> None:
-        """Keep what the user decided for good. Where that fails, it holds for this call alone."""
+        """Remember a choice for later calls. If that fails, it holds only for this call."""
         try:
             await asyncio.to_thread(self._turn.tools.gate.remember, choice)
         except StoreError as error:
@@ -277,7 +277,7 @@ class CallPermissions:
 
 
 def _files(turn: TurnResources, access: WriteAccess) -> list[tuple[str, ...]]:
-    """Return the absolute paths that each file is known by, resolved and as asked for."""
+    """Return the absolute paths of each file: the resolved path and the requested one."""
     folder = turn.tools.workspace.cwd
     asked = [os.path.normpath(folder / name) for name in access.asked]
     if len(asked) == len(access.paths):
@@ -286,7 +286,7 @@ def _files(turn: TurnResources, access: WriteAccess) -> list[tuple[str, ...]]:
 
 
 def _refused_by(name: str) -> Refusal:
-    """Return the refusal of a flag, or of a program that answers in the user's place."""
+    """Return the refusal by a command-line flag, or by a program that answers for the user."""
     why = f"The call was refused by {name}, so it did not run."
     return Refusal(f"{why} Do not try it again in another form.", why)
 
@@ -296,7 +296,7 @@ def _refused(why: Refusal) -> PermissionRefusedError:
 
 
 def _refusal(decision: Decision) -> Refusal:
-    """Return why a call did not run that a button refused."""
+    """Return the reason for a call that was refused by a choice."""
     match decision.by:
         case "user":
             return REJECTED
@@ -307,20 +307,20 @@ def _refusal(decision: Decision) -> Refusal:
 
 
 def _why(verdict: Allow | Refuse) -> str:
-    """Return the reason as the user is shown it."""
+    """Return the reason of a verdict for the user."""
     return (verdict.shown or verdict.why) if isinstance(verdict, Refuse) else verdict.why
 
 
 def _as_shown(ask: Ask, secrets: Sequence[str]) -> Ask:
-    """The question with buttons whose words may be shown as they are."""
+    """Return the question with labels that are safe to show."""
     choices = (replace(one, label=safe_text(one.label, secrets)) for one in ask.choices)
     return replace(ask, choices=tuple(choices))
 
 
 def _title(tools: Tools, call: ProposedCall, prepared: Prepared) -> str:
-    """The call's title; where it is made of the arguments alone, of those without secrets.
+    """Return the call's title, made from the arguments without secrets if possible.
 
-    In a title that was cut the rest of a secret may not be told any more.
+    If a title is made from the arguments and then cut, a secret that is cut cannot be recognised.
     """
     if prepared.title == tools.toolset.call_title(call.name, call.arguments)[0]:
         return tools.toolset.call_title(call.name, call.shown)[0]

@@ -1,4 +1,4 @@
-"""Lets a running tool show what it does."""
+"""Show the progress of a running tool: its output, content, plan and questions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from acp_agent.workspace.scrub import incomplete_tail, scrub
 
 
 class CallProgress:
-    """The `Progress` of one call; removes secrets from what it shows."""
+    """The `Progress` of one call. It removes secrets from everything that it shows."""
 
     def __init__(
         self,
@@ -37,33 +37,33 @@ class CallProgress:
         *,
         only_reads: bool = False,
     ) -> None:
-        """Starts with nothing shown.
+        """Create the progress of a call that has shown nothing yet.
 
         Args:
-            journal: where it is recorded.
-            user: who answers questions.
+            journal: records the progress.
+            user: answers questions.
             call: the call's id.
             stop: set when the user stops the command of the call, if it runs one.
-            only_reads: whether the command runs unasked since it only reads.
+            only_reads: true if the command was allowed without a question because it only reads.
         """
         self._journal = journal
         self._user = user
         self._call = call
         self.only_reads = only_reads
         self.stop = stop or asyncio.Event()
-        self._background: BackgroundCommandChanged | None = None  # set when the command moves there
-        self._held_back = ""  # the end of the output, while it may be the beginning of a secret
+        self._background: BackgroundCommandChanged | None = None  # set when the command moves
+        self._held_back = ""  # the end of the output, if it may be the beginning of a secret
 
     @property
     def call(self) -> CallId:
-        """The call's id."""
+        """Return the call's id."""
         return self._call
 
     async def output(self, text: str) -> None:
-        """Show a further piece of a command's output.
+        """Show another piece of a command's output.
 
-        Pieces are whole lines mostly, but a long or slow line comes in several: its end is held
-        back while it may be the beginning of a secret.
+        Most pieces are whole lines, but a long or slow line arrives in several pieces. The end of a
+        piece is held back if it may be the beginning of a secret.
         """
         secrets = self._journal.secrets
         text = self._held_back + text
@@ -72,7 +72,7 @@ class CallProgress:
         await self._send(scrub(text[:cut], secrets))
 
     async def flush(self) -> None:
-        """Show what is held back at the end of the output; no-op for a background command."""
+        """Show the output that is held back; no-op for a background command."""
         if self._background is None:
             await self._flush()
 
@@ -121,7 +121,7 @@ class CallProgress:
         content: tuple[CallContent, ...] | None = None,
         locations: tuple[Location, ...] | None = None,
     ) -> None:
-        """Replace what the call shows."""
+        """Replace the title, content or locations that the call shows."""
         await self._journal.emit(
             ToolShown(
                 call=self._call,
@@ -132,12 +132,12 @@ class CallProgress:
         )
 
     async def plan(self, entries: Sequence[PlanEntry]) -> None:
-        """Show the whole plan; without entries it is removed."""
+        """Replace the plan; an empty list removes it."""
         changed = PlanChanged(entries=tuple(entries)) if entries else PlanRemoved()
         await self._journal.emit(changed)
 
     async def ask(self, question: Question) -> Answer | None:
-        """Ask the user and wait. None: this editor cannot show a question."""
+        """Ask the user and wait. Return None if the editor cannot show the question."""
         return await self._user.ask_question(self._call, question)
 
     async def say(self, text: str) -> None:

@@ -1,7 +1,7 @@
-"""Shortens a context that has become too long, before the model is asked.
+"""Shorten a context that is too long before the model is asked.
 
-The cheapest way comes first: old results are cut. If that does not help, the older part is
-summarised; if that is impossible, it is left out.
+First, old results are cut, which is cheapest. If that is not enough, the older part is summarised.
+If that fails, the older part is left out.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from acp_agent.models.base import ModelInfo, UserSide
 
 LEFT_OUT_TITLE = "The oldest turns are no longer sent to the model, to fit its context window."
 TOO_LONG_TITLE = "The conversation was too long for the model; trying again with less of it."
-_KEPT_AFTER_OVERFLOW = 0.5  # of the context that was too long
-_RETRY_AFTER_OVERFLOW = 2 / 3  # of the context that was too long, the most that is tried again
-_MIN_COMPACTED = 500  # tokens; less is not worth a summary
-_SHORTER_RESULTS = (600, 200)  # characters, if the configured limit is too long
+_KEPT_AFTER_OVERFLOW = 0.5  # the share of a refused context that is kept
+_RETRY_AFTER_OVERFLOW = 2 / 3  # the largest share of a refused context that is sent again
+_MIN_COMPACTED = 500  # tokens; fewer are not worth a summary
+_SHORTER_RESULTS = (600, 200)  # characters, if the configured limit is too high
 
 
 async def shorten_if_needed(turn: TurnResources, model: ModelInfo) -> None:
-    """Shorten the context if the next request to a model would be too long, or the user asked.
+    """Shorten the context if the next request would be too long, or if the user asked for it.
 
     Raises:
         StoreError: the journal could not be written.
@@ -48,7 +48,7 @@ async def shorten_if_needed(turn: TurnResources, model: ModelInfo) -> None:
 
 
 async def shorten_after_overflow(turn: TurnResources, model: ModelInfo) -> bool:
-    """Shorten the context after a model refused it as too long; False if that is impossible.
+    """Shorten the context after a model refused it as too long; return False if that fails.
 
     Raises:
         StoreError: the journal could not be written.
@@ -63,7 +63,7 @@ async def shorten_after_overflow(turn: TurnResources, model: ModelInfo) -> bool:
     )
     if cut is not None and _estimate(turn) > maximum:
         await turn.journal.emit(cut)
-    # The note that something is left out takes tokens itself.
+    # Shortening may not help: the note about the parts left out takes tokens too.
     if _estimate(turn) >= before:
         return False
     await turn.journal.emit(NoticeShown(severity="warning", title=TOO_LONG_TITLE))
@@ -72,7 +72,7 @@ async def shorten_after_overflow(turn: TurnResources, model: ModelInfo) -> bool:
 
 
 async def compact_now(turn: TurnResources, model: ModelInfo, focus: str) -> str | None:
-    """Summarise the conversation on the user's request; return why not, or None on success."""
+    """Summarise the conversation at the user's request; return None, or why it failed."""
     view = turn.journal.context.view
     limits = context_limits(model, turn.limits.context, turn.journal.context.refused.get(model.ref))
     index = len(view.entries)
@@ -150,7 +150,7 @@ async def _report_usage(turn: TurnResources, model: ModelInfo) -> None:
 
 
 def _estimate(turn: TurnResources) -> int:
-    """Return our own estimate for the next request, which depends on its length only."""
+    """Return the estimate for the next request, without correction by the provider's counts."""
     return turn.journal.context.tokens + turn.tools.toolset.measured(tool_tokens)
 
 
@@ -159,11 +159,14 @@ def _models(turn: TurnResources, model: ModelInfo) -> list[ModelInfo]:
     return [small] if small.ref == model.ref else [small, model]
 
 
-# The functions below change nothing: they return what to shorten.
+# The functions below do not change the view. They return the event, or an index, for a change.
 
 
 def limit_turns(view: ContextView, max_turns: int) -> ContextTrimmed | None:
-    """Leave out old turns if there are more than `max_turns`; a quarter at once, for the cache."""
+    """Return the event that leaves out old turns if there are more than `max_turns`, else None.
+
+    A quarter of the turns is left out at once, to keep the provider's cache valid for longer.
+    """
     if not view.entries:
         return None
     last = view.entries[-1].turn
@@ -178,14 +181,14 @@ def limit_turns(view: ContextView, max_turns: int) -> ContextTrimmed | None:
 def cut_old_results(
     view: ContextView, limits: ContextLimits, used: int, ratio: float, limit: int
 ) -> int | None:
-    """Return the index before which to cut results; None if that does not help enough.
+    """Return the index before which to cut results, or None if the target is not reached.
 
     Args:
         view: the conversation.
-        limits: how many tokens it may take.
-        used: how many it takes.
-        ratio: the provider's tokens for one estimated token.
-        limit: characters to keep of a result.
+        limits: the limits for its tokens.
+        used: the tokens that it takes.
+        ratio: the provider's tokens per estimated token.
+        limit: characters to keep of each result.
     """
     before = _index_with_id(view, recent_from(view, int(limits.recent / ratio)))
     saved = view.cut_tokens(before, limit) * ratio
@@ -195,14 +198,16 @@ def cut_old_results(
 def leave_out(
     view: ContextView, limits: ContextLimits, used: int, ratio: float, limit: int
 ) -> ContextTrimmed | None:
-    """Leave out the oldest turns and cut old results; None if that saves too little.
+    """Return the event that leaves out the oldest turns and cuts old results.
+
+    Return None if that saves too little.
 
     Args:
         view: the conversation.
-        limits: how many tokens it may take.
-        used: how many it takes.
-        ratio: the provider's tokens for one estimated token.
-        limit: characters to keep of a result.
+        limits: the limits for its tokens.
+        used: the tokens that it takes.
+        ratio: the provider's tokens per estimated token.
+        limit: characters to keep of each result.
     """
     fixed = used - view.tokens * ratio
     index = start_to_keep(view, max(0, int((limits.target - fixed) / ratio)))
@@ -222,14 +227,16 @@ def leave_out(
 def cut_all_results(
     view: ContextView, *, used: float, maximum: float, ratio: float, limit: int, min_saving: float
 ) -> ContextTrimmed | None:
-    """Cut all results, the newest too, as the last resort; None if it saves too little.
+    """Return the event that cuts all results, including the newest ones, as a last resort.
+
+    Return None if that saves too little.
 
     Args:
         view: the conversation.
         used: the tokens that it takes.
         maximum: the tokens that it may take; results are cut shorter if `limit` is not enough.
-        ratio: the provider's tokens for one estimated token.
-        limit: characters to keep of a result.
+        ratio: the provider's tokens per estimated token.
+        limit: characters to keep of each result.
         min_saving: the tokens that must be saved.
     """
     saved = 0.0
@@ -241,13 +248,13 @@ def cut_all_results(
 
 
 def trim_after_overflow(view: ContextView, model: str, used: int, limit: int) -> ContextTrimmed:
-    """Leave out about half of what a model refused as too long, and cut all results.
+    """Return the event that leaves out half of a context that was too long, and cuts all results.
 
     Args:
         view: the conversation.
-        model: the model.
-        used: the tokens that it refused.
-        limit: characters to keep of a result.
+        model: the model that refused it.
+        used: the tokens that the model refused.
+        limit: characters to keep of each result.
     """
     index = start_to_keep(view, int(view.tokens * _KEPT_AFTER_OVERFLOW))
     return ContextTrimmed(
@@ -260,10 +267,10 @@ def trim_after_overflow(view: ContextView, model: str, used: int, limit: int) ->
 
 
 def start_to_keep(view: ContextView, tokens: int) -> int:
-    """Return the index of the longest last part that makes sense alone, of at most `tokens`.
+    """Return the index at which to start so that the kept messages take at most `tokens`.
 
-    It begins with a turn if one begins in it, else with an answer of the model. What the model has
-    not answered yet is always kept, so the part may be longer.
+    The kept part starts with a turn if possible, else with an answer of the model. Unanswered
+    messages are always kept, so the part may take more tokens.
     """
     unanswered = _unanswered(view)
     fitting = [
@@ -276,7 +283,7 @@ def start_to_keep(view: ContextView, tokens: int) -> int:
 
 
 def recent_from(view: ContextView, tokens: int) -> int:
-    """Return the index from which the messages take at most `tokens` by our estimate."""
+    """Return the lowest index from which the messages take at most `tokens` by our estimate."""
     index = len(view.entries)
     while index > view.first:
         tokens -= view.entries[index - 1].tokens
@@ -287,15 +294,18 @@ def recent_from(view: ContextView, tokens: int) -> int:
 
 
 def _min_saving(limits: ContextLimits) -> int:
-    """Return the tokens a change must save; the system prompt may fill a window too."""
+    """Return the tokens that a change must save to be worth it.
+
+    A system prompt that fills the window would otherwise cause a change in every request.
+    """
     return limits.maximum // 20
 
 
 def _unanswered(view: ContextView) -> int:
     """Return the index of the first unanswered message, or of the answer whose results follow.
 
-    What an earlier turn left unanswered does not count: that may be the very message that is too
-    long, and would never be left out.
+    Unanswered messages of earlier turns do not count. One of them may be the message that is too
+    long, and it must be possible to leave it out.
     """
     index = len(view.entries)
     while index > view.first and isinstance(view.entries[index - 1].message, UserSide):
@@ -308,7 +318,7 @@ def _unanswered(view: ContextView) -> int:
 
 
 def _index_with_id(view: ContextView, index: int) -> int:
-    """Return the next index whose message an event can name; results have no id."""
+    """Return the nearest index whose message has an id, preferably a later one."""
     last = len(view.entries) - 1
     while index < last and view.entries[index].id is None:
         index += 1

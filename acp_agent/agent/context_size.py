@@ -1,8 +1,8 @@
-"""How many tokens the context takes, and how many it may take.
+"""Compute how many tokens the context takes, and how many it may take.
 
-The provider's count of the last request is exact. Everything since is estimated, and the estimate
-is corrected by the ratio of the two in this session. Before the first count the estimate alone is
-used, which is higher than what most texts take.
+The provider's count of the last request is exact. Messages added since are estimated, and the
+estimate is multiplied by the ratio of count to estimate in this session. Before the first count,
+the estimate is used alone; it is too high for most texts.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ from acp_agent.config.types import ContextConfig
 from acp_agent.events import Usage, UsageReported
 from acp_agent.models.base import ModelInfo
 
-_LONGEST_ANSWER = 64_000  # tokens that requests ask for at most
-# Outside this range a provider's count cannot be right: that of a stub, or in another unit.
+_LONGEST_ANSWER = 64_000  # the most tokens that a request asks for
+# Outside this range a provider's count is wrong: it comes from a stub, or has another unit.
 _MIN_RATIO, _MAX_RATIO = 0.2, 4.0
-_MARGIN = 1.05  # for what is estimated by the ratio alone
+_MARGIN = 1.05  # factor for estimates that use only the ratio
 
 
 class ContextLimits(Struct, frozen=True, kw_only=True):
-    """How many tokens the context may take.
+    """Limits for the tokens of the context.
 
-    Above `maximum` it is shortened to `target`, which is far below: each change costs the
-    provider's cache, so changes are few and large. The last `recent` tokens stay as they are.
+    A context above `maximum` is shortened to `target`. The target is far lower, because each change
+    invalidates the provider's cache: changes should be few and large. The last `recent` tokens are
+    not shortened.
     """
 
     maximum: int
@@ -41,8 +42,8 @@ def context_limits(
 
     Args:
         model: the model.
-        settings: the fraction of its window to use, and the tokens to reserve for the answer.
-        refused: the lowest number of tokens that it refused as too many, if it did.
+        settings: the fraction of the window to use, and the tokens to reserve for the answer.
+        refused: the lowest number of tokens that the model refused as too many, if any.
     """
     window = model.window if refused is None else min(model.window, refused)
     reserved = settings.reserved_tokens
@@ -53,12 +54,12 @@ def context_limits(
 
 
 def estimate_ratio(context: Context, model: ModelInfo, tools: int) -> float:
-    """Return the provider's tokens for one estimated token; at least 1 for an unmeasured model.
+    """Return the provider's tokens per estimated token; at least 1 for an unmeasured model.
 
     Args:
         context: the conversation.
         model: the model.
-        tools: the estimate for the tools.
+        tools: the estimated tokens of the tools.
     """
     measured = _plausible_measure(context, tools)
     if measured is None:
@@ -68,12 +69,12 @@ def estimate_ratio(context: Context, model: ModelInfo, tools: int) -> float:
 
 
 def used_tokens(context: Context, model: ModelInfo, tools: int) -> int:
-    """Return the tokens that the next request to a model will take, as well as is known.
+    """Return the best estimate of the tokens of the next request to a model.
 
     Args:
         context: the conversation.
         model: the model.
-        tools: the estimate for the tools.
+        tools: the estimated tokens of the tools.
     """
     measured = _plausible_measure(context, tools)
     if measured is None:
@@ -86,12 +87,12 @@ def used_tokens(context: Context, model: ModelInfo, tools: int) -> int:
 
 
 def next_request_tokens(journal: Journal, tools: Tools, model: ModelInfo) -> int:
-    """Return `used_tokens` of a session's next request with its tools."""
+    """Return `used_tokens` for the next request of a session, including its tools."""
     return used_tokens(journal.context, model, tools.toolset.measured(tool_tokens))
 
 
 def side_request_usage(turn: TurnResources, model: ModelInfo, usage: Usage) -> UsageReported:
-    """Charge a request that adds nothing to the context; return the event that reports the cost."""
+    """Charge a side request; return an event with the new cost and the unchanged context size."""
     return UsageReported(
         used=next_request_tokens(turn.journal, turn.tools, turn.models.current),
         size=turn.models.current.window,

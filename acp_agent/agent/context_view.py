@@ -1,7 +1,8 @@
-"""Which messages of a conversation the model is sent: all, or what trims and compactions left.
+"""Select the messages of a conversation that are sent to the model.
 
-The list grows at its end. Every other change to it is an event in the journal, so that the same
-journal gives the same view in every process.
+All messages are sent until a trim or a compaction shortens the list. Messages are added at the end.
+Every other change to the list is an event in the journal, so the same journal gives the same view
+in every process.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from acp_agent.events import Rewound
 from acp_agent.ids import CallId, MessageId
 from acp_agent.models.base import Message, ToolResult, UserSide, UserText
 
-_HEAD_SHARE = 0.7  # of what a cut result keeps, the part that its beginning gets
+_HEAD_SHARE = 0.7  # the share of a cut result that is taken from its beginning
 
 LEFT_OUT = (
     "[Earlier parts of this conversation are not shown here for lack of room. The tool "
@@ -30,8 +31,8 @@ TURN_BEGAN = "[What the user said at the beginning of this turn:]"
 class Entry(Struct, frozen=True, kw_only=True):
     """A message of the conversation.
 
-    `id` is None for the results of calls, `turn` counts the turns from 1, and `opens` is true for
-    the message with which the user began the turn.
+    `id` is None for the results of calls. `turn` counts the turns from 1. `opens` is true for the
+    user's message that starts the turn.
     """
 
     message: Message
@@ -42,7 +43,7 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 
 class _Shortening(Struct, frozen=True, kw_only=True):
-    """The state before the view was shortened, which happened behind `at` messages."""
+    """The state of the view before it was shortened; at that time it had `at` entries."""
 
     at: int
     first: int
@@ -53,15 +54,15 @@ class _Shortening(Struct, frozen=True, kw_only=True):
 
 
 class ContextView:
-    """The messages of a conversation, and which of them a model is sent.
+    """The messages of a conversation, and the part of them that is sent to the model.
 
     Attributes:
-        entries: every message, in order.
-        messages: what is sent.
-        tokens: the estimate for what is sent.
-        first: the index in `entries` of the first message that is sent itself.
+        entries: all messages, in order.
+        messages: the messages to send.
+        tokens: the estimated tokens of `messages`.
+        first: the index in `entries` of the first message that is not left out or summarised.
         cut: the index in `entries` before which results are cut.
-        changes: the number of changes that were not at the end.
+        changes: the number of changes other than appending messages.
     """
 
     def __init__(self) -> None:
@@ -71,26 +72,27 @@ class ContextView:
         self.first = 0
         self.cut = 0
         self.changes = 0
-        self._limit = 0  # characters of a result that is cut
+        self._limit = 0  # characters of a cut result
         self._summary = ""
-        self._left_out = False  # whether turns are left out that no summary covers
+        self._left_out = False  # true if some of the turns left out are not in the summary
         self._indexes: dict[MessageId, int] = {}
         self._shortenings: list[_Shortening] = []
 
     @property
     def is_shortened(self) -> bool:
-        """Whether the model is sent less than the whole conversation."""
+        """Return whether parts of the conversation are not sent to the model."""
         return self.first > 0 or self.cut > 0
 
     @property
     def summary(self) -> str:
-        """The summary that replaces the messages that are not sent; "" if there is none."""
+        """Return the summary that replaces earlier messages, or "" if there is none."""
         return self._summary
 
     def result_limit(self, wanted: int) -> int:
-        """Return the characters to keep of results: `wanted`, or fewer if some are cut already.
+        """Return the characters to keep of each result, at most `wanted`.
 
-        One limit applies to all results.
+        One limit applies to all results; the limit of cut results that are still sent is not
+        raised.
         """
         return min(wanted, self._limit) if self.cut > self.first else wanted
 
@@ -108,9 +110,9 @@ class ContextView:
         self.tokens += tokens
 
     def index_of(self, message: MessageId | None) -> int:
-        """Return the index of a message in `entries`; that of None is behind the last one.
+        """Return the index of a message in `entries`; for None, the number of entries.
 
-        An unknown message counts as the first, so that nothing is shortened because of it.
+        An unknown message has index 0, so that nothing is shortened because of it.
         """
         return len(self.entries) if message is None else self._indexes.get(message, 0)
 
@@ -125,7 +127,7 @@ class ContextView:
         return other
 
     def restore(self, other: ContextView) -> None:
-        """Take over the state of another view."""
+        """Copy the state of another view into this one."""
         if other is self:
             return
         self.entries[:] = other.entries
@@ -137,7 +139,7 @@ class ContextView:
         self._rebuild()
 
     def leave_out(self, before: int) -> None:
-        """Stop sending the messages before an index; a summary of earlier ones remains."""
+        """Stop sending the messages before an index; an existing summary is still sent."""
         if before > self.first:
             self._save_state()
             self.first, self._left_out = before, True
@@ -157,7 +159,7 @@ class ContextView:
         self._rebuild()
 
     def truncate(self, count: int) -> None:
-        """Remove all but the first `count` messages, and undo what was shortened after these."""
+        """Remove all but the first `count` messages, and undo later shortenings."""
         del self.entries[count:]
         while self._shortenings and self._shortenings[-1].at > count:
             was = self._shortenings.pop()
@@ -169,7 +171,7 @@ class ContextView:
         self._rebuild()
 
     def add_text(self, of: str, text: str) -> None:
-        """Add text to a message, or to the result of a call, with the id `of`."""
+        """Add text to the message with the id `of`, or to the result of the call with that id."""
         for index in range(len(self.entries) - 1, -1, -1):
             entry = self.entries[index]
             amended = _with_text(entry, of, text)
@@ -216,12 +218,12 @@ class ContextView:
             self.tokens += tokens
 
     def _cut(self, entry: Entry) -> tuple[Message, int]:
-        """Return a message of results after the cut, and the estimate for it."""
+        """Return a message with cut results, and its estimated tokens."""
         message = cut_message(entry.message, self._limit)
         return message, entry.tokens if message is entry.message else message_tokens(message)
 
     def _head(self) -> UserSide | None:
-        """Return the message that replaces the ones that are not sent."""
+        """Return the message that replaces the messages that are not sent, if there are any."""
         if not self.first:
             return None
         parts: list[UserText] = []
@@ -235,7 +237,7 @@ class ContextView:
         return UserSide(tuple(parts))
 
     def _texts_of_turn(self) -> list[UserText]:
-        """Return what the user wrote in the turn that continues behind the cut."""
+        """Return the user's texts in the turn whose beginning is not sent."""
         if self.first >= len(self.entries):
             return []
         continued = self.entries[self.first]
@@ -253,13 +255,13 @@ class ContextView:
 
 
 class Branches:
-    """The views that rewinds left, each as it was right before its rewind."""
+    """Copies of the view from before each rewind, so that a rewind can be undone."""
 
     def __init__(self) -> None:
         self._left: dict[str, ContextView] = {}
 
     def rewind(self, view: ContextView, event: Rewound, turn: int) -> None:
-        """Change a view back to what it was at the point of a rewind; no-op if that is unknown."""
+        """Restore the view to the point that a rewind names; no-op if that point is unknown."""
         before = view.copy()
         point = MessageId(event.to)
         if event.to in self._left:
@@ -276,7 +278,7 @@ class Branches:
 
 
 def cut_message(message: Message, limit: int) -> Message:
-    """Return a message whose results have at most about `limit` characters; 0: no limit."""
+    """Return the message with results cut to about `limit` characters; 0 means no limit."""
     if not limit or not isinstance(message, UserSide):
         return message
     parts = tuple(
@@ -287,7 +289,7 @@ def cut_message(message: Message, limit: int) -> Message:
 
 def _cut_result(result: ToolResult, limit: int) -> ToolResult:
     text = result.text
-    if len(text) > limit + 200:  # the note has a length too
+    if len(text) > limit + 200:  # a smaller cut saves nothing, because the note is added
         head = int(limit * _HEAD_SHARE)
         tail = limit - head
         text = f"{text[:head]}\n{_note(result.call, len(text) - limit)}\n{text[-tail:]}"

@@ -1,4 +1,4 @@
-"""Requests that continue an answer, and the text of such an answer without what it repeats."""
+"""Requests that continue an answer, and the removal of text that the continuation repeats."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from msgspec import Struct
 from acp_agent.ids import MessageId
 
 LONGEST_REPEAT = 20_000  # characters of the earlier answer that are compared
-_LEAST_REPEAT = 10  # characters; fewer are the same by chance
+_LEAST_REPEAT = 10  # characters; shorter matches may be chance
 
 
 class FollowUp(Struct, frozen=True, kw_only=True):
-    """What a request adds: a note at its end, and the answer that the next one continues.
+    """The additions to the next request: a note at its end, and the id of an answer to continue.
 
-    `text` is the end of that answer's text if the model may repeat it.
+    `text` is the end of that answer's text, or empty if the model cannot repeat it.
     """
 
     note: str = ""
@@ -22,14 +22,14 @@ class FollowUp(Struct, frozen=True, kw_only=True):
 
 
 class ContinuedText:
-    """Removes from the beginning of a text what repeats the end of an earlier one.
+    """Removes the end of an earlier text from the beginning of the text that continues it.
 
-    Models that are told to go on where they stopped often begin with the last words again, or with
-    the whole answer. What is in the earlier text more than once may well come once more, so only
-    what is there once counts as repeated.
+    Models that are asked to continue an answer often repeat its last words, or all of it. A passage
+    that occurs more than once in the earlier text may be meant, so only a passage that occurs there
+    exactly once counts as repeated.
 
     Args:
-        earlier: the end of the text that is continued; empty for an answer of its own.
+        earlier: the end of the text that is continued; empty if the answer continues nothing.
     """
 
     def __init__(self, earlier: str) -> None:
@@ -40,11 +40,11 @@ class ContinuedText:
 
     @property
     def whole(self) -> str:
-        """The end of the text, with that of the earlier one."""
+        """Return the end of the earlier text and the new text together."""
         return "".join(self._pieces)[-LONGEST_REPEAT:]
 
     def feed(self, text: str) -> str:
-        """Take in a piece of the text; return what is new of it, as far as that is certain."""
+        """Add a piece of the text; return the part that is certainly not repeated."""
         if not self._earlier:
             self._add(text)
             return text
@@ -52,7 +52,7 @@ class ContinuedText:
         return "" if self._held in self._earlier else self.end()
 
     def end(self) -> str:
-        """Return what is new of the text that was held back; nothing is held from here on."""
+        """Return the new part of the text that was held back. Later text is passed unchanged."""
         new = self._held and _without_repeat(self._held, self._earlier)
         self._earlier, self._held = "", ""
         self._add(new)

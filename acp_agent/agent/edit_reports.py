@@ -1,6 +1,6 @@
-"""Reports the problems that the edits of an answer cause, with the last of them.
+"""Report problems that the edits of an answer cause, in the result of the last edit.
 
-What is found too late for that goes with the next request, as a note to the model.
+Problems that are found later are added to the next request, as a note to the model.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _HEADING = "New problems after this edit:"
 
 
 class EditReports:
-    """The edits of one answer: all are checked together once the last one has run.
+    """Checks the edits of one answer together, once the last one has run.
 
     Args:
-        tools: the turn's.
+        tools: the tools of the turn.
     """
 
     def __init__(self, tools: Tools) -> None:
@@ -37,16 +37,16 @@ class EditReports:
         self._open: set[CallId] = set()  # calls that may still change files
 
     def add(self, call: ProposedCall) -> None:
-        """Expect a call."""
+        """Register a call; the report waits for it if it is an edit."""
         if self._tools.toolset.call_title(call.name, call.arguments)[1] == "edit":
             self._open.add(call.call)
 
     def ended(self, call: ProposedCall) -> None:
-        """Note that a call has ended, however it did."""
+        """Note that a call has ended, with or without success."""
         self._open.discard(call.call)
 
     async def finish(self, call: ProposedCall, prepared: Prepared, outcome: Outcome) -> Outcome:
-        """Return the outcome of a call that ran, with the new problems if it is the last edit."""
+        """Return the outcome of a call, with the new problems added if no edit is open."""
         checks = self._tools.edit_checks
         self.ended(call)
         match prepared.access:
@@ -72,7 +72,7 @@ class EditReports:
         )
 
     def _old_texts(self, paths: tuple[str, ...], prepared: Prepared) -> Mapping[str, str | None]:
-        """Return the texts before the change, by the path, of the files whose diff is known."""
+        """Return the old texts, by path, of the files for which the call shows a diff."""
         files = self._tools.workspace.files
         opened = {str(files.editor_path(Path(path))): path for path in paths}
         return {
@@ -83,7 +83,7 @@ class EditReports:
 
 
 async def report_late_problems(turn: TurnResources) -> None:
-    """Add a note with the problems of earlier edits that were not reported yet.
+    """Add a note for the model with problems of earlier edits that were not reported yet.
 
     Raises:
         StoreError: the journal could not be written.

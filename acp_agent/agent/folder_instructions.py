@@ -1,4 +1,4 @@
-"""Instructions of subfolders, which the model is told of when it first touches a file there."""
+"""Instruction files of subfolders, added when the model first uses a file there."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from acp_agent.permissions.access import Access, ReadAccess, WriteAccess
 from acp_agent.workspace.instructions.files import Instruction, added_instructions
 from acp_agent.workspace.scrub import scrub
 
-_FILES = 20  # of one call
+_FILES = 20  # files of one call that are checked
 
 
 class FolderInstructions:
-    """What the calls of one answer add to the instructions in the system prompt.
+    """The instruction files that the calls of one answer add to those in the system prompt.
 
-    What the model is sent already is not added; what was summarised since, or went with a rewind,
-    is added once more.
+    A file that the context contains is not added again. A file is added again after a compaction or
+    a rewind has removed it from the context.
     """
 
     def __init__(self, turn: TurnResources, known: Collection[Path] = ()) -> None:
-        """Args: known: files that are in the system prompt, while it is not written yet."""
+        """Args: known: files that will be in the system prompt, if it is not written yet."""
         self._turn = turn
         self._known = known
         self._lock = asyncio.Lock()
         self._added: list[Instruction] = []  # by calls whose results are not sent yet
 
     async def added_by(self, access: Access) -> tuple[tuple[str, str], ...]:
-        """Return the path and the text of each instruction file that a call's files add."""
+        """Return the path and text of each instruction file to add for the files of a call."""
         if not isinstance(access, ReadAccess | WriteAccess):
             return ()
         async with self._lock:
@@ -50,11 +50,11 @@ class FolderInstructions:
         return list(dict.fromkeys(found))
 
     def _is_known(self, path: Path, text: str | None = None) -> bool:
-        """Whether the model has an instruction file, or its text from another one."""
+        """Return whether the model has an instruction file, or the same text from another file."""
         if path in self._known or any(path == one.path or text == one.text for one in self._added):
             return True
         return self._turn.journal.context.has_instruction(str(path), text)
 
     def _clean(self, one: Instruction) -> Instruction:
-        """The instruction as it may be sent: without secrets, and with nothing hidden in it."""
+        """Return an instruction without secrets and with hidden characters escaped."""
         return Instruction(one.path, escaped(scrub(one.text, self._turn.journal.secrets)))

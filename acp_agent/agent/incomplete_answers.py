@@ -1,4 +1,4 @@
-"""Follows up answers that are not complete: cut off by their limit of tokens, or empty."""
+"""Follow up incomplete answers: those cut off by their token limit, and empty ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from acp_agent.agent.continued_text import FollowUp
 from acp_agent.agent.resources import TurnResources
 from acp_agent.events import agent_notice
 
-MAX_CONTINUATIONS = 4  # in a row; models that reach their limit so often have lost their way
+MAX_CONTINUATIONS = 4  # in a row; a model that needs more makes no progress
 
 _NOTHING_SEEN = (
     "[Your answer reached its limit of tokens before the user could see any of it. Reason more "
@@ -26,7 +26,7 @@ _EMPTY = (
 
 
 class IncompleteAnswers:
-    """The incomplete answers of one turn, and how often each kind was followed up in a row."""
+    """Counts the incomplete answers of one turn and decides how to follow them up."""
 
     def __init__(self, turn: TurnResources) -> None:
         self._turn = turn
@@ -36,7 +36,7 @@ class IncompleteAnswers:
     async def follow_up(
         self, answer: Answer
     ) -> FollowUp | Literal["end_turn", "max_tokens"] | None:
-        """Return how to go on; None where the answer is complete, a reason if the turn ends.
+        """Return the follow-up of an answer, None if it is complete, or why the turn ends.
 
         Raises:
             StoreError: the journal could not be written.
@@ -64,10 +64,10 @@ class IncompleteAnswers:
     async def _cut(self, answer: Answer) -> FollowUp | Literal["max_tokens"]:
         self._continued += 1
         if self._continued > MAX_CONTINUATIONS:
-            return "max_tokens"  # the end of the turn says so to the user
+            return "max_tokens"  # the user sees this as the end of the turn
         if answer.cut is not None:
             name = f" of {answer.cut.name}" if answer.cut.name else ""
-            if answer.visible:  # clients that join messages must not join this one to the next
+            if answer.visible:  # keeps clients from joining this text to the next answer
                 text = self._turn.user.translate(
                     "A tool call was too long and did not run; the model sends it in parts."
                 )

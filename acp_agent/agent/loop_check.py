@@ -1,4 +1,4 @@
-"""Reacts to loops: tells the model, then asks the user, then ends the turn."""
+"""React to loops: first tell the model, then ask the user, then end the turn."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STOPPED = "Stopped, as you chose. Send a message to continue."
 
 
 async def check_loops(turn: TurnResources) -> StopReason | None:
-    """Check the calls that have just ended for loops; return why the turn has to end, if it has.
+    """Check the calls that have just ended for loops; return a stop reason if the turn must end.
 
     Raises:
         StoreError: the journal could not be written.
@@ -90,7 +90,7 @@ def _polls(tools: Tools, name: str) -> bool:
 
 
 def _described(loop: Loop) -> str:
-    """Describe a loop to the user."""
+    """Return a description of a loop for the user."""
     match loop.kind:
         case "repeat":
             return (
@@ -108,7 +108,7 @@ def _described(loop: Loop) -> str:
 
 
 def _note(loop: Loop) -> str:
-    """Describe a loop to the model."""
+    """Return a note about a loop for the model."""
     match loop.kind:
         case "repeat":
             what = (

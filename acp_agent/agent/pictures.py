@@ -1,7 +1,7 @@
-"""Pictures for a model without vision: another model describes them in words.
+"""Describe pictures in words for a model without vision, by asking another model.
 
-If no other model is configured, the text in them is recognised on this computer, provided that the
-extra `ocr` is installed.
+If no other model is configured, the text in the pictures is recognised on this computer, provided
+that the extra `ocr` is installed.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _UNSEEN = "A picture was not described."
 
 
 async def describe_pictures(turn: TurnResources) -> None:
-    """Describe the pictures that the session's model would be sent, if it has no vision.
+    """Describe the pictures of the last turn if the session's model has no vision.
 
-    Each is described once; the description becomes part of its message. If no other model is
-    configured, the text in them is recognised here; if that is impossible or fails, the model is
-    told that there was a picture.
+    Each picture is described once, and the description is added to its message. If no other model
+    is configured, the text in the pictures is recognised on this computer, if possible. If the
+    description fails, the message says that a picture was not described.
 
     Raises:
         StoreError: the journal could not be written.
@@ -64,7 +64,7 @@ async def describe_pictures(turn: TurnResources) -> None:
 def unseen_pictures(context: Context) -> Mapping[str, Sequence[ImageBlock]]:
     """Return the pictures of the last turn without a description, by their message or call.
 
-    Those of earlier turns were seen by the model of that turn, or described for it.
+    The model of an earlier turn has seen the pictures of that turn, or their descriptions.
     """
     if not context.pictures:
         return {}

@@ -1,4 +1,4 @@
-"""What a turn needs from the session that it runs in, one interface for each concern."""
+"""Interfaces through which a turn uses its session, one for each concern."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from acp_agent.ids import CallId, SessionId
 from acp_agent.models.base import Driver, ModelInfo, ModelRequest, StreamEvent, ThoughtLevel
 from acp_agent.permissions.access import Access, Ask, Decision, Gate, Mode
 
-if TYPE_CHECKING:  # the tools bring pydantic, which is not needed before a prompt runs
+if TYPE_CHECKING:  # the tools import pydantic, which is not needed before a prompt runs
     from acp_agent.agent.loop_detection import LoopDetector
     from acp_agent.agent.tool_calls import OpenCalls
     from acp_agent.hooks.session_hooks import SessionHooks
@@ -29,9 +29,9 @@ if TYPE_CHECKING:  # the tools bring pydantic, which is not needed before a prom
 
 
 class PermissionRequest(Struct, frozen=True, kw_only=True):
-    """A tool call about which the user is asked, as the question shows it.
+    """A tool call that needs the user's permission, as the question shows it.
 
-    `command` is the command line that it would run in the folder `cwd`; None where it runs none.
+    `command` is the command line that the call would run in the folder `cwd`, or None.
     """
 
     call: CallId
@@ -45,11 +45,11 @@ class PermissionRequest(Struct, frozen=True, kw_only=True):
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """How far a turn may go; the times are in seconds.
+    """The limits of a turn; times are in seconds.
 
-    `refusal_ends_turn` says whether a call that the user refused ends the turn that it is in, and
-    `loop_rounds` after how many rounds of a loop the model is told, the user asked and the turn
-    ended (0: never). `context` says how full the context may get, and what happens then.
+    If `refusal_ends_turn` is true, the turn ends when the user refuses a call. `loop_rounds` are
+    the numbers of rounds of a loop after which the model is told, the user is asked and the turn is
+    ended; 0 means never. `context` limits the size of the context.
     """
 
     model_requests: int = 100
@@ -63,26 +63,26 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 class Journal(Protocol):
-    """The session's journal, and what follows from it."""
+    """The session's journal, and the state that is computed from its events."""
 
     @property
     def id(self) -> SessionId:
-        """The session's id."""
+        """Return the session's id."""
         ...
 
     @property
     def context(self) -> Context:
-        """What the model is sent, kept up with every event that was emitted."""
+        """Return the messages for the model; every emitted event updates them."""
         ...
 
     @property
     def loop_detector(self) -> LoopDetector:
-        """Detects that the model repeats itself; kept up with every event."""
+        """Return the detector of repeated calls; every emitted event updates it."""
         ...
 
     @property
     def secrets(self) -> Sequence[str]:
-        """Values that must never reach a model, a client or a journal."""
+        """Return values that must never reach a model, a client or a journal."""
         ...
 
     async def history(self) -> Sequence[AnyEvent]:
@@ -92,58 +92,58 @@ class Journal(Protocol):
     async def emit(self, *events: AnyEvent) -> None:
         """Write events to the journal, apply them to the context, and show them.
 
-        Once called, the events are written and shown in order even if the caller is cancelled.
+        The events are written and shown in order, even if the caller is cancelled.
 
         Raises:
-            StoreError: they could not be written; they are not in the context and were not shown.
+            StoreError: the events could not be written; they were neither applied nor shown.
         """
         ...
 
     async def settled(self) -> None:
-        """Wait until everything that anyone emitted is in the context.
+        """Wait until all emitted events are in the context.
 
-        Until the next wait after it, nothing that the user said is missing there.
+        The context contains every message of the user until the caller awaits something else.
         """
         ...
 
 
 class Models(Protocol):
-    """The models of a turn, and the way to their providers."""
+    """The models that a turn can use, and the drivers of their providers."""
 
     @property
     def current(self) -> ModelInfo:
-        """The chosen model as it is now."""
+        """Return the model that is selected now."""
         ...
 
     @property
     def thought_level(self) -> ThoughtLevel | None:
-        """How much the model is to reason."""
+        """Return how much the model should reason."""
         ...
 
     @property
     def small(self) -> ModelInfo:
-        """The model for side work; the session's own where there is no other."""
+        """Return the model for side requests; the session's model if no other is configured."""
         ...
 
     @property
     def vision(self) -> ModelInfo | None:
-        """The model that describes pictures for one that cannot see them; None: there is none.
+        """Return the model that describes pictures for models without vision, if there is one.
 
         Raises:
-            InvalidInputError, AuthRequiredError, ConfigError: it cannot be used.
+            InvalidInputError, AuthRequiredError, ConfigError: the model cannot be used.
         """
         ...
 
     def web_search(self, model: ModelInfo) -> ProviderSearch | None:
-        """Return the search of the web by a model's provider; None: it has none to use."""
+        """Return the web search of a model's provider, or None if it cannot be used."""
         ...
 
     def fallbacks(self, model: ModelInfo) -> Sequence[ModelInfo]:
-        """Return the models to ask, in this order, when `model` is not available."""
+        """Return the models to ask when `model` is not available, in this order."""
         ...
 
     async def driver(self, model: ModelInfo) -> Driver:
-        """Return the driver of a model; the first time this loads its SDK, in a thread."""
+        """Return the driver of a model. The first call loads the provider's SDK in a thread."""
         ...
 
 
@@ -152,96 +152,96 @@ class User(Protocol):
 
     @property
     def translate(self) -> Translator:
-        """Our texts in the user's language."""
+        """Return the translator to the user's language."""
         ...
 
     @property
     def mode(self) -> Mode:
-        """The permission mode as it is now; the user may switch it at any moment."""
+        """Return the current permission mode; the user may change it at any time."""
         ...
 
     @property
     def can_reply(self) -> bool:
-        """Whether a question that the agent asks in its text is answered by the next prompt."""
+        """Return whether the user can answer the agent's text with another prompt."""
         ...
 
     def take_compaction_request(self) -> str | None:
-        """Return once that the user asked for a compaction: what matters to them, or ""."""
+        """Return and clear the user's request for a compaction: its focus, "" or None."""
         ...
 
     async def ask_permission(self, asking: PermissionRequest, ask: Ask) -> Decision:
-        """Let the user decide."""
+        """Ask the user for permission and return the decision."""
         ...
 
     async def ask_question(self, call: CallId, question: Question) -> Answer | None:
-        """Ask the user something. None: the client cannot show it."""
+        """Ask the user a question. Return None if the client cannot show it."""
         ...
 
 
 class Budget(Protocol):
-    """What the turn may spend, and what it cost.
+    """The budgets and the cost of a turn.
 
     Attributes:
-        exhausted: whether a request was not made for lack of a budget, which ends the turn.
+        exhausted: true if a budget did not allow a request, which ends the turn.
     """
 
     exhausted: bool
 
     @property
     def cost(self) -> float | None:
-        """What the session cost so far, in US dollars; None where no price is known."""
+        """Return the session's cost so far in US dollars, or None if no price is known."""
         ...
 
     def charge(self, model: ModelInfo, usage: Usage) -> float | None:
-        """Add a request's cost; return the session's total in US dollars, None where unknown."""
+        """Add a request's cost; return the session's total in US dollars, or None if unknown."""
         ...
 
     async def refusal(self, side_request: ModelRequest | None = None) -> str | None:
-        """Return why no further request may be made to the model, for the user; None: it may.
+        """Return None if a further request is within the budgets, else the reason for the user.
 
         Args:
             side_request: a request outside the conversation; None: the conversation's next one.
 
         Raises:
-            StoreError: what was spent could not be read.
+            StoreError: the amounts spent could not be read.
         """
         ...
 
     def reserve(
         self, side_request: ModelRequest | None = None
     ) -> AbstractAsyncContextManager[str | None]:
-        """Reserve room in the budgets for a request until its usage is counted.
+        """Reserve a request's cost in the budgets until its usage is counted.
 
-        Yields None, or why there is no room, in words for the user. Requests that may exceed a
-        budget together are made one after the other.
+        Yields None, or the reason why the budgets do not allow the request, for the user. Requests
+        that together may exceed a budget wait for each other.
 
         Args:
             side_request: a request outside the conversation; None: the conversation's next one.
 
         Raises:
-            StoreError: what was spent could not be read.
+            StoreError: the amounts spent could not be read.
         """
         ...
 
     def streamed(self, batch: Sequence[StreamEvent]) -> None:
-        """Count a part of the answer for which room is reserved."""
+        """Count a streamed part of an answer whose cost is reserved."""
         ...
 
     async def warn(self) -> None:
-        """Warn the user of budgets that are nearly used up, once each.
+        """Warn the user of budgets that are nearly used up, once for each budget.
 
         Raises:
-            StoreError: what was spent could not be read, or the warning not be written.
+            StoreError: the amounts spent could not be read, or the warning could not be written.
         """
         ...
 
 
 class EditChecks(Protocol):
-    """Finds the problems that edits cause; language servers and syntax checks do."""
+    """Finds problems that edits cause, with language servers and syntax checks."""
 
     @property
     def due(self) -> bool:
-        """Whether files were changed and not checked yet."""
+        """Return whether changed files have not been checked yet."""
         ...
 
     def touched(self, path: Path) -> None:
@@ -249,7 +249,7 @@ class EditChecks(Protocol):
         ...
 
     def changed(self, path: Path, old: str | None) -> None:
-        """Note that a file was changed; `old` is its text before, None where there was none."""
+        """Note that a file was changed; `old` is the text before, or None for a new file."""
         ...
 
     def command_ran(self) -> None:
@@ -257,7 +257,7 @@ class EditChecks(Protocol):
         ...
 
     async def problems(self) -> str:
-        """Check what was changed; return the new problems, a line each. Waits within a bound."""
+        """Check the changed files; return the new problems, one per line. Waits a limited time."""
         ...
 
     def late(self) -> str:
@@ -266,39 +266,39 @@ class EditChecks(Protocol):
 
 
 class Tools(Protocol):
-    """What the model may call, and what decides about it."""
+    """The tools that the model can call, and the objects that check and run the calls."""
 
     @property
     def workspace(self) -> Workspace:
-        """What the tools may touch."""
+        """Return the workspace that the tools use."""
         ...
 
     @property
     def toolset(self) -> Toolset:
-        """The tools as they are at the moment."""
+        """Return the tools that are available now."""
         ...
 
     @property
     def gate(self) -> Gate:
-        """What decides about side effects."""
+        """Return the gate that decides about side effects."""
         ...
 
     @property
     def edit_checks(self) -> EditChecks:
-        """What finds the problems that edits cause."""
+        """Return the checks that find problems caused by edits."""
         ...
 
     @property
     def open_calls(self) -> OpenCalls:
-        """The turn's calls that have not ended."""
+        """Return the turn's calls that have not ended."""
         ...
 
     def slot(self) -> AbstractAsyncContextManager[None]:
-        """Wait until one more call may run in the process, and hold its slot."""
+        """Wait for one of the process's slots for calls, and hold it."""
         ...
 
     async def save_files(self, access: Access) -> None:
-        """Save the files, once a turn, before the first call that may change any runs.
+        """Save the files once per turn, before the first call that may change files.
 
         Raises:
             StoreError: the journal could not be written.
@@ -306,15 +306,15 @@ class Tools(Protocol):
         ...
 
     async def changed_by(self, access: Access) -> tuple[CallContent, ...]:
-        """Return what shows the files that a command changed since its files were saved."""
+        """Return content that shows the files a command changed since they were saved."""
         ...
 
 
 class TurnResources(Struct, frozen=True, kw_only=True):
-    """What a turn works with. Functions that need one part of it take only that part.
+    """The resources of a turn. Functions that need one of them take only that one.
 
-    `agent` is the name of the agent whose turn it is, empty for the session's own. `hooks` are
-    None where there are none.
+    `agent` is the name of the agent that runs the turn, or empty for the session's main agent.
+    `hooks` is None if no hooks are configured.
     """
 
     journal: Journal

@@ -1,4 +1,4 @@
-"""Requests to a model outside the conversation: for a summary, a description, a title."""
+"""Requests to a model outside the conversation, for a summary, a description or a title."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from acp_agent.models.base import (
 )
 from acp_agent.models.retries import RetryPolicy, stream_with_retries
 
-_RETRIES = 1  # the callers can do without the answer
+_RETRIES = 1  # the callers can continue without the answer
 
 
 async def ask_side_request(
@@ -31,15 +31,14 @@ async def ask_side_request(
     show: Callable[[str], Awaitable[None]] | None = None,
     observe: Callable[[StreamEvent], None] | None = None,
 ) -> str:
-    """Ask a model and return its answer.
+    """Ask a model and return the text of its answer.
 
     `show` is called with each piece of the text, `observe` with each event of the stream.
-
-    The usage is counted for the turn and the session, also if the answer is useless.
+    The usage is counted for the turn and the session, even if the request fails.
 
     Raises:
         BudgetSpentError: the request, or a retry, would exceed a budget.
-        ModelError: it failed, refused, or said nothing.
+        ModelError: the model failed, refused, or returned no text.
         StoreError: the journal could not be read or written.
     """
     model = request.model
@@ -60,7 +59,7 @@ async def _answer(
 ) -> tuple[str, Finished | None]:
     model, limits = request.model, turn.limits
     driver = await turn.models.driver(model)
-    usage = Usage()  # of the current attempt, as far as the provider has reported it
+    usage = Usage()  # what the provider has reported for the current attempt
     policy = RetryPolicy(retries=_RETRIES, first_byte=limits.first_byte, stall=limits.stall)
     pieces: list[str] = []
     finished: Finished | None = None

@@ -1,7 +1,7 @@
-"""What a summary must keep verbatim: the user's words, open todos, files, names and numbers.
+"""Preserve details that a summary must repeat verbatim, and append those that it lacks.
 
-They are collected from the part of the conversation that is summarised. Whatever of them the
-model's summary lacks is appended to it.
+The details are the user's messages, open todos, changed files, names and numbers. They are
+collected from the part of the conversation that is summarised.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from acp_agent.ids import CallId
 
 KEPT = "## Kept word for word"
 
-_FIRST_MESSAGE = 2_000  # characters of the user's first message, kept before all others
+_FIRST_MESSAGE = 2_000  # characters of the user's first message, which has priority
 _LONGEST_NAME = 200
-# Possessive quantifiers and lookbehinds keep them linear, whatever the text.
+# Possessive quantifiers and lookbehinds make these patterns linear for every text.
 _PATHS = r"""(?x)
     \b[a-z][a-z0-9+]{0,15}+://[^\s<>"'`)\]}]++                             # addresses
   | \b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b              # UUIDs
@@ -62,16 +62,16 @@ _WORDS = r"""
 """
 _NAMES = re.compile(_PATHS + _FILES + _HASHES + _WORDS)
 _IDENTIFIERS = re.compile(_PATHS + _HASHES)
-_RESULT_WEIGHT = 0.3  # of an identifier in a result: what people and models wrote weighs more
-# What the agent itself tells the model with a prompt (acp_agent.session.turns.notes).
+_RESULT_WEIGHT = 0.3  # of an identifier in a result; text by people and models weighs more
+# Notes that the agent adds to a prompt (acp_agent.session.turns.notes).
 _NOTES = re.compile(r"^\[(?:Today is|Mode:|The working folder is now) [^\n]*\]$", re.MULTILINE)
 _PLAIN = re.compile(r"[A-Za-z]+(?:-+[A-Za-z]+)+")  # hyphenated words are not names
 
 
 class Verbatim(Struct, frozen=True, kw_only=True):
-    """What to keep of a part of a conversation.
+    """Details to preserve from a part of a conversation.
 
-    `messages` are the user's, oldest first; the most important of `names` come first.
+    `messages` are the user's messages, oldest first. `names` begins with the most important ones.
     """
 
     messages: Sequence[str]
@@ -86,7 +86,7 @@ def collect_verbatim(
     texts: Iterable[tuple[str, float]],
     results: Iterable[str] = (),
 ) -> Verbatim:
-    """Collect what to keep.
+    """Collect the details to preserve.
 
     Args:
         events: the whole journal.
@@ -123,9 +123,9 @@ def collect_verbatim(
 
 
 def append_missing(summary: str, verbatim: Verbatim, max_tokens: int) -> str:
-    """Append what a summary lacks to it, in at most `max_tokens`.
+    """Return the summary with the details that it lacks, in at most `max_tokens` more tokens.
 
-    Of the user's messages the first and the newest are kept. The journal still has the others.
+    The first and the newest of the user's messages are included. The others stay in the journal.
     """
     characters = max_tokens * BYTES_PER_TOKEN
     parts: list[str] = []
@@ -156,7 +156,7 @@ def append_missing(summary: str, verbatim: Verbatim, max_tokens: int) -> str:
 
 
 def _contains(text: str, name: str) -> bool:
-    """Return whether a text contains a name, but not as part of another."""
+    """Return whether a text contains a name that is not part of a longer word."""
     at = text.find(name)
     while at >= 0:
         end = at + len(name)
@@ -171,7 +171,7 @@ def _changed(content: Sequence[CallContent]) -> list[str]:
 
 
 def _names(texts: Iterable[tuple[str, float]], results: Iterable[str]) -> list[str]:
-    """Return the names in texts by weight; of two with the same weight the later comes first."""
+    """Return the names in texts by weight, heaviest first; of equal ones, the later comes first."""
     weights: dict[str, float] = {}
     last: dict[str, int] = {}
     searched = chain(
@@ -187,7 +187,7 @@ def _names(texts: Iterable[tuple[str, float]], results: Iterable[str]) -> list[s
 
 
 def _fitting(lines: Iterable[str], characters: int) -> list[str]:
-    """Return as many of the first lines as fit."""
+    """Return the first lines, as many as fit in `characters`."""
     fitting: list[str] = []
     for line in lines:
         characters -= 3 * text_tokens(line) + 3
@@ -198,7 +198,7 @@ def _fitting(lines: Iterable[str], characters: int) -> list[str]:
 
 
 def _quoted_messages(messages: Sequence[str], characters: int) -> list[str]:
-    """Quote the user's messages: the first, then as many of the newest as fit."""
+    """Return the user's messages as quotes: the first, then as many of the newest as fit."""
     if not messages:
         return []
     first = _quoted(messages[0], min(_FIRST_MESSAGE, characters))

@@ -1,4 +1,4 @@
-"""The system prompt."""
+"""Build the system prompt of a session."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ def _text(name: str) -> str:
 
 
 def own_prompt() -> str:
-    """Return the prompt of the program's own agent, without the rules for every agent."""
+    """Return the prompt of the built-in agent, without the rules for all agents."""
     return _text("system.md")
 
 
 def agent_prompt(own: str) -> str:
-    """Return an agent definition's own prompt, followed by the rules for every agent."""
+    """Return the prompt of an agent definition, followed by the rules for all agents."""
     return f"{own}\n\n{_text('system_rules.md')}"
 
 
@@ -31,14 +31,14 @@ def system_prompt(
 ) -> str:
     """Return the system prompt of a session; the same arguments give the same bytes.
 
-    What changes least comes first, so that sessions share what a provider caches.
+    The parts that change least come first, so that sessions share a prefix in the provider's cache.
 
     Args:
-        instructions: what instruction files say, from the most general to the most specific.
+        instructions: the text of instruction files, from the most general to the most specific.
         environment: the folders, the system, the state of the project.
         memory: the index of the notes of earlier sessions.
-        own: the agent's own prompt, in place of the program's.
-        given: the editor's prompt; it overrides the agent's own prompt or is appended to it.
+        own: the agent's prompt, used instead of the built-in one.
+        given: the editor's prompt; it replaces the agent's prompt or is appended to it.
     """
     if given is not None and given.mode == "override":
         parts = [given.text]

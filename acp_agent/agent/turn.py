@@ -1,7 +1,7 @@
-"""The loop of a turn: ask the model and run its calls until it makes no more.
+"""The loop of a turn: ask the model and run its calls until it makes no more calls.
 
-The conversation is in the session's journal; a turn has no state of its own. Messages that the user
-sends meanwhile are in the journal at once and reach the model with the next request.
+The session's journal holds the conversation. Messages that the user sends during the turn are
+written to it at once, and the next request to the model contains them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ async def run_user_call(turn: TurnResources, name: str, arguments: str) -> bool:
     The model sees the call and its result in the conversation.
 
     Returns:
-        Whether the turn ends here: the user is to reply first.
+        True if the turn ends here because the user must reply first.
 
     Raises:
         StoreError: the journal could not be written.
@@ -53,7 +53,7 @@ async def run_user_call(turn: TurnResources, name: str, arguments: str) -> bool:
             ModelAnswered(message=message, model=turn.models.current.ref, stop=USER_CALL),
         )
     except asyncio.CancelledError:
-        await turn.journal.emit(*cancelled_ends([call]))  # it is shown but will not run
+        await turn.journal.emit(*cancelled_ends([call]))  # the user sees a call that will not run
         raise
     proposed = ProposedCall(call=call, name=name, arguments=arguments, shown=arguments)
     waits_for_user = await CallRunner(turn).run([proposed])
@@ -68,11 +68,11 @@ async def run_turn(turn: TurnResources) -> StopReason:
 
     Returns:
         Why the turn ended: `end_turn`, `max_tokens`, `refusal`, or `max_turn_requests` if the limit
-        of requests was reached or the model repeated itself. If a budget is used up, `refusal` if
-        nothing was done for the prompt, else `max_tokens`.
+        of requests was reached or the model repeated itself. If a budget is used up, this is
+        `refusal` if the prompt was not answered at all, else `max_tokens`.
 
     Raises:
-        ModelError: the model's provider failed, also after retries.
+        ModelError: the model's provider failed, even after retries.
         StoreError: the journal could not be written.
     """
     incomplete, after = IncompleteAnswers(turn), FollowUp()
@@ -114,7 +114,7 @@ async def run_turn(turn: TurnResources) -> StopReason:
 
 
 async def _answer(turn: TurnResources, after: FollowUp) -> Answer | None:
-    """Return the model's next answer; None, and tell the user, if a budget does not allow it."""
+    """Return the model's next answer; if a budget forbids it, tell the user and return None."""
     refused = await turn.budget.refusal()
     if refused is None:
         await prepare_context(turn)
