@@ -1,1 +1,1 @@
-"""What folders bring along that can run or steer the agent, and which of it the user trusts."""
+"""Trust in items of a folder that can run code or steer the agent."""

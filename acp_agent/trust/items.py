@@ -1,4 +1,4 @@
-"""What a folder brings along that can run or steer the agent, told apart by its content."""
+"""Items of a folder that can run code or steer the agent, identified by their content."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ Kind = Literal[
     "workflow",
 ]  # fmt: skip
 
-# Names the question whether to trust a folder: an option of it. No flag and no mode answers it.
+# Option id that identifies the question whether to trust a folder. No flag or mode answers it.
 TRUST_OPTION = "trust_for_now"
-_SHOWN_TEXT = 16_000  # characters of a text that is kept, to show later how it changed
+_SHOWN_TEXT = 16_000  # bytes of a text that is stored, to show later how it changed
 _MOST_FILES = 2_000  # of one folder
 _MOST_BYTES = 50_000_000  # of one folder
 _CHUNK = 1 << 20
 
 
 class Item(Struct, frozen=True, kw_only=True):
-    """One thing that a folder brings along.
+    """An item of a folder that needs trust.
 
     Attributes:
-        kind: what it is.
-        folder: the folder that the user trusts with it, as `folder_name` has it.
-        path: where it is in the folder.
-        digest: of its content (SHA-256). "" where the content is too large or cannot be read, so
+        kind: its kind.
+        folder: the folder it belongs to, as returned by `folder_name`.
+        path: its path in the folder.
+        digest: the SHA-256 of its content; "" if the content is too large or cannot be read, so
             that it is never trusted.
         what: what it does, in one line of English.
-        text: the content where it is a short text, to show how it changed.
+        text: the content if it is a short text, to show how it changed.
     """
 
     kind: Kind
@@ -46,7 +46,7 @@ class Item(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> tuple[str, str]:
-        """What names it in its folder."""
+        """The kind and path, which identify the item in its folder."""
         return self.kind, self.path
 
 
@@ -54,14 +54,14 @@ Trusts = Callable[[Item], bool]
 
 
 def text_item(kind: Kind, folder: str, path: Path, raw: bytes, what: str = "") -> Item:
-    """Return the item of a file whose whole content was read.
+    """Return the item for a file with the given content.
 
     Args:
-        kind: what it is.
-        folder: the folder that the user trusts with it, as `folder_name` has it.
-        path: of the file, in the folder.
-        raw: the content.
-        what: what it does.
+        kind: the kind of the item.
+        folder: the folder it belongs to, as returned by `folder_name`.
+        path: the path of the file, in the folder.
+        raw: the complete content.
+        what: what it does, in one line.
     """
     return Item(
         kind=kind,
@@ -74,17 +74,17 @@ def text_item(kind: Kind, folder: str, path: Path, raw: bytes, what: str = "") -
 
 
 def code_item(folder: Path) -> Item:
-    """Return the item that stands for the code of a project, which language servers run.
+    """Return the item for the code of a project, which language servers run.
 
-    They run build scripts, macros and plugins, and may be programs of the project themselves. This
-    changes with every edit, so trust in it goes by the folder and not by the content.
+    Language servers run build scripts, macros and plugins, and may be programs of the project.
+    The code changes with every edit, so trust in it depends on the folder, not on the content.
     """
     digest = hashlib.sha256(b"the code of the project").hexdigest()
     return Item(kind="code", folder=folder_name(folder), path=".", digest=digest)
 
 
 def folder_name(folder: Path) -> str:
-    """Return the resolved path of a folder as text, also if its name is not valid UTF-8."""
+    """Return the resolved path of a folder as text, even if it is not valid UTF-8."""
     return _as_text(os.path.realpath(folder))
 
 
@@ -100,22 +100,22 @@ def _path_within(path: Path, folder: str) -> str:
 
 
 def short_text(raw: bytes) -> str:
-    """Return a content as text if it is a short one, else ""."""
+    """Return the content as text if it is a short text, else ""."""
     if b"\0" in raw or len(raw) > _SHOWN_TEXT:
         return ""
     return raw.decode("utf-8", "replace")
 
 
 def folder_digest(folder: Path, without: frozenset[str] = frozenset()) -> tuple[str, list[str]]:
-    """Return the digest of all files in a folder, and the paths of those that can be executed.
+    """Return the digest of all files in a folder, and the paths of executable files.
 
-    A symlink counts with its target, and with the content if that is a file. The digest is ""
-    if the folder has too many or too large files, or one that cannot be read. Reads every file:
-    call it in a thread.
+    A symlink contributes its target path, and the content if the target is a file. The digest is
+    "" if the files are too many or too large, or if one cannot be read. Reads every file: call it
+    in a thread.
 
     Args:
         folder: the folder.
-        without: names of folders in it that do not count.
+        without: names of folders in it that are skipped.
     """
     digest, programs, room = hashlib.sha256(), list[str](), _MOST_BYTES
     try:
@@ -139,10 +139,10 @@ def folder_digest(folder: Path, without: frozenset[str] = frozenset()) -> tuple[
 
 
 def file_digest(path: Path) -> str:
-    """Return the digest of a regular file.
+    """Return the SHA-256 of a regular file, in hex.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     digest = hashlib.sha256()
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:

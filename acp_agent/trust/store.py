@@ -1,7 +1,7 @@
-"""What the user trusts, in the user's data folder.
+"""Store of the items that the user trusts, a file in the user's data folder.
 
 Several processes share the file: it is replaced atomically under a lock, and read again after a
-change. If it cannot be read nothing is trusted, and it is not overwritten.
+change. If it cannot be read, nothing is trusted and the file is not overwritten.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 class TrustedFolder(Struct, frozen=True, kw_only=True):
-    """A folder that the user trusts with some items; `since` is in UTC (ISO 8601)."""
+    """The trusted items of a folder; `since` is in UTC (ISO 8601)."""
 
     since: str
     items: tuple[Item, ...] = ()
@@ -47,7 +47,7 @@ class TrustStore:
 
     Args:
         path: a JSON file; it and its folder need not exist.
-        always: folders that the user's configuration names: what is in them is trusted as it is.
+        always: folders from the user's configuration in which every item is trusted.
     """
 
     def __init__(self, path: Path, always: Sequence[str] = ()) -> None:
@@ -61,7 +61,7 @@ class TrustStore:
         self._problem = ""
 
     def trusts(self, item: Item) -> bool:
-        """Whether the user trusts an item with its present content."""
+        """Return whether the user trusts an item with its current content."""
         if any(Path(item.folder).is_relative_to(folder) for folder in self._always):
             return True
         if not item.digest:
@@ -72,18 +72,18 @@ class TrustStore:
         return (item.folder, *item.key, item.digest) in self._for_now
 
     def trust_for_now(self, items: Iterable[Item]) -> None:
-        """Trust items as they are until this process ends."""
+        """Trust items with their current content until this process ends."""
         self._for_now |= {(item.folder, *item.key, item.digest) for item in items}
 
     def before(self, item: Item) -> Item | None:
-        """Return the item as the user trusted it last, whatever its content was then."""
+        """Return the version of an item that the user trusted last, or None."""
         with self._mutex:
             self._refresh()
             return self._known.get((item.folder, *item.key))
 
     @property
     def folders(self) -> _Folders:
-        """The folders that are trusted with anything."""
+        """The folders that have trusted items."""
         with self._mutex:
             self._refresh()
             return self._folders
@@ -96,7 +96,7 @@ class TrustStore:
             return self._problem
 
     def trust(self, items: Iterable[Item]) -> None:
-        """Trust items as they are. Blocks while it writes.
+        """Trust items with their current content. Blocks while it writes.
 
         Raises:
             StoreError: the file cannot be written.
@@ -116,7 +116,7 @@ class TrustStore:
             self._change(change)
 
     def revoke(self, folder: str) -> bool:
-        """Trust nothing of a folder any more; return whether anything was. Blocks.
+        """Revoke the trust in all items of a folder; return whether there was any. Blocks.
 
         Raises:
             StoreError: the file cannot be written.
@@ -147,7 +147,7 @@ class TrustStore:
             ) from error
 
     def _refresh(self) -> None:
-        """Read the file again if it is another one than the last time."""
+        """Read the file again if it has changed."""
         try:
             status = self._path.stat()
             stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
@@ -163,7 +163,7 @@ class TrustStore:
         try:
             with first_use:
                 self._take(msgspec.json.decode(content, type=_TrustFile).folders, stamp)
-        except (ValueError, RecursionError):  # not UTF-8, or no JSON
+        except (ValueError, RecursionError):  # invalid UTF-8 or JSON
             self._take({}, stamp, "it is damaged or of a newer version; fix or remove it")
 
     def _take(self, folders: _Folders, stamp: tuple[int, int, int] | None, why: str = "") -> None:

@@ -1,8 +1,7 @@
-"""Commands that outlive the calls that started them, until the session ends at the latest.
+"""Commands that continue after their tool call returns, at most until the session ends.
 
-Each is known by a number, which is what the model calls it, and by the id of its call, which is
-what the user's terminal is called. Unread output is kept in bounded memory; where
-more came, the file of the command's output has all of it.
+The model refers to a command by a number, and the user's terminal by the id of the call. Unread
+output is held in bounded memory; if there is more, all of it is in the command's output file.
 """
 
 from __future__ import annotations
@@ -21,22 +20,22 @@ from acp_agent.workspace.command_output import replace_invalid
 if TYPE_CHECKING:
     from acp_agent.workspace.processes import CommandResult, LocalProcesses
 
-KNOWN_LIMIT = 32  # commands that are remembered, those that have ended among them
+KNOWN_LIMIT = 32  # commands that are remembered, including ended ones
 UNREAD_LIMIT = 48_000  # characters of unread output; beyond it there is a file
-UNREAD_KEPT = 32_000  # characters that are kept of them where more came
+UNREAD_KEPT = 32_000  # unread output is cut to this many characters at the limit
 
 _log = logging.getLogger(__name__)
 
 
 class BackgroundCommand:
-    """One command.
+    """A background command.
 
     Attributes:
-        name: what the model calls it.
-        call: the call that started it.
+        name: the name by which the model refers to it.
+        call: the id of the call that started it.
         command: the command line.
         result: how it ended; None while it runs.
-        failure: why it is unknown how it ended; "" where that is known.
+        failure: the error if running it failed without a result, else "".
         reported: whether a call reports its end to the model.
         stopped_by_call: whether the model stopped it.
     """
@@ -53,8 +52,8 @@ class BackgroundCommand:
         self._ended_at: float | None = None
         self._unread = ""
         self._left_out = 0
-        self._awaited = ""  # what a line is to have in it
-        self._matched = False  # whether one that had it was left out since
+        self._awaited = ""  # the pattern that `wait` looks for
+        self._matched = False  # whether a line that matched it was cut off since
         self._file: Path | None = None
         self._running = asyncio.Event()
         self._news = asyncio.Event()
@@ -65,21 +64,21 @@ class BackgroundCommand:
 
     @property
     def is_running(self) -> bool:
-        """Whether it still runs."""
+        """Return whether the command still runs."""
         return self._ended_at is None
 
     @property
     def seconds(self) -> float:
-        """How long it has run, or ran."""
+        """Return how long the command has run, or ran until its end."""
         return (time.monotonic() if self._ended_at is None else self._ended_at) - self._began
 
     @property
     def file(self) -> Path | None:
-        """Where the whole of its output is; None while that is short."""
+        """The file with the complete output; None while the output is short."""
         return self._file
 
     def read_output(self) -> str:
-        """Return the unread output, and count it as read."""
+        """Return the unread output, and mark it as read."""
         text, self._unread = self._unread, ""
         left_out, self._left_out = self._left_out, 0
         if not left_out:
@@ -90,14 +89,15 @@ class BackgroundCommand:
         return f"[... {left_out:,} characters are left out here; {where} ...]\n{text}"
 
     async def wait(self, seconds: float, until: str = "") -> bool:
-        """Wait for its end, at most so long, or for a line of unread output that matches.
+        """Wait until the command ends or a line of unread output matches, with a timeout.
 
         Args:
-            seconds: how long at most.
-            until: what the line has in it; `*` stands for anything. "": no line will do.
+            seconds: the timeout.
+            until: text that the line must contain, in which `*` matches anything. With "", no line
+                matches.
 
         Returns:
-            Whether such a line came.
+            Whether a line matched.
         """
         self._awaited, self._matched = until, False
         try:
@@ -114,11 +114,11 @@ class BackgroundCommand:
         return came
 
     def _line_matched(self) -> bool:
-        """Whether the line came that is awaited."""
+        """Return whether a line matched the awaited pattern."""
         return bool(self._awaited) and (self._matched or _has_line(self._unread, self._awaited))
 
     def stop(self, *, by_call: bool = False) -> None:
-        """Ask it to end; its end reports the result. `by_call`: the model asks for it."""
+        """Ask the command to end. `by_call` says that the model requested it."""
         if not self._stop.is_set():
             self.stopped_by_call = by_call
         self._stop.set()
@@ -126,11 +126,11 @@ class BackgroundCommand:
     # -- `CommandWatcher` --------------------------------------------------------------------
 
     def started(self) -> None:
-        """It runs."""
+        """Note that the command runs."""
         self._running.set()
 
     def wrote(self, text: str, file: Path | None) -> None:
-        """It wrote something."""
+        """Add output of the command."""
         self._file = file or self._file
         self._unread += replace_invalid(text)
         if len(self._unread) > UNREAD_LIMIT:
@@ -139,7 +139,7 @@ class BackgroundCommand:
             self._unread = self._unread[-UNREAD_KEPT:]
         self._news.set()
 
-    # -- its life ----------------------------------------------------------------------------
+    # -- life cycle --------------------------------------------------------------------------
 
     async def start(
         self,
@@ -152,10 +152,10 @@ class BackgroundCommand:
         on_output: Callable[[str], Awaitable[None]],
         on_end: Callable[[BackgroundCommand], Awaitable[None]],
     ) -> None:
-        """Run it in a new task; return once it runs.
+        """Start the command in a new task; return once it runs.
 
         Raises:
-            WorkspaceError: it cannot be started.
+            WorkspaceError: the command cannot be started.
         """
 
         async def run() -> None:
@@ -193,11 +193,11 @@ class BackgroundCommand:
             raise WorkspaceError(self.failure)
 
     def mark_ended(self) -> None:
-        """Count a command as ended that never ran, in a replay."""
+        """Mark a command that never ran as ended, in a replay."""
         self._ended_at = time.monotonic()
 
     async def ended(self) -> None:
-        """Wait until it has ended and its end is reported."""
+        """Wait until the command has ended and its end is reported."""
         if self._task is not None:
             await asyncio.wait([self._task])
 
@@ -206,25 +206,25 @@ class BackgroundCommands:
     """The background commands of one session."""
 
     def __init__(self, limit: int = 8) -> None:
-        """Args: limit: how many may run at the same time; 0: none may."""
+        """Args: limit: how many commands may run at the same time; 0 disables them."""
         self.limit = limit
         self._known: dict[str, BackgroundCommand] = {}
         self._count = 0
 
     def __iter__(self) -> Iterator[BackgroundCommand]:
-        """Those that are known, oldest first."""
+        """Iterate over the known commands, oldest first."""
         return iter(tuple(self._known.values()))
 
     @property
     def running(self) -> Sequence[BackgroundCommand]:
-        """Those that run, oldest first."""
+        """The running commands, oldest first."""
         return [command for command in self._known.values() if command.is_running]
 
     def get(self, name: str) -> BackgroundCommand:
-        """The command of this name.
+        """Return the command of a name.
 
         Raises:
-            ToolError: there is none; the message says which there are.
+            ToolError: there is none; the error lists the existing names.
         """
         command = self._known.get(name.strip().lstrip("#"))
         if command is None:
@@ -235,10 +235,10 @@ class BackgroundCommands:
         return command
 
     def check_limit(self) -> None:
-        """Whether one more may be started.
+        """Raise an error if no further command may be started.
 
         Raises:
-            ToolError: as many run as may.
+            ToolError: the limit is reached, or background commands are disabled.
         """
         if not self.limit:
             raise ToolError(
@@ -253,10 +253,10 @@ class BackgroundCommands:
             )
 
     def new(self, call: str, command: str) -> BackgroundCommand:
-        """A command that is about to be started.
+        """Return a new command that is not started yet.
 
         Raises:
-            ToolError: as many run as may.
+            ToolError: the limit is reached, or background commands are disabled.
         """
         self.check_limit()
         self._count += 1
@@ -268,11 +268,11 @@ class BackgroundCommands:
         return one
 
     def forget(self, command: BackgroundCommand) -> None:
-        """A command could not be started."""
+        """Remove a command that could not be started."""
         self._known.pop(command.name, None)
 
     def stop_call(self, call: str) -> bool:
-        """Stop the command of a call. False: no such command runs."""
+        """Stop the command of a call; return False if no such command runs."""
         for command in self.running:
             if command.call == call:
                 command.stop()
@@ -280,12 +280,12 @@ class BackgroundCommands:
         return False
 
     async def ended(self) -> None:
-        """Wait until all have ended and their ends are reported. The caller ends them."""
+        """Wait until all commands have ended and their ends are reported. Stops none of them."""
         await asyncio.gather(*(command.ended() for command in self._known.values()))
 
 
 def _has_line(text: str, pattern: str) -> bool:
-    """Whether a line has the pattern's parts in it, in their order."""
+    """Return whether a line contains the parts of the pattern in order."""
     parts = pattern.split("*")
     return any(_matches(line, parts) for line in text.splitlines())
 

@@ -1,13 +1,13 @@
-"""A child process: its output as the event loop delivers it, its process group, and its end.
+"""Start child processes, read their output, and end them with their process group.
 
-What a command leaves behind:
+Processes that outlive a command:
 
-- Background processes of its group are ended as soon as the shell itself has ended.
-- A process that left the group on purpose (a daemon that called setsid) lives on after a command
-  that ended by itself, as build daemons want to. It is ended when its command is cancelled or timed
-  out, and when the session closes. It is found by a variable in its environment, which only Linux
-  shows, and which a program can erase: there the sandbox has to hold it.
-- When this program itself is killed, another process ends what it left (`platform.death_watch`).
+- Background processes in its group are ended as soon as the shell has exited.
+- A process that left the group (a daemon that called setsid) survives a command that exits
+  normally, since build daemons need that. It is ended when its command is cancelled or times out,
+  and when the session closes. It is found by a variable in its environment. Only Linux shows that,
+  and a program can erase it; then only the sandbox can end the process.
+- When this program is killed, a watchdog process ends what it left (`platform.watchdog`).
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ from acp_agent.sandbox.launch import Confine, Launch, unconfined
 if TYPE_CHECKING:  # known once the first command runs
     from acp_agent.sandbox.watch import Moved
 
-_REAP_LIMIT = 2.0  # seconds; what was killed and is not gone by then hangs in the kernel
+_REAP_LIMIT = 2.0  # seconds; a killed process that takes longer hangs in the kernel
 BUFFER_LIMIT = 1024 * 1024  # bytes read ahead
-MARK = "ACP_AGENT_COMMAND"  # the variable that tells whose a process is
-_TERM_GRACE = 0.7  # seconds between asking a group to end and ending it
-LINGER = 0.25  # seconds for background processes to end by themselves
-REAP_LIMIT = 5.0  # seconds for an ended process to go; more only in the kernel's own waits
-_POLL = 0.02  # seconds between two looks at a group
+MARK = "ACP_AGENT_COMMAND"  # the variable that identifies a command's processes
+_TERM_GRACE = 0.7  # seconds between SIGTERM and SIGKILL
+LINGER = 0.25  # seconds for background processes to exit by themselves
+REAP_LIMIT = 5.0  # seconds for a killed process to exit; longer means that it hangs in the kernel
+_POLL = 0.02  # seconds between checks of a group
 
 
 class ChildOutput(asyncio.SubprocessProtocol):
-    """Holds a child's output until it is taken, and knows when the child and its pipe ended."""
+    """Buffers a child's output, and signals the exit of the child and the end of its pipe."""
 
     def __init__(self) -> None:
-        self.exited = asyncio.Event()  # the shell itself is reaped
-        self.closed = asyncio.Event()  # the pipe's other end is closed
+        self.exited = asyncio.Event()  # the shell is reaped
+        self.closed = asyncio.Event()  # the write end of the pipe is closed
         self._data = bytearray()
         self._ready = asyncio.Event()
         self._pipe: asyncio.ReadTransport | None = None
         self._paused = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The child runs."""
+        """Store the pipe of the started child."""
         assert isinstance(transport, asyncio.SubprocessTransport)
         pipe = transport.get_pipe_transport(1)
         assert isinstance(pipe, asyncio.ReadTransport)
         self._pipe = pipe
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """The child wrote."""
+        """Buffer output; pause the pipe if the buffer is full."""
         del fd
         self._data += data
         self._ready.set()
@@ -60,17 +60,17 @@ class ChildOutput(asyncio.SubprocessProtocol):
             self._paused = True
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        """All that held the pipe's other end have closed it."""
+        """Signal that all writers have closed the pipe."""
         del fd, exc
         self.closed.set()
         self._ready.set()
 
     def process_exited(self) -> None:
-        """The child was reaped."""
+        """Signal that the child was reaped."""
         self.exited.set()
 
     async def take(self, wait: float | None) -> bytes:
-        """Return new output, or what there is when the pipe ends or `wait` seconds have passed."""
+        """Return buffered output; wait for some until the pipe ends or `wait` seconds pass."""
         if not self._data and not self.closed.is_set():
             await wait_at_most(self._ready.wait(), wait)
         self._ready.clear()
@@ -83,7 +83,7 @@ class ChildOutput(asyncio.SubprocessProtocol):
 
 
 async def wait_at_most(wait: Awaitable[object], limit: float | None) -> bool:
-    """Wait at most `limit` seconds; whether it came."""
+    """Wait at most `limit` seconds; return whether the awaitable finished in time."""
     try:
         async with asyncio.timeout(limit):
             await wait
@@ -93,14 +93,14 @@ async def wait_at_most(wait: Awaitable[object], limit: float | None) -> bool:
 
 
 async def start_process(*command: str, **options: Any) -> asyncio.subprocess.Process:
-    """Start a process in a new group; it is ended if this call is cancelled.
+    """Start a process in a new session; kill it if this call is cancelled.
 
     Args:
         command: the program and its arguments.
-        options: those of `asyncio.create_subprocess_exec`.
+        options: options of `asyncio.create_subprocess_exec`.
 
     Raises:
-        OSError: it cannot be started.
+        OSError: the process cannot be started.
     """
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(*command, start_new_session=True, **options)
@@ -108,7 +108,7 @@ async def start_process(*command: str, **options: Any) -> asyncio.subprocess.Pro
     try:
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
-        starting.add_done_callback(_kill)  # in case this is cancelled once more
+        starting.add_done_callback(_kill)  # in case of a second cancellation
         await asyncio.wait([starting])
         if not starting.cancelled() and starting.exception() is None:
             await end_process(starting.result())
@@ -118,16 +118,16 @@ async def start_process(*command: str, **options: Any) -> asyncio.subprocess.Pro
 async def start_confined(
     confine: Confine, command: Sequence[str], environ: Mapping[str, str], cwd: str, **options: Any
 ) -> asyncio.subprocess.Process:
-    """Start a helper of this program, confined where that is possible; see `start_process`.
+    """Start a helper process, confined if possible; see `start_process`.
 
     Args:
-        confine: says how it is started.
-        command: the program, absolute, and its arguments.
+        confine: wraps the command line.
+        command: the absolute path of the program, and its arguments.
         environ: its environment.
-        cwd: the folder that it starts in.
-        options: the others of `asyncio.create_subprocess_exec`.
+        cwd: its working folder.
+        options: other options of `asyncio.create_subprocess_exec`.
     """
-    if confine is unconfined:  # it needs no thread
+    if confine is unconfined:  # does not block
         launch = confine(command, environ, cwd)
     else:
         launching = asyncio.ensure_future(asyncio.to_thread(confine, command, environ, cwd))
@@ -145,7 +145,7 @@ async def start_confined(
 
 
 async def end_process(process: asyncio.subprocess.Process) -> None:
-    """Kill a process with its group, and wait a moment until it is reaped and its pipes closed."""
+    """Kill a process with its group, and wait briefly until it is reaped and its pipes close."""
     if process.returncode is None:
         end_group(process.pid, at_once=True)
     if process.stdin is not None:
@@ -165,7 +165,7 @@ def _kill(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:
 
 
 class StartedCommand:
-    """A command whose shell was started, as the leader of a group."""
+    """A running command; its shell is the leader of a process group."""
 
     def __init__(
         self,
@@ -175,7 +175,7 @@ class StartedCommand:
         *,
         confined: Launch | None = None,
     ) -> None:
-        """Args: confined: how it was confined; its group's leader would end all at once then."""
+        """Args: confined: its sandbox, if any; killing the leader then kills all processes."""
         self.confined = confined
         self.transport = transport
         self.reader = reader
@@ -185,16 +185,16 @@ class StartedCommand:
 
     @property
     def moved(self) -> tuple[Moved, ...]:
-        """The files of the command that were moved away."""
+        """The files that the sandbox moved away."""
         watched = None if self.confined is None else self.confined.watched
         return () if watched is None else tuple(watched.moved)
 
     def follow_sandbox(self, note: Callable[[str], None], *, tell_moved: bool) -> None:
-        """Report what the sandbox does to the command; end it if it insists on a file.
+        """Report what the sandbox does; kill the command if it keeps recreating a moved file.
 
         Args:
-            note: is given each line for the command's output, in the event loop.
-            tell_moved: whether files that are moved away are worth a line.
+            note: called in the event loop with each line for the command's output.
+            tell_moved: whether to report files that are moved away.
         """
         if self.confined is None or self.confined.watched is None:
             return
@@ -213,12 +213,12 @@ class StartedCommand:
         watched.on_moved, watched.on_limit, watched.leader = moved, exceeded, self.group
 
     async def finish(self) -> None:
-        """Look for files to be moved away once more, when no process of the command is left."""
+        """Let the sandbox check for files to move away once all processes have ended."""
         if self.confined is not None:
             await self.confined.finish()
 
     async def end(self) -> None:
-        """Ask the group to end, and kill the rest after a moment."""
+        """Ask the group to end, and kill the remaining processes after a moment."""
         if self.confined is not None:
             await asyncio.to_thread(posix.ask_members_to_end, self.group)
         else:
@@ -231,7 +231,7 @@ class StartedCommand:
 
     async def end_background(self) -> None:
         """End the processes that the shell left in its group."""
-        if self.confined is not None:  # its namespace of processes ends with the sandbox's first
+        if self.confined is not None:  # killing the sandbox's first process ends all
             posix.end_group(self.group, at_once=True)
             return
         if await self._group_gone(LINGER):
@@ -259,7 +259,7 @@ class StartedCommand:
 
 
 def end_marked(mark: str) -> None:
-    """End all processes with the mark; repeat, since they may have started others."""
+    """End all processes with the mark; repeat, since they may start others."""
     for _ in range(3):
         strays = posix.marked_processes(f"{MARK}={mark}")
         if not strays:

@@ -1,12 +1,11 @@
-"""A command's output on its way to the user, to the model and to a file, in bounded memory.
+"""Pass a command's output to the user, the model and a file, in bounded memory.
 
-Three readers want it: the user as it comes, the model its beginning and its end, and a file the
-whole of it. All three get plain text: terminal escape sequences (ECMA-48) and control characters
-are taken out, because the model cannot use them and because output must not steer the terminal or
-the editor that shows it. Bytes that are not UTF-8 become U+FFFD; in the text for the user they are
-lone surrogates (PEP 383), so that the bytes can be restored. A carriage return that
-overwrites a line (a progress bar) becomes a new line for the user and in the file; the model sees
-what was left standing.
+The user gets the output live, the model its beginning and end, and the file all of it. All three
+get plain text: terminal escape sequences (ECMA-48) and control characters are removed, because
+the model cannot use them, and because output must not control the terminal or editor that shows
+it. Bytes that are not UTF-8 become U+FFFD; in the text for the user they are lone surrogates
+(PEP 383), so that the bytes can be restored. A carriage return that overwrites a line (as in a
+progress bar) becomes a new line for the user and in the file; the model gets only the final line.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from pathlib import Path
 
 from acp_agent.platform.descriptor_limit import describe_os_error
 
-HEAD_LIMIT = 16_000  # characters kept from the beginning for the model
-TAIL_LIMIT = 32_000  # and from the end: with the tool's own words below 50 KB
+HEAD_LIMIT = 16_000  # characters from the beginning for the model
+TAIL_LIMIT = 32_000  # and from the end; with the tool's own text, this is below 50 KB
 FILE_LIMIT = 64 * 1024 * 1024  # bytes of one output file
-_LINE_LIMIT = 65_536  # characters of a line that goes on
-_HELD_LIMIT = 4_096  # characters of an escape sequence that does not end
+_LINE_LIMIT = 65_536  # characters of an unfinished line
+_HELD_LIMIT = 4_096  # characters of an unfinished escape sequence
 _TAIL_BYTES = 4 * TAIL_LIMIT  # a character takes up to four bytes
 
 _ESCAPES = re.compile(
@@ -37,25 +36,25 @@ _ESCAPES = re.compile(
     r"|[0-OQ-WYZ\\`-~]"  # single functions
     r")"
 )
-# All C0 and C1 controls but tab, line feed and carriage return; and DEL.
+# DEL and all C0 and C1 controls except tab, line feed and carriage return.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]+")
 _LINE_END = re.compile(r"\r+\n")
 _INVALID = re.compile("[\udc80-\udcff]")
 _INVALID_OR_REPLACED = re.compile("[\udc80-\udcff\ufffd]")
-INTERVAL = 0.1  # seconds between two pieces
+INTERVAL = 0.1  # seconds between pieces
 PIECE_LIMIT = 64 * 1024  # characters of one piece
-LIVE_LIMIT = 1_000_000  # characters of one command that are passed on
+LIVE_LIMIT = 1_000_000  # characters of one command that are shown live
 
 
 def replace_invalid(text: str) -> str:
-    """The text with U+FFFD for each byte that was not UTF-8."""
+    """Return the text with U+FFFD for each byte that was not UTF-8."""
     return text if text.isascii() else _INVALID.sub("\ufffd", text)
 
 
 def invalid_bytes(text: str) -> bytes:
-    """One byte for each U+FFFD that `replace_invalid` gives: what it stands for, or 0 for itself.
+    """Return the original byte of each U+FFFD in the result of `replace_invalid`.
 
-    Empty where all of the text was UTF-8.
+    A U+FFFD that was in the output itself gets 0. The result is empty if all of it was UTF-8.
     """
     if text.isascii() or _INVALID.search(text) is None:
         return b""
@@ -64,9 +63,9 @@ def invalid_bytes(text: str) -> bytes:
 
 
 class PlainText:
-    """Turns a command's bytes into plain text, piece by piece; pieces may end anywhere.
+    """Converts a command's bytes to plain text incrementally; pieces may end anywhere.
 
-    Bytes that are not UTF-8 are lone surrogates in it.
+    Bytes that are not UTF-8 become lone surrogates.
     """
 
     def __init__(self) -> None:
@@ -74,7 +73,7 @@ class PlainText:
         self._held = ""
 
     def feed(self, data: bytes, *, final: bool = False) -> str:
-        """Return the text of the next bytes. An unfinished character waits for the next piece."""
+        """Return the text of the next bytes; incomplete sequences wait for the next call."""
         text = self._held + self._decoder.decode(data, final)
         self._held = ""
         if "\x1b" in text:
@@ -88,25 +87,25 @@ class PlainText:
 
 
 class CommandOutput:
-    """Collects one command's output: a beginning, an end, and a file once they are not all."""
+    """Collects a command's output: beginning and end in memory, and all of it in a file if long."""
 
     def __init__(
         self, folder: Path, *, clean: Callable[[str], str] = str, watched: bool = False
     ) -> None:
-        """Makes nothing yet.
+        """Create an instance; no file is created yet.
 
         Args:
-            folder: where the file goes; made when it is first needed.
-            clean: takes out what the file must not hold, such as keys.
-            watched: whether somebody wants the text for as long as the command runs.
+            folder: the folder for the file; created when needed.
+            clean: removes text that must not be in the file, such as keys.
+            watched: whether the text is needed until the command ends, even if the file is full.
         """
         self.total_bytes = 0
         self.path: Path | None = None
-        self.trouble = ""  # why the file lacks a part
+        self.trouble = ""  # why the file is incomplete
         self._folder = folder
         self._clean = clean
         self._watched = watched
-        self._line = ""  # the unfinished last line: half a key is not recognised
+        self._line = ""  # the unfinished last line; `clean` does not recognise half a key
         self._whole = False
         self._text = PlainText()
         self._tail = bytearray()
@@ -120,13 +119,13 @@ class CommandOutput:
 
     @property
     def overflowed(self) -> bool:
-        """Whether more came than the model is shown, so that a file has to hold it."""
+        """Return whether there is more output than the model gets, so that a file is needed."""
         return self._head_length > HEAD_LIMIT + TAIL_LIMIT
 
     def feed(self, data: bytes, *, final: bool = False) -> str:
-        """Take the next bytes; gives their text for the user.
+        """Add the next bytes; return their text for the user.
 
-        Once the file takes no more that is none, unless the output is `watched`.
+        Once the file is full, the text is empty unless the output is `watched`.
         """
         self.total_bytes += len(data)
         self._tail += data
@@ -147,7 +146,7 @@ class CommandOutput:
 
     @property
     def wants_writing(self) -> bool:
-        """Whether `write` has something to do."""
+        """Return whether `write` has something to do."""
         return self.overflowed and bool(self._unwritten) and not self._ended
 
     def write(self) -> None:
@@ -157,7 +156,7 @@ class CommandOutput:
                 self._write()
 
     def close(self) -> None:
-        """Close the file. Blocks as `write` does."""
+        """Write the rest and close the file. Blocks like `write`."""
         with self._lock:
             if self._line and not self._ended:
                 self._whole = True
@@ -195,7 +194,7 @@ class CommandOutput:
                 self._ended = True
 
     def for_model(self) -> str:
-        """All of the text where it fits, else its beginning and its end with a note between."""
+        """Return all of the text if it fits, else its beginning and end with a note in between."""
         whole = "".join(self._head)
         if not self.overflowed:
             return _left_standing(whole)
@@ -209,7 +208,7 @@ class CommandOutput:
 
 
 def _replaced(text: str) -> str:
-    """The text as Unicode wants it (3.9, U+FFFD for what could not begin a character)."""
+    """Return the text with U+FFFD for invalid bytes, as Unicode recommends (section 3.9)."""
     if text.isascii() or _INVALID.search(text) is None:
         return text
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
@@ -222,36 +221,36 @@ def _left_standing(text: str) -> str:
 
 
 def until_line_end(text: str) -> str:
-    """Return `text` without its last line where that is cut, unless that is most of it."""
+    """Return `text` without its last line, which may be cut, unless that is most of the text."""
     end = text.rfind("\n")
     return text[:end] if end > len(text) // 2 else text
 
 
 def from_line_start(text: str) -> str:
-    """Return `text` without its first line where that is cut, unless that is most of it."""
+    """Return `text` without its first line, which may be cut, unless that is most of the text."""
     start = text.find("\n")
     return text[start + 1 :] if 0 <= start < len(text) // 2 else text
 
 
 class LiveOutput:
-    """Collects text and says when a piece of it is due.
+    """Collects text and delivers it in pieces.
 
-    After a quiet moment whole lines are due at once; then a piece follows at most every `INTERVAL`.
-    A piece ends with a line, unless the line stays unfinished for an interval: so a credential in
-    the output is whole in one piece, where it can be found. Times are those of the event
-    loop's clock, in seconds.
+    After a pause, whole lines are delivered at once; then a piece follows at most every `INTERVAL`.
+    A piece ends at the end of a line, unless a line stays unfinished for an interval. So a
+    credential in the output is usually in one piece, where it can be found. Times are in seconds,
+    by the event loop's clock.
     """
 
     def __init__(self, deliver: Callable[[str], Awaitable[None]]) -> None:
         self._deliver = deliver
         self._pending: list[str] = []
         self._has_line = False
-        self._since = 0.0  # when the oldest pending text came
-        self._last = float("-inf")  # when the last piece was passed on
+        self._since = 0.0  # when the oldest pending text arrived
+        self._last = float("-inf")  # when the last piece was delivered
         self._room = LIVE_LIMIT
 
     def add(self, text: str, now: float) -> None:
-        """Take more text."""
+        """Add text."""
         if not text or self._room <= 0:
             return
         if not self._pending:
@@ -260,7 +259,7 @@ class LiveOutput:
         self._has_line = self._has_line or "\n" in text
 
     def wait(self, now: float) -> float | None:
-        """Seconds until a piece is due: 0 when it is now, None when there is nothing to pass on."""
+        """Return the seconds until a piece is due (0 means now), or None if no text is pending."""
         if not self._pending:
             return None
         due = self._last + INTERVAL
@@ -269,7 +268,7 @@ class LiveOutput:
         return max(0.0, due - now)
 
     async def flush(self, now: float, *, final: bool = False) -> None:
-        """Send pending output; an unfinished line only if it is all there is, or at the end."""
+        """Deliver pending text; an unfinished line only if there is nothing else, or if `final`."""
         text = "".join(self._pending)
         self._pending.clear()
         if self._has_line and not final:

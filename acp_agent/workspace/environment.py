@@ -1,12 +1,11 @@
-"""The environment of the commands that the model runs, and the settings that every git gets.
+"""The environment of commands that the model runs, and the settings that git gets.
 
-Variables whose name says that they hold a credential are left out: a command that the model writes
-needs no credential to build or to test, and `env | curl` would give them all away. A variable that
-only names a file or a socket (SSH_AUTH_SOCK, GOOGLE_APPLICATION_CREDENTIALS, KUBECONFIG) stays, and
-so does every program's own configuration, so that git, cloud tools and package managers that are
-logged in keep working.
+Variables whose names look like credentials are removed: builds and tests do not need them, and
+`env | curl` would leak them all. A variable that only names a file or a socket (SSH_AUTH_SOCK,
+GOOGLE_APPLICATION_CREDENTIALS, KUBECONFIG) is preserved, and so is the configuration of programs,
+so that git, cloud tools and package managers stay logged in.
 
-What git reads from GIT_CONFIG_COUNT comes after all files and so overrides them (git-config(1)).
+Settings passed with GIT_CONFIG_COUNT override those in git's configuration files (git-config(1)).
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from collections.abc import Collection, Mapping
 from acp_agent.config.secrets import is_secret_name
 from acp_agent.platform.programs import absolute_folders
 
-# Nothing may wait for a person: no pager, no editor, no question on a terminal. `true` as git's
-# editor keeps a message that is there already and lets a commit without one fail at once.
+# No program may wait for a person: no pager, no editor, no terminal prompt. With `true` as git's
+# editor, an existing commit message is used, and a commit without one fails.
 QUIET = {
     "ACP_AGENT": "1",
     "PAGER": "cat",
@@ -30,9 +29,9 @@ QUIET = {
 }
 
 _FORCED_COLOUR = frozenset({"FORCE_COLOR", "CLICOLOR_FORCE"})
-# A folder among a project's files must not be a repository, with settings, by looking like one.
+# A folder of the project that looks like a bare repository must not supply git settings.
 EXPLICIT: Mapping[str, str] = {"safe.bareRepository": "explicit"}
-# No program of the repository's runs, and nothing is fetched that a partial clone lacks.
+# Git runs no programs that the repository names, and fetches no missing objects.
 INERT: Mapping[str, str] = {
     **EXPLICIT,
     "core.fsmonitor": "false",
@@ -45,7 +44,7 @@ NO_FETCH: Mapping[str, str] = {"GIT_NO_LAZY_FETCH": "1"}  # git 2.44 and later
 def command_environ(
     environ: Mapping[str, str], *, keep: Collection[str] = (), hide: Collection[str] = ()
 ) -> dict[str, str]:
-    """The environment for a command.
+    """Return the environment for a command.
 
     Args:
         environ: the user's environment.
@@ -63,7 +62,7 @@ def command_environ(
 
 
 def with_settings(settings: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that give git these settings after those that `environ` gives it."""
+    """Return the variables that pass settings to git, in addition to those in `environ`."""
     counted = environ.get("GIT_CONFIG_COUNT", "")
     first = int(counted) if counted.isascii() and counted.isdecimal() else 0
     variables = {"GIT_CONFIG_COUNT": str(first + len(settings))}
@@ -77,9 +76,10 @@ def added_variables(environ: Mapping[str, str], *, only_reads: bool) -> dict[str
     """Return the variables that a command of the model gets in addition to `environ`.
 
     Args:
-        environ: the environment that it gets otherwise.
-        only_reads: it runs unasked, since it only reads: git runs no hook, and no program is looked
-            up in the current folder. What the user allowed runs with the user's hooks.
+        environ: the rest of its environment.
+        only_reads: whether the command runs without permission because it only reads. Then git
+            runs no hooks, and no program is looked up in the current folder. Commands that the
+            user allowed run with hooks.
     """
     if not only_reads:
         return with_settings(EXPLICIT, environ)

@@ -1,7 +1,7 @@
-"""Read and replace files on disk; text as files have it; file names as people read them.
+"""Read and replace files on disk, convert text to and from bytes, and format paths for display.
 
-Every path given here is resolved and checked already. It is opened without following a symlink, so
-a link that another process puts on it in between leads nowhere (`platform/nofollow.py`).
+All paths passed in are already resolved and checked. They are opened without following symlinks,
+so a link that another process creates in the meantime has no effect (`platform/nofollow.py`).
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ BYTE_ORDER_MARK = "\ufeff"
 
 
 def explain(error: OSError, shown: str, doing: str) -> WorkspaceError:
-    """The error to raise for a system's error.
+    """Return the error to raise for an `OSError`.
 
     Args:
-        error: what the system said.
-        shown: the file's name as the user knows it.
-        doing: the past participle of what was tried, such as `read`.
+        error: the system's error.
+        shown: the file's name as shown to the user.
+        doing: the past participle of the failed action, such as `read`.
     """
     number = error.errno or 0
     if number in (errno.ENOENT, errno.ENOTDIR):
@@ -78,7 +78,7 @@ def file_kind(path: Path) -> Literal["file", "folder", "other"] | None:
 
 
 def moved(shown: str) -> WorkspaceError:
-    """The error for a path that no longer leads where it led when it was checked."""
+    """Return the error for a path that leads to another place than when it was checked."""
     return WorkspaceError(
         f"{shown} leads to another place than a moment ago (a symbolic link?)",
         advice="look at it again, then try again",
@@ -86,7 +86,7 @@ def moved(shown: str) -> WorkspaceError:
 
 
 def too_large(shown: str, size: int, limit: int) -> WorkspaceError:
-    """The error for a file over a limit; both counts are bytes."""
+    """Return the error for a file over a limit; both numbers are in bytes."""
     return WorkspaceError(
         f"{shown} is too large: {size:,} bytes, the limit is {limit:,}",
         advice="use `grep`, or `shell` with head, tail or sed, for the part that you need",
@@ -107,20 +107,20 @@ def _require_regular(status: os.stat_result, shown: str, limit: int) -> None:
 
 
 async def read_regular(path: Path, *, limit: int, shown: str) -> bytes:
-    """All bytes of a regular file, read off the event loop.
+    """Return the content of a regular file, read in a thread.
 
-    Nothing but a regular file of at most `limit` bytes is ever opened for reading.
+    Only a regular file of at most `limit` bytes is ever opened.
 
     Raises:
         MissingFileError: there is no such file.
-        WorkspaceError: it is no regular file, is over the limit, or cannot be read.
+        WorkspaceError: it is not a regular file, is over the limit, or cannot be read.
     """
-    import aiofiles  # noqa: PLC0415 - 13 ms that the start of a session must not pay
+    import aiofiles  # noqa: PLC0415 - takes 13 ms, which session start must not pay
 
     def open_regular(_: str, flags: int) -> int:
         with opened_folder(path.parent) as folder:
             found = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
-            _require_regular(found, shown, limit)  # opening a device may already act on it
+            _require_regular(found, shown, limit)  # opening a device may have effects
             descriptor = open_last(path.name, flags, folder)
         try:
             _require_regular(os.fstat(descriptor), shown, limit)
@@ -134,25 +134,25 @@ async def read_regular(path: Path, *, limit: int, shown: str) -> bytes:
             data = await file.read(limit + 1)
     except OSError as error:
         raise explain(error, shown, "read") from error
-    if len(data) > limit:  # it grew, or its size was not known (files of /proc)
+    if len(data) > limit:  # it grew, or its size was unknown (as in /proc)
         raise too_large(shown, len(data), limit)
     return data
 
 
 def make_parents(path: Path, *, shown: str) -> None:
-    """Make the folders that `path` is to lie in."""
+    """Create the missing parent folders of `path`."""
     with _parent(path, shown):
         pass
 
 
 def replace_file(path: Path, data: bytes, *, shown: str) -> None:
-    """Create or replace a file so that at any instant it is whole, the old one or the new one.
+    """Create or replace a file atomically.
 
-    Blocks: call it in a thread. An existing file keeps its mode, and one that is not writable is
-    refused although its folder would allow the exchange.
+    Blocks: call it in a thread. An existing file keeps its mode. A file that is not writable is
+    refused, although its folder would permit replacing it.
 
     Raises:
-        WorkspaceError: it cannot be written; nothing has changed.
+        WorkspaceError: the file cannot be written; nothing has changed.
     """
     with _parent(path, shown) as folder:
         try:
@@ -163,7 +163,7 @@ def replace_file(path: Path, data: bytes, *, shown: str) -> None:
 
 @contextlib.contextmanager
 def _parent(path: Path, shown: str) -> Iterator[int]:
-    """The folder that `path` lies in, open; made where it is missing."""
+    """Open the parent folder of `path`, creating it if it is missing."""
     with contextlib.ExitStack() as stack:
         try:
             folder = stack.enter_context(opened_folder(path.parent, make=True))
@@ -186,15 +186,15 @@ def _replace(folder: int, name: str, data: bytes, mode: int | None) -> None:
             os.fsync(descriptor)
         os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     finally:
-        with contextlib.suppress(FileNotFoundError):  # it is in its place
+        with contextlib.suppress(FileNotFoundError):  # already renamed
             os.unlink(temporary, dir_fd=folder)
 
 
 def _mode_of_target(folder: int, name: str, shown: str) -> int | None:
-    """The mode of the file that is to be replaced; None where there is none.
+    """Return the mode of the file to be replaced, or None if it does not exist.
 
     Raises:
-        WorkspaceError: what is there cannot be replaced.
+        WorkspaceError: the existing entry cannot be replaced.
     """
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -216,11 +216,12 @@ def _mode_of_target(folder: int, name: str, shown: str) -> int | None:
 
 
 class TextFile(Struct, frozen=True, kw_only=True):
-    """A text file as it was read: `text` with its own line endings, without byte order mark.
+    """A text file that was read. `text` has the original line endings and no byte order mark.
 
-    `digest` is the SHA-256 of the text with LF line endings, so that an editor which hides CRLF
-    and the disk agree. `newline` is CRLF where every line ends so, else LF; `encoding` is `utf-8`,
-    or `utf-8-sig` where the file has a byte order mark. Both are what `write_text` wants back.
+    `digest` is the SHA-256 of the text with LF line endings, so that it is the same on disk and
+    in an editor that hides CRLF. `newline` is CRLF if every line ends with it, else LF.
+    `encoding` is `utf-8`, or `utf-8-sig` if the file has a byte order mark. Pass `newline` and
+    `encoding` to `write_text` to preserve them.
     """
 
     path: str
@@ -231,7 +232,7 @@ class TextFile(Struct, frozen=True, kw_only=True):
 
 
 def is_utf8(text: str) -> bool:
-    """Whether a text can be written as UTF-8: false where it has half a surrogate pair."""
+    """Return whether a text can be encoded as UTF-8; a lone surrogate cannot."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -240,22 +241,22 @@ def is_utf8(text: str) -> bool:
 
 
 def with_lf(text: str) -> str:
-    """`text` with LF for every CRLF."""
+    """Return `text` with each CRLF replaced by LF."""
     return text.replace("\r\n", "\n")
 
 
 def with_newline(text: str, newline: str) -> str:
-    """Return `text` with `newline` (LF or CRLF) at the end of each line; LF changes nothing."""
+    """Return `text` with all line endings as `newline`; if that is LF, the text is unchanged."""
     return with_lf(text).replace("\n", newline) if newline == "\r\n" else text
 
 
 def text_digest(text: str) -> str:
-    """SHA-256, in hex, of the text with LF line endings."""
+    """Return the SHA-256, in hex, of the text with LF line endings."""
     return hashlib.sha256(with_lf(text).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def text_file(path: Path, text: str) -> TextFile:
-    """The text of a file, a byte order mark at its start included, as a `TextFile`."""
+    """Return a `TextFile` for the text of a file, which may start with a byte order mark."""
     marked = text.startswith(BYTE_ORDER_MARK)
     text = text.removeprefix(BYTE_ORDER_MARK)
     crlf = text.count("\r\n")
@@ -269,7 +270,7 @@ def text_file(path: Path, text: str) -> TextFile:
 
 
 def decode(path: Path, data: bytes, *, shown: str) -> TextFile:
-    """A file's bytes as a text file.
+    """Return a file's bytes as a text file.
 
     Raises:
         WorkspaceError: they are binary, or text that is not UTF-8.
@@ -296,10 +297,10 @@ def decode(path: Path, data: bytes, *, shown: str) -> TextFile:
 
 
 def encode(text: str, *, newline: str, encoding: str) -> bytes:
-    """The bytes of a text file.
+    """Return the bytes of a text file.
 
     Raises:
-        WorkspaceError: the text has half a surrogate pair, which no UTF-8 file can hold.
+        WorkspaceError: the text has a lone surrogate, which UTF-8 cannot encode.
     """
     try:
         return with_newline(text, newline).encode(encoding)
@@ -312,7 +313,7 @@ def encode(text: str, *, newline: str, encoding: str) -> bytes:
 
 
 def display_path(path: str | Path, cwd: Path) -> str:
-    """A path relative to the working folder where it lies below it, else absolute, on one line."""
+    """Return a path for display, on one line: relative to `cwd` if it lies below it."""
     path = Path(path)
     if path.is_relative_to(cwd):
         path = path.relative_to(cwd)
@@ -320,9 +321,9 @@ def display_path(path: str | Path, cwd: Path) -> str:
 
 
 def display_name(name: str) -> str:
-    """A file's name with line breaks and other control characters escaped as in Python.
+    """Return a file's name with line breaks and other control characters escaped as in Python.
 
-    Bytes of a name that are not UTF-8 become U+FFFD.
+    Bytes that are not UTF-8 become U+FFFD.
     """
     name = os.fsencode(name).decode("utf-8", "replace") if not name.isascii() else name
     if name.isprintable():

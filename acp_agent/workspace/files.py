@@ -1,4 +1,4 @@
-"""The files of a session: paths checked, read and written through the editor or on disk."""
+"""The files of a session: check paths, and read and write through the editor or on disk."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from acp_agent.workspace.file_io import (
 )
 from acp_agent.workspace.path_cleaning import clean_path
 
-TEXT_LIMIT = 10_000_000  # bytes of a text file that may be read or written as a whole
+TEXT_LIMIT = 10_000_000  # bytes of a text file that can be read or written
 _NAMED = 3  # files that an error suggests
-_SEARCH = 0.5  # seconds to look for them
+_SEARCH = 0.5  # seconds to search for them
 
 
 class WorkspaceFiles:
@@ -44,11 +44,11 @@ class WorkspaceFiles:
     Args:
         cwd: the working folder, absolute.
         directories: the additional folders, absolute.
-        buffers: the editor's view, None where the editor offers none.
-        readable: further folders from which files may be read, such as that of long outputs.
-        refused: returns the files that no search may show, with the reasons.
-        before_write: is told the path of each file that is about to be written.
-        confine: says how a program is started that searches them.
+        buffers: reads and writes through the editor; None if the editor does not support it.
+        readable: further folders from which files may be read, such as the one for long outputs.
+        refused: returns the files that searches must not show, with the reasons.
+        before_write: called with the path of each file before it is written.
+        confine: wraps the command line of programs that search the files.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class WorkspaceFiles:
         self.confine = confine
         self._refused = refused
         self._before_write = before_write
-        # Resolved without asking whether they exist: a missing folder is reported when it is used.
+        # Existence is not checked here: a missing folder is reported when it is used.
         self._given = (cwd, *directories)
         self._roots = tuple(_real(str(folder)) for folder in self._given)
         self._readable = tuple(_real(str(folder)) for folder in readable)
@@ -75,18 +75,18 @@ class WorkspaceFiles:
 
     @property
     def roots(self) -> tuple[Path, ...]:
-        """The working folder, then the additional ones; resolved."""
+        """The resolved working folder, followed by the additional folders."""
         return self._roots
 
     def resolve(self, path: str, *, to_read: bool = False) -> Path:
-        """An absolute path inside the roots, symlinks followed, also those above a new file.
+        """Return the absolute path, with symlinks resolved, after checking that it is in a root.
 
-        Relative paths start at the working folder; `~` is the home folder. What is resolved
-        `to_read` may lie in the further readable folders as well.
+        Relative paths start at the working folder; `~` is the home folder. With `to_read`, the
+        path may also lie in one of the further readable folders.
 
         Raises:
-            OutsideWorkspaceError: the path, or what a symlink on it points to, lies outside.
-            WorkspaceError: it is no path, or the working folder is gone.
+            OutsideWorkspaceError: the path, or the target of a symlink in it, lies outside.
+            WorkspaceError: the path is invalid, or the working folder is missing.
         """
         if not path.strip():
             raise WorkspaceError("the path is empty", advice="name a file or a folder")
@@ -99,7 +99,7 @@ class WorkspaceFiles:
             path = str(Path(path).expanduser())
         real = _real(str(self._roots[0] / path))
         self._check_inside(real, to_read=to_read)
-        if not is_utf8(str(real)):  # by a symlink; neither model nor editor could name it
+        if not is_utf8(str(real)):  # the target of a symlink; model and editor cannot name it
             raise WorkspaceError(
                 f"the name of {self._shown(real)} is not valid UTF-8",
                 advice="rename it, or use `shell`",
@@ -112,13 +112,13 @@ class WorkspaceFiles:
         return real
 
     def cleaned(self, path: str, *, existing: bool) -> str:
-        """The path that a model meant; see `clean_path`."""
+        """Return the path that the model probably meant; see `clean_path`."""
         return clean_path(path, self._roots[0], existing=existing)
 
     def editor_path(self, path: Path) -> Path:
-        """A resolved path as the editor knows it: below a root as it was given, not resolved.
+        """Return a resolved path in the form that the editor uses, below the unresolved root.
 
-        An editor that opened a folder through a symlink does not know its files by another path.
+        An editor that opened a folder through a symlink knows its files only by that path.
         """
         for given, root in zip(self._given, self._roots, strict=True):
             if path.is_relative_to(root):
@@ -126,15 +126,15 @@ class WorkspaceFiles:
         return path
 
     async def read_text(self, path: Path) -> TextFile:
-        """A whole text file, by the rules of `editor_view` where the editor offers to read.
+        """Return a text file; by the rules of `editor_files` if the editor supports reading.
 
         Args:
-            path: as `resolve` gave it.
+            path: a path that `resolve` returned.
 
         Raises:
             MissingFileError: there is no such file, neither on disk nor in the editor.
-            WorkspaceError: a folder, unreadable, binary, not UTF-8, over `TEXT_LIMIT`, or refused
-                by the editor.
+            WorkspaceError: it is a folder, unreadable, binary, not UTF-8, over `TEXT_LIMIT`, or
+                refused by the editor.
         """
         self._check_inside(path, to_read=True)
 
@@ -150,9 +150,9 @@ class WorkspaceFiles:
         return file
 
     async def refused_reads(self, paths: Sequence[Path]) -> dict[Path, str]:
-        """Return which of these files no search may show, with the reasons.
+        """Return the files that searches must not show, with the reasons.
 
-        They are those that rules refuse, and that the editor does not let the agent read.
+        These are files that permission rules refuse, and files that the editor refuses to read.
         """
         by_rules = self._refused([str(path) for path in paths])
         refused = {path: by_rules[str(path)] for path in paths if str(path) in by_rules}
@@ -162,11 +162,11 @@ class WorkspaceFiles:
         return {**await self._editor.refused(ours), **refused}
 
     async def read_bytes(self, path: Path, *, limit: int) -> bytes:
-        """A file's bytes from disk.
+        """Return a file's bytes from disk.
 
         Raises:
             MissingFileError: there is no such file.
-            WorkspaceError: it is no regular file, is over `limit` bytes, or cannot be read.
+            WorkspaceError: it is not a regular file, is over `limit` bytes, or cannot be read.
         """
         self._check_inside(path, to_read=True)
         try:
@@ -177,14 +177,14 @@ class WorkspaceFiles:
     async def write_text(
         self, path: Path, text: str, *, newline: str = "\n", encoding: str = "utf-8"
     ) -> None:
-        """Create or replace a text file, and the folders above it where they are missing.
+        """Create or replace a text file, and create missing parent folders.
 
-        It goes through the editor where that offers to write, else to disk, atomically and with
-        the file's mode kept; never both. See the contract for `newline` and `encoding`.
+        Writes through the editor if that supports it; otherwise to disk, atomically and with the
+        file's mode preserved. See `TextFile` for `newline` and `encoding`.
 
         Raises:
             OutsideWorkspaceError: the path lies outside the roots.
-            WorkspaceError: it cannot be written; what was there is still there.
+            WorkspaceError: the file cannot be written; its old content is unchanged.
         """
         self._check_inside(path, to_read=False)
         shown = self._shown(path)
@@ -200,7 +200,7 @@ class WorkspaceFiles:
             await _uninterrupted(asyncio.to_thread(replace_file, path, data, shown=shown))
             return
         before = await self._read_disk(path)
-        # The protocol has the editor create the file; not every editor makes the folders.
+        # The protocol requires the editor to create the file, but not all create the folders.
         await asyncio.to_thread(make_parents, path, shown=shown)
         try:
             await self._editor.write(path, text, newline=newline, encoding=encoding, before=before)
@@ -216,28 +216,29 @@ class WorkspaceFiles:
         self._seen[file.path] = file.digest
 
     def was_seen(self, file: TextFile) -> bool:
-        """Whether the model has seen the current content of the file."""
+        """Return whether the model has seen the current content of the file."""
         return self._seen.get(file.path) == file.digest
 
     def locked(self, path: Path) -> asyncio.Lock:
-        """Return the lock of a file that is about to be changed; copies of these files share it."""
+        """Return the lock that serialises changes of a file; `copy_unseen` shares it."""
         lock = self._locks.get(path)
         if lock is None:
             lock = self._locks[path] = asyncio.Lock()
         return lock
 
     def copy_unseen(self) -> WorkspaceFiles:
-        """Return the same files for another model, which has seen none of them."""
+        """Return a copy for another model, which has not seen any file yet."""
         other = copy.copy(self)
         other._seen = {}  # noqa: SLF001 - its own class
         return other
 
     async def check_unchanged(self, path: Path) -> TextFile:
-        """The file, if its text is what the model last saw.
+        """Return the file if its text is what the model last saw.
 
         Raises:
-            MissingFileError: there is no such file (any more).
-            WorkspaceError: the model never read it, or it changed since; says to read it again.
+            MissingFileError: there is no such file.
+            WorkspaceError: the model has not read it, or it changed since; the advice is to read
+                it.
         """
         file = await self.read_text(path)
         known = self._seen.get(file.path)
@@ -253,7 +254,7 @@ class WorkspaceFiles:
         return file
 
     def note_commands_ran(self) -> None:
-        """A command of ours may have changed files on disk behind the editor's back."""
+        """Note that a command ran, which may have changed files without the editor's knowledge."""
         if self._editor is not None:
             self._editor.commands_ran()
 
@@ -286,16 +287,16 @@ class WorkspaceFiles:
         return MissingFileError(f"no such file: {self._shown(path)}")
 
     async def with_suggestions(self, missing: MissingFileError, path: Path) -> MissingFileError:
-        """Return the error with files of the same name elsewhere, or of similar names.
+        """Return the error with suggestions: files of the same name, or of a similar name.
 
-        Takes some milliseconds, in a large project up to `_SEARCH` seconds.
+        Takes a few milliseconds, and up to `_SEARCH` seconds in a large project.
         """
         near = await self._of_same_name(path) or await asyncio.to_thread(self._similar, path)
         hint = f"did you mean {' or '.join(near)}?" if near else "find it with `glob`"
         return MissingFileError(missing.shown, advice=hint)
 
     async def _of_same_name(self, path: Path) -> list[str]:
-        """Files of the same name in the working folder."""
+        """Return the files of the same name below the working folder."""
         from acp_agent.workspace.search import list_files  # noqa: PLC0415 - rarely needed
 
         cwd = self._roots[0]
@@ -318,17 +319,16 @@ class WorkspaceFiles:
 
 
 async def _uninterrupted(write: Coroutine[Any, Any, None]) -> None:
-    """Wait until a file is written, and only then raise a cancellation.
+    """Wait until a file is written, and raise a cancellation only then.
 
-    A thread cannot be stopped. One that was left behind could put back an old text over what was
-    written since.
+    A thread cannot be stopped. An abandoned thread could overwrite a later change with its text.
     """
     task = asyncio.create_task(write)
     try:
         await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait([task])
-        task.exception()  # of no interest any more
+        task.exception()  # marks the exception as retrieved
         raise
 
 

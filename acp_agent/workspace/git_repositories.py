@@ -1,7 +1,7 @@
-"""Find which repositories a git command in a folder would use, and their settings.
+"""Find the repositories that a git command in a folder would use, and their settings.
 
-Git itself is asked, since only git reads its files exactly as it does. It runs with settings
-under which it starts no program of the repository's, and for a few seconds at most.
+This runs git, since no other parser reads git's files in exactly the same way. Its settings
+prevent it from starting programs that the repository names, and its time is limited.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from acp_agent.platform.programs import find_git
 from acp_agent.sandbox.launch import Confine, unconfined
 from acp_agent.workspace.environment import added_variables, with_settings
 
-_SECONDS = 10.0  # for all that is read of one folder
-_LOOK_SECONDS = 0.05  # between two looks at whether anybody waits
+_SECONDS = 10.0  # for one folder
+_LOOK_SECONDS = 0.05  # between checks for cancellation
 _REPOSITORY_LIMIT = 100  # a repository and its submodules
 _SETTING_LIMIT = 10_000
 _RECORD_LIMIT = 1_000_000  # bytes of one setting or path
 _PIECE = 65_536
-_USERS = frozenset({b"system", b"global", b"command"})  # the scopes that no project has a say in
+_USERS = frozenset({b"system", b"global", b"command"})  # scopes that a project cannot set
 _GITLINK = b"160000 "
-# Git gives its submodules none of its variables, but those that say where the user's settings are.
+# Git passes these variables on to commands in submodules, and no other GIT_ variables.
 _KEPT = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"})
 
-# Files of a repository that say where its settings are, what they are, and which submodules it has.
+# Files of a repository that determine its settings and its submodules.
 _FILES = ("/config", "/config.worktree", "/commondir", "/HEAD", "/index", "/objects", "/refs")
-# Variables that lead git to other files than these.
+# Variables that make git use other files.
 _ELSEWHERE = ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
 _SETTLED = 50_000_000  # nanoseconds: a file may change again in the same tick of the clock
 _SECOND = 1_000_000_000
@@ -42,7 +42,7 @@ _Stamps = tuple[tuple[int, ...] | None, ...]
 
 
 class Repository(Struct, frozen=True, kw_only=True):
-    """A repository: its folders, resolved, and its own settings, not those of the user."""
+    """A repository: its resolved folders, and its own settings without those of the user."""
 
     work_tree: str
     git_dir: str
@@ -51,50 +51,50 @@ class Repository(Struct, frozen=True, kw_only=True):
 
 
 class _UnreadableError(Exception):
-    """Git did not answer in time, or with too much."""
+    """Git took too long or printed too much."""
 
 
 class _FailedError(_UnreadableError):
-    """Git answered with a failure."""
+    """Git failed."""
 
 
 class KnownRepositories:
-    """Cache of what was read of folders, valid until a file that it depends on changes.
+    """Cache of the repositories of folders; an entry is valid until one of its files changes.
 
-    Only plain repositories are kept: a folder `.git` without links and submodules, that has all its
-    settings itself, and no repository at all. Safe to use from several threads.
+    Only simple cases are cached: a folder without a repository, or a `.git` folder without
+    symlinks, submodules or included settings. Safe to use from several threads.
     """
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[_Stamps, tuple[Repository, ...]]] = {}
 
     def get(self, folder: str) -> tuple[Repository, ...] | None:
-        """Return the valid entry of a folder."""
+        """Return the entry of a folder, or None if there is no valid one."""
         known = self._known.get(folder)
         if known is None or known[0] != _stamps(folder):
             return None
         return known[1]
 
     def keep(self, folder: str, before: _Stamps, found: tuple[Repository, ...], *, at: int) -> None:
-        """Store an entry, if changes of its files can be noticed.
+        """Store an entry, if changes to its files can be detected.
 
         Args:
-            folder: what it was read of.
-            before: `_stamps` from before.
-            found: what was read.
+            folder: the folder.
+            before: the result of `_stamps` before reading.
+            found: the repositories of the folder.
             at: when reading began, in nanoseconds since 1970.
         """
         git_dir = f"{_top(folder)}/.git"
         if found:
             plain = [(one.git_dir, one.common_dir) for one in found] == [(git_dir, git_dir)]
-        else:  # what git refuses to use, it may use once the user's settings are others
+        else:  # a repository that git refuses may become usable if the user's settings change
             plain = not any(before)
         included = any(name.startswith("include") for one in found for name, _ in one.settings)
         if not plain or included or any(name in os.environ for name in _ELSEWHERE):
             return
         present = [stamp for stamp in before if stamp is not None]
         linked = any(stat.S_ISLNK(stamp[0]) for stamp in present)
-        # Whole seconds: this file system's clock is too slow to tell two changes apart.
+        # Whole seconds mean that the file system's time stamps are too coarse.
         exact = all(stamp[-1] % _SECOND and stamp[-1] < at - _SETTLED for stamp in present)
         if exact and not linked and before == _stamps(folder):
             while len(self._known) >= _KNOWN_LIMIT:
@@ -103,7 +103,7 @@ class KnownRepositories:
 
 
 def _stamps(folder: str) -> _Stamps:
-    """Return what changes where git would find another repository, or other settings."""
+    """Return values that change if git would find another repository or other settings."""
     paths = [f"{_top(folder)}/.git{name}" for name in _FILES]
     at, below = os.path.realpath(folder), ""
     while at != below:
@@ -122,12 +122,12 @@ def _stamp(path: str) -> tuple[int, ...] | None:
 
 
 class GitRepositories:
-    """The repositories of folders, read once: use it for one question only.
+    """The repositories of folders. Results are never refreshed: use an instance for one decision.
 
     Args:
-        stopped: whether the question was cancelled; then every answer is None.
-        confine: says how git is started.
-        known: what was read for earlier questions.
+        stopped: returns whether the work was cancelled; then every result is None.
+        confine: wraps git's command line.
+        known: the cache of earlier results.
     """
 
     def __init__(
@@ -144,10 +144,10 @@ class GitRepositories:
         self._known: dict[str, tuple[Repository, ...] | None] = {}
 
     def used_in(self, folder: str) -> tuple[Repository, ...] | None:
-        """Return the repository that git would use there, and its submodules; None: not known.
+        """Return the repository that git would use in a folder, and its submodules.
 
-        Nothing is used where there is no repository, no folder or no git. Starts processes: call it
-        in a thread.
+        The result is empty if there is no repository, no folder or no git, and None if it cannot
+        be determined. Starts processes: call it in a thread.
         """
         if folder not in self._known:
             found = self._earlier.get(folder)
@@ -170,7 +170,7 @@ class GitRepositories:
             return
         environ = {name: value for name, value in os.environ.items() if name != "GIT_CONFIG"}
         environ |= added_variables(environ, only_reads=True)
-        # A bare repository is read here, where there is one, so that what it sets is known.
+        # Read bare repositories too, so that their settings are known.
         environ |= with_settings({"safe.bareRepository": "all"}, environ)
         environ |= {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
         inside = {
@@ -205,7 +205,7 @@ class GitRepositories:
         except _FailedError:
             if settings:
                 raise
-            return None  # there is none, or none that git would use
+            return None  # no repository, or none that git accepts
         work_tree, git_dir, common_dir = (os.path.realpath(os.fsdecode(line)) for line in lines)
         return Repository(
             work_tree=work_tree, git_dir=git_dir, common_dir=common_dir, settings=settings
@@ -229,7 +229,7 @@ class GitRepositories:
     def _submodules(
         self, repository: Repository, environ: Mapping[str, str], deadline: float
     ) -> Iterator[str]:
-        """The folders of submodules that are checked out; some git commands go into them."""
+        """Yield the folders of checked-out submodules; some git commands enter them."""
         folders = (f"--git-dir={repository.git_dir}", f"--work-tree={repository.work_tree}")
         arguments = (*folders, "ls-files", "--stage", "-z")
         for record in self._records(arguments, repository.work_tree, environ, deadline):
@@ -243,8 +243,8 @@ class GitRepositories:
     def _records(
         self, arguments: tuple[str, ...], folder: str, environ: Mapping[str, str], deadline: float
     ) -> Iterator[bytes]:
-        """Yield the records that git prints, without NUL; git has ended after the last one."""
-        if self._stopped():  # nobody is left to end what would start now
+        """Yield the NUL-terminated records that git prints; git has exited after the last one."""
+        if self._stopped():  # do not start a process that nobody would end
             raise _UnreadableError
         process = self._confine([self._program, *arguments], environ, folder).start(
             folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -279,7 +279,7 @@ class GitRepositories:
 
 
 def _top(folder: str) -> str:
-    """Return the nearest folder with a repository; the folder itself where there is none."""
+    """Return the nearest folder with a repository, or the folder itself if there is none."""
     at = os.path.realpath(folder)
     while not os.path.lexists(f"{at}/.git"):
         above = os.path.dirname(at)  # noqa: PTH120 - a name of any characters

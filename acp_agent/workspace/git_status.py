@@ -1,4 +1,4 @@
-"""The branch and the changed files of a repository, within a moment."""
+"""Read the branch and the changed files of a repository, with a chance to cancel."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from acp_agent.sandbox.launch import Confine, unconfined
 from acp_agent.workspace.environment import added_variables
 
 _ARGUMENTS = ("status", "--porcelain", "-z", "--branch", "--ignore-submodules=all", "--", ".")
-_LARGEST = 1_000_000  # bytes of an answer
-_POLL = 0.02  # seconds between two looks at whether the answer is still wanted
+_LARGEST = 1_000_000  # bytes of output
+_POLL = 0.02  # seconds between checks for cancellation
 _UNBORN = "No commits yet on "
 _DETACHED = "HEAD (no branch)"
 
 
 class GitStatus(Struct, frozen=True, kw_only=True):
-    """A repository's branch, "" where none is checked out, and its changed files.
+    """A repository's branch ("" if none is checked out) and its changed files.
 
     Each file has the letters of `git status --short` and its path from the top of the repository.
     """
@@ -34,15 +34,15 @@ class GitStatus(Struct, frozen=True, kw_only=True):
 def git_status(
     folder: str, stopped: Callable[[], bool], confine: Confine = unconfined
 ) -> GitStatus | None:
-    """Return the state of a folder in its repository; None where git does not tell.
+    """Return the git status of a folder; None if git fails, is missing or is cancelled.
 
-    Starts a process: call it in a thread, and only where the repository names no program for git
-    to run (`acp_agent.permissions.read_only.runs_no_program`).
+    Starts a process: call it in a thread, and only if the repository's settings make git run no
+    program (`acp_agent.permissions.read_only.runs_no_program`).
 
     Args:
         folder: the folder, resolved.
-        stopped: says when to give up.
-        confine: says how git is started.
+        stopped: returns whether to cancel.
+        confine: wraps git's command line.
     """
     program = find_git(folder)
     if program is None or stopped():
@@ -72,7 +72,7 @@ def _output(process: subprocess.Popen[bytes], stopped: Callable[[], bool]) -> by
 
 
 def parse_status(out: bytes) -> GitStatus | None:
-    """Parse the output of `git status --porcelain -z --branch`; None if it has another form."""
+    """Parse the output of `git status --porcelain -z --branch`; return None if it is malformed."""
     head, *records = os.fsdecode(out).split("\0")
     if not head.startswith("## "):
         return None
@@ -85,5 +85,5 @@ def parse_status(out: bytes) -> GitStatus | None:
         if len(record) > 3:
             changed.append((record[:2].strip(), record[3:]))
             if "R" in record[:2] or "C" in record[:2]:
-                next(rest, "")  # the name that it had before
+                next(rest, "")  # the previous name
     return GitStatus(branch=branch, changed=tuple(changed), has_commits=not unborn)

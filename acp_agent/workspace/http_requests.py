@@ -1,7 +1,7 @@
-"""Requests of any method to the public network, behind the guard of `page_reader`.
+"""Send HTTP requests with any method to the public network, with the checks of `page_reader`.
 
-A redirect is followed only for GET and HEAD, and only to the same host and port, where the request
-with its headers was allowed to go; every other one is returned.
+A redirect is followed only for GET and HEAD, and only to the same host and port, for which the
+request and its headers were permitted. Every other redirect is returned.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ACCEPT = "application/json, text/*;q=0.9, */*;q=0.5"
 
 
 class HttpRequest(Struct, frozen=True, kw_only=True):
-    """A request: its method in capital letters, address, headers and body."""
+    """A request; its method is in upper case."""
 
     method: str
     url: str
@@ -39,10 +39,10 @@ class HttpRequest(Struct, frozen=True, kw_only=True):
 
 
 class HttpResponse(Struct, frozen=True, kw_only=True):
-    """A response. `text` is None where the body is no text; `size` counts its bytes, unpacked.
+    """A response. `text` is None if the body is not text; `size` is its size after decompression.
 
-    `leads_to` is the address that a redirect leads to which was not followed. `truncated` where
-    the body is longer than was read, or its text longer than was wanted.
+    `leads_to` is the target of a redirect that was not followed. `truncated` is true if the body
+    or its text was cut off at a limit.
     """
 
     url: str
@@ -58,7 +58,7 @@ class HttpResponse(Struct, frozen=True, kw_only=True):
 async def exchange(
     reader: PageReader, request: HttpRequest, *, limit: int, timeout: float
 ) -> HttpResponse:
-    """Send a request and read the answer, as `GuardedNetwork.request` says."""
+    """Send a request and return the response; see `GuardedNetwork.request`."""
     async with within(request.url, timeout), reader.client() as client:
         client.headers["Accept"] = _ACCEPT
         address = check_url(request.url)
@@ -80,7 +80,7 @@ async def exchange(
 
 
 def _same_place(address: httpx2.URL, target: httpx2.URL) -> bool:
-    """Whether a redirect stays on a host, and changes at most from http to https."""
+    """Return whether a redirect stays on the host and port; http may change to https."""
     if address.host != target.host:
         return False
     if (address.scheme, address.port) == (target.scheme, target.port):

@@ -1,8 +1,8 @@
-"""Ignore files that would be read without end: pipes, devices, and very large ones.
+"""Detect ignore files at which a program would hang: pipes, devices, and very large files.
 
-Ripgrep and git open every ignore file that they come by, and wait at a FIFO for somebody to write
-into it. Looking for such files first would take as long as the search itself, so it is done beside
-one that takes long, and only where the program starts is looked at before.
+Ripgrep and git open every ignore file that they find, and block at a FIFO until somebody writes
+to it. Checking for such files first would take as long as the search itself. So only the starting
+folder is checked before, and the rest in parallel if the program takes long.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from acp_agent.errors import WorkspaceError
 OF_RIPGREP = frozenset({".gitignore", ".ignore", ".rgignore", ".git/info/exclude"})
 OF_GIT = frozenset({".gitignore", ".gitattributes"})
 _LARGEST = 10_000_000  # bytes
-_PATIENCE = 0.2  # seconds that a program may take before it is looked what it may wait for
+_PATIENCE = 0.2  # seconds that a program may take before the check starts
 
 
 def endless_error(path: str) -> WorkspaceError:
-    """The error for an ignore file that would be read without end."""
+    """Return the error for an ignore file at which a program would hang."""
     return WorkspaceError(
         f"{path} is a pipe, a device or very large, and would be read as a list of files to "
         "ignore; remove it, or put an ordinary file there"
@@ -32,20 +32,20 @@ def endless_error(path: str) -> WorkspaceError:
 
 
 def endless_file(folder: Path, names: Iterable[str]) -> str:
-    """Return the path of a file in a folder that is read without end, or an empty string."""
+    """Return the path of an ignore file in a folder that never ends, or an empty string."""
     return next(filter(_is_endless, _named(str(folder), names)), "")
 
 
 class EndlessFileWatch:
-    """Searches a folder for files at which a program that reads it would wait forever.
+    """Searches a folder for ignore files at which a running program hangs, and kills it.
 
     Args:
-        folder: what the program reads.
-        names: of the ignore files that it opens.
-        end: ends the program.
+        folder: the folder that the program reads.
+        names: names of the ignore files that it opens.
+        end: kills the program.
 
     Attributes:
-        found: the path of the file for which it was ended; empty where it was not.
+        found: the path of the file that caused the kill; empty if there was none.
     """
 
     def __init__(self, folder: Path, names: Iterable[str], end: Callable[[], None]) -> None:
@@ -70,7 +70,7 @@ class EndlessFileWatch:
             self._over.set()
 
     def require_none(self) -> None:
-        """Raise WorkspaceError where the program was ended for a file."""
+        """Raise WorkspaceError if the program was killed because of a file."""
         if self.found:
             raise endless_error(self.found)
 
@@ -105,7 +105,7 @@ def _named(folder: str, names: Iterable[str]) -> Iterator[str]:
 
 def _is_endless(path: str) -> bool:
     try:
-        found = os.stat(path)  # noqa: PTH116 - of many paths
+        found = os.stat(path)  # noqa: PTH116 - faster
     except (OSError, ValueError):
         return False
     if stat.S_ISREG(found.st_mode):

@@ -1,4 +1,4 @@
-"""The public network of one session. Requests are made by `page_reader`, which loads late."""
+"""Network access of a session. `page_reader` makes the requests; it is imported on first use."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 
 class IsNamed(Protocol):
-    """Tells whether an address was named."""
+    """A callable that returns whether an address was named."""
 
     async def __call__(self, url: str, *, by_user: bool = False) -> bool:
-        """Return what `GuardedNetwork.is_named` does."""
+        """Return whether an address was named; see `GuardedNetwork.is_named`."""
         ...
 
 
 async def system_resolve(host: str, port: int) -> Sequence[str]:
-    """All addresses of a host, from the system's resolver.
+    """Return all addresses of a host from the system's resolver.
 
     Raises:
-        OSError: the name is not known, or no name server answers.
+        OSError: the name is unknown, or no name server answers.
     """
-    # As bytes, so that Python's own, older IDNA encoding stays out of it.
+    # Bytes bypass Python's own, older IDNA encoding.
     found = await in_daemon_thread(
         functools.partial(socket.getaddrinfo, host.encode("ascii"), port, type=socket.SOCK_STREAM)
     )
@@ -41,7 +41,7 @@ async def system_resolve(host: str, port: int) -> Sequence[str]:
 
 
 class GuardedNetwork:
-    """Get pages over HTTP from public addresses alone; see `page_reader` for the guard."""
+    """Fetches pages over HTTP from public addresses only; `page_reader` describes the checks."""
 
     def __init__(
         self,
@@ -52,14 +52,14 @@ class GuardedNetwork:
         is_named: IsNamed | None = None,
         confine: Confine = unconfined,
     ) -> None:
-        """Opens nothing yet.
+        """Create an instance; no connection is opened yet.
 
         Args:
-            resolve: gives a host's addresses.
-            allow: addresses with their port that may be reached although they are not public.
-            tls: how servers are verified; None takes the system's certificates.
-            is_named: see the method; None: nothing is.
-            confine: says how the program is started that makes text of pages.
+            resolve: returns a host's addresses.
+            allow: pairs of address and port that are allowed although they are not public.
+            tls: the TLS context; None for the system's certificates.
+            is_named: see the method; None means that no address is named.
+            confine: wraps the command line of the program that converts pages to text.
         """
         self._is_named = is_named
         self._confine = confine
@@ -70,26 +70,27 @@ class GuardedNetwork:
         self._problem: str | None = None  # with the certificates, which only https needs
 
     async def fetch(self, url: str, *, limit: int, timeout: float) -> Page:
-        """Get a page; `limit` is in characters of its text, `timeout` in seconds for all of it.
+        """Return a page with at most `limit` characters; `timeout` is the total time in seconds.
 
-        A redirect to another host gives a page without text: its status is the redirect's and its
-        `url` the address that it leads to.
+        A redirect to another host returns a page without text, with the redirect's status and its
+        target as `url`.
 
         Raises:
-            WorkspaceError: not http(s), a private or reserved address at any step, a kind of page
-                that is not text, or a failure.
+            WorkspaceError: the address is not http(s), an address on the way is private or
+                reserved, the page is not text, or the request failed.
         """
         reader = await self._reader_for(url)
         return await reader.fetch(url, limit=limit, timeout=timeout)
 
     async def request(self, request: HttpRequest, *, limit: int, timeout: float) -> HttpResponse:
-        """Send a request of any method; the arguments are those of `fetch`.
+        """Send a request with any method; `limit` and `timeout` are as in `fetch`.
 
-        A redirect to another place is not followed, and none of a request that may change
-        something: the response says where it leads.
+        Redirects to another host or port, and redirects of requests that may change something,
+        are not followed: the response has their target.
 
         Raises:
-            WorkspaceError: not http(s), a private or reserved address at any step, or a failure.
+            WorkspaceError: the address is not http(s), an address on the way is private or
+                reserved, or the request failed.
         """
         from acp_agent.workspace.http_requests import exchange  # noqa: PLC0415 - as in `_load`
 
@@ -99,17 +100,17 @@ class GuardedNetwork:
     async def is_named(self, url: str, *, by_user: bool = False) -> bool:
         """Return whether the user named the host of an address, or a search found the address.
 
-        With `by_user`, what a search found does not count.
+        With `by_user`, search results do not count.
         """
         return self._is_named is not None and await self._is_named(url, by_user=by_user)
 
     async def check(self, url: str) -> None:
-        """Refuse an address that `fetch` would refuse without looking its name up.
+        """Check an address without resolving its host name.
 
-        Nothing leaves this computer: the name server may belong to the author of the address.
+        Sends nothing: the name server may belong to the author of the address.
 
         Raises:
-            WorkspaceError: not http(s), or a private or reserved address.
+            WorkspaceError: the address is not http(s), or is private or reserved.
         """
         (await self._loaded()).check(url)
 
@@ -121,12 +122,12 @@ class GuardedNetwork:
 
     async def _loaded(self) -> PageReader:
         if self._reader is None:
-            # An HTTP client takes a tenth of a second to import, and most sessions fetch nothing.
+            # Importing the HTTP client takes 0.1 s, and most sessions fetch nothing.
             self._reader = await in_daemon_thread(self._load)
         return self._reader
 
     def _load(self) -> PageReader:
-        import httpx2  # noqa: PLC0415 - loaded late, as said in `_loaded`
+        import httpx2  # noqa: PLC0415 - loaded late, see `_loaded`
 
         from acp_agent.workspace.page_reader import PageReader  # noqa: PLC0415 - likewise
 

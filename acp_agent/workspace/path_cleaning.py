@@ -1,7 +1,7 @@
-"""Paths as models write them: quoted, with `@`, as addresses, with backslashes or a leading slash.
+"""Correct paths as models write them: quoted, with `@`, as file URLs, or with backslashes.
 
-A path that exists as it is written is what is meant. Whatever this returns is checked like any
-other path: nothing outside the session's folders is reached by it.
+A path that exists as written is returned unchanged. The result is checked like any other path, so
+a correction cannot lead outside the session's folders.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-_ENTRIES = 2_000  # of a folder, whose names are compared
+_ENTRIES = 2_000  # entries of a folder whose names are compared
 _QUOTES = "`\"'"
 _LINE = re.compile(r"(.+?):\d+(?:[-:]\d+)?")
 _DASHES = dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2212"), "-")
 
 
 def clean_path(path: str, cwd: Path, *, existing: bool) -> str:
-    """Return the path that was meant; the same one if it exists or nothing better does. Blocks.
+    """Return the path that the model probably meant. Blocks.
 
     Args:
-        path: as the model wrote it.
+        path: the path as the model wrote it.
         cwd: the folder that relative paths start at, resolved.
-        existing: the path has to lead to something that exists, so that another spelling of a name
-            (upper and lower case, dashes, composed letters) is accepted if only one fits, and what
-            others put before or behind a path is taken off.
+        existing: whether the path must exist. Then a different spelling (case, dashes, composed
+            letters) is accepted if only one name fits, and prefixes and suffixes such as `a/` and
+            `:12` are removed.
     """
     if not path.strip() or "\0" in path or _exists(cwd, path):
         return path
     plain = _plain(path, cwd)
-    # The project is the root, unless the system has a folder of that name.
+    # `/src` means the project's src, unless the system has a folder of that name.
     top = plain.lstrip("/").partition("/")[0]
     outside = plain.startswith("/") and bool(top) and not os.path.lexists(f"/{top}")
     new = [plain, plain.lstrip("/")] if outside else [plain]
@@ -50,7 +50,7 @@ def clean_path(path: str, cwd: Path, *, existing: bool) -> str:
 
 
 def _plain(path: str, cwd: Path) -> str:
-    """Return a path without the characters around it in a text."""
+    """Return a path without quotes, `@` or `file://`, and with slashes for backslashes."""
     path = path.strip()
     if len(path) > 1 and path[0] == path[-1] and path[0] in _QUOTES:
         path = path[1:-1].strip()
@@ -62,11 +62,11 @@ def _plain(path: str, cwd: Path) -> str:
 
 
 def _variants(path: str, cwd: Path) -> Iterator[str]:
-    """Return other readings of a path as an existing file."""
+    """Yield other interpretations of a path as an existing file."""
     if path.startswith("/"):
         top, _, rest = path.lstrip("/").partition("/")
         if rest and not os.path.lexists(f"/{top}"):
-            yield rest  # the project is at another place where others run
+            yield rest  # the project's path on another machine
     elif path.startswith((f"{cwd.name}/", "a/", "b/")):  # the two sides of a diff
         yield path.partition("/")[2]
     if path.endswith("/"):
@@ -76,7 +76,7 @@ def _variants(path: str, cwd: Path) -> Iterator[str]:
 
 
 def _spelt_otherwise(cwd: Path, path: str) -> str | None:
-    """Return the only existing path that differs just in spelling."""
+    """Return the existing path that differs only in spelling, if there is exactly one."""
     place = Path(path) if path.startswith("/") else cwd / path
     known = next((parent for parent in place.parents if parent.is_dir()), None)
     if known is None or not known.is_relative_to(cwd):
@@ -111,4 +111,4 @@ def _exists(cwd: Path, path: str) -> bool:
 
 
 def _has_folder(cwd: Path, path: str) -> bool:
-    return os.path.isdir(os.path.dirname(cwd / path))  # noqa: PTH112, PTH120 - keeps a last slash
+    return os.path.isdir(os.path.dirname(cwd / path))  # noqa: PTH112, PTH120 - keeps a final slash

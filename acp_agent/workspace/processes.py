@@ -1,4 +1,4 @@
-"""Runs shell commands, each in a new session and process group that ends with it.
+"""Run shell commands, each in a new session and process group that ends with it.
 
 `child_process` describes what happens to processes that a command leaves behind.
 """
@@ -41,11 +41,11 @@ if TYPE_CHECKING:  # known once the first command runs
 
 
 class CommandResult(Struct, frozen=True, kw_only=True):
-    """How a command ended. `output` holds stdout and stderr as they came, bounded.
+    """The result of a command. `output` is stdout and stderr combined, limited in length.
 
-    Where more came than is in `output`, `full_output` names the file that has the rest. `stopped`
-    where the user ended it, `confined` where it ran in the sandbox, which kept it from
-    reaching `refused_hosts`, and moved files away that others would run by themselves.
+    If `output` is incomplete, `full_output` names the file with all of it. `stopped` is true if
+    the user ended the command, and `confined` if it ran in the sandbox. The sandbox refused the
+    connections to `refused_hosts`, and moved away files that other programs would run.
     """
 
     output: str
@@ -64,16 +64,16 @@ class CommandWatcher(Protocol):
     """Follows a command while it runs."""
 
     def started(self) -> None:
-        """It runs."""
+        """Called when the command runs."""
         ...
 
     def wrote(self, text: str, file: Path | None) -> None:
-        """It wrote something; `file` is where the whole of its output is, once that is long."""
+        """Called with new output; `file` has the complete output once that is long."""
         ...
 
 
 class EditorTerminals(Protocol):
-    """The editor's terminals, used only where the user opted in and the editor offers them."""
+    """The editor's terminals; used only if the user enables them and the editor supports them."""
 
     async def run(
         self,
@@ -85,15 +85,15 @@ class EditorTerminals(Protocol):
         only_reads: bool,
         on_start: Callable[[str], Awaitable[None]],
     ) -> CommandResult:
-        """Run a command line; `on_start` gets the terminal's id to show it in the call.
+        """Run a command line; `on_start` is called with the id of the terminal to show.
 
-        `only_reads` is as in `Processes.run`.
+        `only_reads` is as in `LocalProcesses.run`.
         """
         ...
 
 
 class LocalProcesses:
-    """Runs commands on this machine as the user, with the user's environment without its keys."""
+    """Runs commands on this machine as the user, with the user's environment minus credentials."""
 
     def __init__(
         self,
@@ -106,17 +106,17 @@ class LocalProcesses:
         sandbox: Sandbox | None = None,
         roots: Sequence[Path] = (),
     ) -> None:
-        """Starts nothing yet.
+        """Create an instance; no process starts yet.
 
         Args:
             outputs: the folder for outputs that are too long for the model.
-            environ: the user's environment; see `environment.command_environ` for what is left out.
+            environ: the user's environment; `environment.command_environ` removes credentials.
             keep: names of variables that are passed on although they look like credentials.
-            hide: further names that are not, such as those the configuration takes keys from.
-            clean: takes keys out of what is kept of long outputs.
-            sandbox: confines the commands, where this machine can; None: they are not confined.
-            roots: folders whose programs are the project's: no shell is taken from there, and no
-                program of a command that runs unasked.
+            hide: further names that are removed, such as variables with keys of providers.
+            clean: removes secrets from stored outputs.
+            sandbox: confines the commands if this machine supports it; None for no sandbox.
+            roots: the project's folders. The shell, and programs of commands that run without
+                permission, are never taken from there.
         """
         self.sandbox = sandbox
         self._clean = clean
@@ -148,9 +148,9 @@ class LocalProcesses:
     ) -> CommandResult:
         """Run a shell command line with no input; stdout and stderr are one stream.
 
-        A cancelled call ends the whole group at once and reaps it in the background. `stop` asks
-        the group to end, as a timeout does, and the result tells what became of it. A `timeout` of
-        None is none. `reach` says whether it runs in the sandbox, if there is one.
+        A cancelled call kills the whole group and reaps it in the background. Setting `stop` asks
+        the group to end, like a timeout, and the result is still returned. A `timeout` of None
+        means no limit. `reach` says whether the command runs in the sandbox, if there is one.
 
         Raises:
             WorkspaceError: the command cannot be started, or the session is closed.
@@ -160,7 +160,7 @@ class LocalProcesses:
         output = CommandOutput(self._outputs, clean=self._clean, watched=watched)
         if watcher is not None:
             watcher.started()
-        late: list[str] = []  # what is to be said when nothing is read from the command any more
+        late: list[str] = []  # notes that arrive after the pump has finished
 
         def note(line: str) -> None:
             if pump.done():
@@ -176,7 +176,7 @@ class LocalProcesses:
                 await started.end()
             await started.end_background()
             await started.finish()
-            # A daemon that left the group may hold the pipe for ever: what it writes is not ours.
+            # A daemon that left the group may hold the pipe open; its output is ignored.
             if not await wait_at_most(started.reader.closed.wait(), LINGER):
                 started.transport.close()
             await asyncio.wait_for(pump, REAP_LIMIT)
@@ -209,7 +209,7 @@ class LocalProcesses:
         )
 
     async def aclose(self) -> None:
-        """End everything that still runs, daemons included. Takes at most a few seconds."""
+        """End all processes that still run, including daemons. Takes at most a few seconds."""
         self._closed.set()
         ending = [command.end() for command in self._running]
         await asyncio.gather(*ending)
@@ -242,7 +242,7 @@ class LocalProcesses:
         try:
             started = await asyncio.shield(starting)
         except asyncio.CancelledError:
-            # The child may exist already: see it through, then end it.
+            # The child may already exist: wait until it has started, then kill it.
             self._in_background(self._end_unwanted(starting))
             raise
         except ValueError:
@@ -303,7 +303,7 @@ class LocalProcesses:
     def _let_go(
         self, started: StartedCommand, pump: asyncio.Task[None], output: CommandOutput
     ) -> None:
-        """Forget a command; where it did not end by itself, end it at once and reap it later."""
+        """Forget a command; if it still runs, kill it now and reap it in the background."""
         self._running.discard(started)
         ended = started.reader.exited.is_set() and pump.done()
         if not ended:
@@ -321,7 +321,7 @@ class LocalProcesses:
     ) -> None:
         await asyncio.wait({pump}, timeout=REAP_LIMIT)
         if pump.done() and not pump.cancelled():
-            pump.exception()  # `run` raised it; asked for here in case `run` was cancelled
+            pump.exception()  # retrieved here in case `run` was cancelled
         if not ended:
             await wait_at_most(started.reader.exited.wait(), REAP_LIMIT)
             await started.end_strays()
@@ -350,7 +350,7 @@ class LocalProcesses:
 async def _stopped(
     command: StartedCommand, timeout: float | None, stop: asyncio.Event
 ) -> Literal["timeout", "user"] | None:
-    """Wait for a command's end; return what ended the wait early, or None."""
+    """Wait for a command's end; return what stopped the wait early, or None."""
     waits = [asyncio.ensure_future(event.wait()) for event in (command.reader.exited, stop)]
     try:
         await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
@@ -365,7 +365,7 @@ async def _stopped(
 async def _pump(
     command: StartedCommand, output: CommandOutput, live: LiveOutput, watcher: CommandWatcher | None
 ) -> None:
-    """Take a command's output to its readers until its pipe has ended."""
+    """Pass a command's output to its readers until the pipe ends."""
     loop = asyncio.get_running_loop()
     reader = command.reader
     try:
@@ -384,7 +384,7 @@ async def _pump(
                 if watcher is not None:
                     watcher.wrote("", output.path)
     except Exception:
-        # Nothing reads the output any more, so the command need not run.
+        # Nobody reads the output any more, so kill the command.
         posix.end_group(command.group, at_once=True)
         raise
 

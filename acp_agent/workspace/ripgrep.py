@@ -1,4 +1,4 @@
-"""Run ripgrep, which knows `.gitignore` and is fast, and read its output within bounds."""
+"""Run ripgrep, which is fast and respects `.gitignore`, and read its output within limits."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from acp_agent.workspace.ignore_files import (
 )
 
 TIME_LIMIT = 20.0  # seconds for one search
-_RECORD_LIMIT = 4_000_000  # bytes; a longer record (a line of a minified file) is left out
+_RECORD_LIMIT = 4_000_000  # bytes; a longer record (such as a line of a minified file) is skipped
 _CHUNK = 262_144
-# Kinds of ignore files, with the options that do without them.
+# Kinds of ignore files, with the options that disable them.
 _WITHOUT = {
     (".gitignore",): "--no-ignore-vcs",
     (".ignore", ".rgignore"): "--no-ignore-dot",
     (".git/info/exclude",): "--no-ignore-exclude",
 }
-_REAP_LIMIT = 2.0  # seconds; what was killed and is not gone by then hangs in the kernel
-# What it is given of the environment: where the user's own ignore files are, and no secret.
+_REAP_LIMIT = 2.0  # seconds; a killed process that takes longer hangs in the kernel
+# The variables that ripgrep gets: they locate the user's ignore files and hold no secrets.
 _ENVIRONMENT = ("HOME", "PATH", "XDG_CONFIG_HOME")
-_BESIDE = 150  # characters before a match that a cut line keeps
+_BESIDE = 150  # characters before a match in a shortened line
 
 
 class Ended(Struct, frozen=True, kw_only=True):
-    """The end of a run: its status (0 found, 1 nothing, 2 error), and the reason if it was cut."""
+    """The end of a run: its exit status (0 found, 1 nothing, 2 error), and why it was cut short."""
 
     status: int
     error: str = ""
@@ -54,12 +54,12 @@ class Ended(Struct, frozen=True, kw_only=True):
 
 
 def find_ripgrep() -> str:
-    """The program that came with us, else one on the PATH.
+    """Return the ripgrep installed with this program, else the one on the PATH.
 
     Raises:
-        WorkspaceError: there is none.
+        WorkspaceError: ripgrep is not installed.
     """
-    beside = Path(sys.executable).parent  # of the virtual environment: no symlink is followed
+    beside = Path(sys.executable).parent  # of the virtual environment, so symlinks stay unresolved
     found = find_program("rg", str(beside)) or find_program("rg")
     if found is None:
         raise WorkspaceError(
@@ -77,21 +77,22 @@ async def run_ripgrep(
     confine: Confine,
     timeout: float = TIME_LIMIT,
 ) -> Ended:
-    """Run ripgrep in a folder and hand each record of its output to `take`.
+    """Run ripgrep in a folder and pass each record of its output to `take`.
 
-    Hidden files are searched but those of version control; ignore files count, also outside of a
-    repository; no configuration of the user's is read. The process is gone when this returns.
+    Hidden files are searched, except those of version control. Ignore files apply, also outside a
+    repository. The user's ripgrep configuration is not read. The process has ended when this
+    returns.
 
     Args:
-        arguments: what to do, without the options for the above.
-        folder: where it runs.
+        arguments: the arguments, without the options for the above.
+        folder: the working folder.
         separator: the byte that ends a record.
-        take: is given each record, and answers whether it wants more.
-        confine: says how it is started.
-        timeout: seconds after which the process is ended.
+        take: called with each record; returns whether to continue.
+        confine: wraps the command line.
+        timeout: seconds after which the process is killed.
 
     Raises:
-        WorkspaceError: ripgrep cannot be started, or an ignore file would be read without end.
+        WorkspaceError: ripgrep cannot be started, or would hang at an ignore file.
     """
     process = await _start([*arguments, *_without_endless(folder)], folder, confine)
     reader, errors = process.stdout, process.stderr
@@ -115,7 +116,7 @@ async def run_ripgrep(
             end()
         reaped = asyncio.create_task(process.wait())
         await asyncio.wait([said, reaped], timeout=_REAP_LIMIT)
-        heard = said.done()  # else something that it left behind holds the pipe
+        heard = said.done()  # otherwise a leftover process holds the pipe
         said.cancel()
         reaped.cancel()
     watch.require_none()
@@ -164,16 +165,16 @@ async def _start(
 
 
 def _without_endless(folder: Path) -> Sequence[str]:
-    """The options with which no ignore file above a folder is read without end.
+    """Return options that disable the kinds of ignore files that never end above a folder.
 
     Raises:
-        WorkspaceError: one in the folder would be.
+        WorkspaceError: an ignore file in the folder itself never ends.
     """
     path = endless_file(folder, OF_RIPGREP)
     if path:
         raise endless_error(path)
-    # One that lies above may be another user's, so it must not end every search: its kind is left
-    # out. `--no-ignore-parent` opens it all the same.
+    # A file above the folder may belong to another user and must not break every search, so its
+    # kind is disabled. `--no-ignore-parent` does not help: ripgrep still opens the file.
     return [
         option
         for names, option in _WITHOUT.items()
@@ -184,7 +185,7 @@ def _without_endless(folder: Path) -> Sequence[str]:
 async def _read_records(
     reader: asyncio.StreamReader, separator: bytes, take: Callable[[bytes], bool]
 ) -> tuple[bool, int]:
-    """Whether `take` had enough, and how many records were too long."""
+    """Pass records to `take`; return whether it stopped, and how many records were too long."""
     left_out = 0
     rest = b""
     too_long = False
@@ -205,7 +206,7 @@ async def _read_records(
 
 
 class FoundLine(Struct, frozen=True, kw_only=True):
-    """A matching line, or one of its context. `name` is relative to the searched folder."""
+    """A matching line or a context line. `name` is relative to the searched folder."""
 
     name: str
     number: int
@@ -214,7 +215,7 @@ class FoundLine(Struct, frozen=True, kw_only=True):
 
 
 class _Text(Struct, frozen=True):
-    """Text as such, or in base64 where it is not UTF-8."""
+    """Text, or base64 if it is not UTF-8."""
 
     text: str | None = None
     coded: str | None = field(name="bytes", default=None)
@@ -236,7 +237,7 @@ class _Data(Struct, frozen=True):
 
 
 class _Message(Struct, frozen=True):
-    """A message: `match`, `context`, `begin`, `end` or `summary`."""
+    """A JSON message of type `match`, `context`, `begin`, `end` or `summary`."""
 
     type: str
     data: _Data
@@ -246,9 +247,9 @@ _MESSAGES = msgspec.json.Decoder(_Message)
 
 
 def decode_lines(record: bytes, *, width: int) -> list[FoundLine]:
-    """The lines in one message: none, one, or the several that a match spans.
+    """Return the lines in one message; a match may span several.
 
-    Each is cut to `width` characters around its first match.
+    Each line is cut to `width` characters around its first match.
     """
     message = _MESSAGES.decode(record)
     if message.type not in ("match", "context"):

@@ -1,8 +1,8 @@
-"""Runs a function in a new process, which is killed when its time is up.
+"""Run a function in a new process, which is killed when its time is up.
 
-A small input can keep a parser busy for hours, and a thread cannot be ended. The process gets its
-arguments on stdin and answers on stdout, both as MessagePack, and has limits of its own in
-case this process is killed.
+A small input can keep a parser busy for hours, and a thread cannot be killed. The process reads
+its arguments from stdin and writes the result to stdout, both as MessagePack. It sets its own
+resource limits in case this process is killed.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from acp_agent.workspace.child_process import end_process, start_confined
 
 _MEMORY = 3_000_000_000  # bytes of address space
 _ANSWER = 64_000_000  # bytes
-_PIECE = 1 << 16  # bytes that are read at once
+_PIECE = 1 << 16  # bytes per read
 
 T = TypeVar("T")
 
 
 class _Task(Struct, frozen=True):
-    """A task: a function as `module:name`, its arguments, and its CPU seconds."""
+    """A task: a function as `module:name`, its arguments, and its limit of CPU seconds."""
 
     function: str
     arguments: msgspec.Raw
@@ -56,15 +56,15 @@ async def run_in_process(
     """Run a function in a new process and return its result.
 
     Args:
-        function: as `module:name`, one of ours.
-        arguments: by their names; of types that MessagePack has.
+        function: a function of this program, as `module:name`.
+        arguments: keyword arguments, of types that MessagePack supports.
         kind: the type of the result.
-        seconds: how long it may take.
-        confine: says how the process is started.
+        seconds: the time limit.
+        confine: wraps the command line.
 
     Raises:
-        TimeoutError: it took too long, and was ended.
-        WorkspaceError: it raised an error, took too much memory, or cannot be started.
+        TimeoutError: it took too long and was killed.
+        WorkspaceError: it raised an error, used too much memory, or cannot be started.
     """
     task = _Task(function, msgspec.Raw(msgspec.msgpack.encode(arguments)), math.ceil(seconds) + 1)
     environ = {"PYTHONPATH": os.pathsep.join(filter(os.path.isabs, sys.path)), "PYTHONUTF8": "1"}
@@ -98,7 +98,7 @@ async def run_in_process(
 async def _answered(process: asyncio.subprocess.Process, task: bytes) -> bytes:
     assert process.stdin is not None
     assert process.stdout is not None
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it ended before
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it exited early
         process.stdin.write(task)
         await process.stdin.drain()
     process.stdin.close()
@@ -110,7 +110,7 @@ async def _answered(process: asyncio.subprocess.Process, task: bytes) -> bytes:
 
 def _limit(seconds: int) -> None:
     for limit, value in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, _MEMORY)):
-        with contextlib.suppress(OSError, ValueError):  # a system without it, or a lower one holds
+        with contextlib.suppress(OSError, ValueError):  # unsupported, or already lower
             resource.setrlimit(limit, (value, value))
 
 
@@ -124,7 +124,7 @@ def _run(raw: bytes) -> _Answer:
         return _Answer(result=msgspec.Raw(msgspec.msgpack.encode(result)))
     except AcpAgentError as error:
         return _Answer(error=str(error))
-    except Exception as error:  # noqa: BLE001 - a broken input breaks a parser in any way
+    except Exception as error:  # noqa: BLE001 - bad input can raise any error
         return _Answer(error=f"it cannot be read ({type(error).__name__})")
 
 

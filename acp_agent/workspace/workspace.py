@@ -1,4 +1,4 @@
-"""Every side effect goes through a workspace; tools open no file, process or socket themselves."""
+"""The workspace of a session: tools access files, processes and the network only through it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ async def _none_is_named(files: Sequence[Sequence[str]]) -> bool:
 
 
 class Workspace(Struct, frozen=True, kw_only=True):
-    """All that a session may touch.
+    """Everything that a session can access.
 
-    `outputs` is the folder for outputs too long for the model; `background` has the commands that
-    go on behind their calls. `is_named` tells whether the user named each of the files that steers
-    agents, by the absolute paths that each is known by.
+    `outputs` is the folder for outputs that are too long for the model. `background` holds the
+    commands that continue after their calls. `is_named` returns whether the user mentioned each of
+    the given files that steer agents; each file is a list of its absolute paths.
     """
 
     cwd: Path

@@ -1,4 +1,5 @@
-"""A folder's files kept as they were, in a repository of our own beside the user's data.
+"""Snapshots of a folder's files, stored in a separate git repository in the user's data folder.
 
-The user's repository, its index, hooks and settings are never touched; see docs/checkpoints.md.
+The user's own repository, its index, hooks and settings are never touched; see
+docs/checkpoints.md.
 """

@@ -1,4 +1,4 @@
-"""The types of checkpoints, whichever program stores them."""
+"""Types of checkpoints that are independent of the storage backend."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ Reason = Literal["size", "unreadable", "name", "folders"]
 
 LINK = 0o120000  # the mode of a symlink in a tree, as git writes it
 EXECUTABLE = 0o100755
-EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # which git always knows
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # built into git
 
-_LOOK = 0.05  # seconds between two looks whether work was given up
+_LOOK = 0.05  # seconds between checks for cancellation
 
 
 class Deadline:
     """A time limit for work, which can also be cancelled.
 
     Raises:
-        CheckpointTooSlowError: from `check` and `left`, when the time is up or the work given up.
+        CheckpointTooSlowError: by `check`, `left` and `sleep`, after the time limit or a
+            cancellation.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -36,37 +37,37 @@ class Deadline:
         self._given_up = threading.Event()
 
     def give_up(self) -> None:
-        """Let the work stop at its next check."""
+        """Cancel the work; it stops at its next check."""
         self._given_up.set()
 
     @property
     def given_up(self) -> bool:
-        """Whether it was given up, rather than too slow."""
+        """Return whether the work was cancelled, rather than too slow."""
         return self._given_up.is_set()
 
     def check(self) -> None:
-        """Raise where the time is up or the work was cancelled."""
+        """Raise an error if the time is up or the work was cancelled."""
         if self._given_up.is_set():
             raise CheckpointTooSlowError("it was given up")
         if time.monotonic() >= self._end:
             raise CheckpointTooSlowError(f"it takes longer than {self.seconds:g} seconds")
 
     def left(self) -> float:
-        """Seconds to wait until the next look; more than 0."""
+        """Return the seconds to wait until the next check; more than 0."""
         self.check()
         return max(min(_LOOK, self._end - time.monotonic()), 0.001)
 
     def sleep(self, seconds: float) -> None:
-        """Wait a moment, or until it is given up."""
+        """Wait a moment, or until the work is cancelled."""
         self.check()
         self._given_up.wait(min(seconds, self.left()))
 
 
 class LeftOut(Struct, frozen=True):
-    """A file that is not saved, and why: too large, not to be read, a name that git does not take.
+    """A file that is not saved, and why: too large, unreadable, or a name that git refuses.
 
-    `folders` is a repository among too many others in the folder. A path that ends in a slash
-    stands for all that is in a folder.
+    The reason `folders` means a nested repository beyond the limit on their number. A path that
+    ends in a slash stands for everything in a folder.
     """
 
     path: bytes
@@ -74,11 +75,11 @@ class LeftOut(Struct, frozen=True):
 
 
 class OuterRules(Struct, frozen=True, kw_only=True):
-    """Ignore rules that lie outside the saved folder.
+    """Ignore rules from outside the saved folder.
 
-    `below` is the folder's path in the project that it is a part of, empty where it is the whole.
-    `files` are folders of that project, from its top to the one above ours, each with the lines of
-    an ignore file that hold there.
+    `below` is the folder's path in the project that contains it, empty if it is the whole project.
+    `files` lists folders of that project above the saved one, each with the lines of an ignore
+    file that apply there.
     """
 
     below: bytes = b""
@@ -86,10 +87,10 @@ class OuterRules(Struct, frozen=True, kw_only=True):
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
-    """The files of a folder as they are: the id of a tree, and what is not in it.
+    """The saved state of a folder: the id of a tree, and the files that are not in it.
 
-    `private` are the files that nobody but their owner may read. Paths are as the system has them,
-    relative to the folder.
+    `private` holds the files that only their owner may read. Paths are bytes, relative to the
+    folder.
     """
 
     tree: str
@@ -99,14 +100,14 @@ class Snapshot(Struct, frozen=True, kw_only=True):
 
 
 class Blob(Struct, frozen=True):
-    """A file in a tree: its mode as git writes it, and the id of its content."""
+    """A file in a tree: its mode in git's notation, and the id of its content."""
 
     mode: int
     id: str
 
 
 class Change(Struct, frozen=True):
-    """A difference at a path between two trees; `old` or `new` is None where there is no file."""
+    """A difference between two trees at a path; `old` or `new` is None if there is no file."""
 
     path: bytes
     old: Blob | None
@@ -114,18 +115,18 @@ class Change(Struct, frozen=True):
 
     @property
     def kind(self) -> Kind:
-        """What is done to it."""
+        """Return the kind of the change."""
         if self.old is None:
             return "add"
         return "delete" if self.new is None else "modify"
 
 
 class Span(Struct, frozen=True, kw_only=True):
-    """What happened to a folder from one tree to the next.
+    """The changes of a folder from the tree `old` to the tree `new`, and who made them.
 
-    Where it `is_own`, the session made every change. Else it made those that left a file with the
-    content that it `wrote`, by path, or as the tree `target` has it; who made the others is known
-    to be somebody else where it `is_known`.
+    If `is_own`, the session made every change. Otherwise the session made those that left a file
+    with the content in `wrote` (blob ids by path) or as in the tree `target`. The other changes
+    are known to be somebody else's if `is_known`, else their author is unknown.
     """
 
     old: str
@@ -137,9 +138,9 @@ class Span(Struct, frozen=True, kw_only=True):
 
 
 class Rules(Struct, frozen=True, kw_only=True):
-    """Limits on what is saved: bytes of a file, number of files, and excluded patterns.
+    """Limits on what is saved: size of a file, number of files, and excluded patterns.
 
-    The patterns are those of a .gitignore file, taken from the top of the folder.
+    The patterns are those of a .gitignore file at the top of the folder.
     """
 
     max_file_bytes: int = 10_000_000
@@ -148,74 +149,74 @@ class Rules(Struct, frozen=True, kw_only=True):
 
 
 class Repository(Protocol):
-    """Stores the files of one folder. Lock it before use."""
+    """Stores the files of one folder. The store must be locked during use."""
 
     def snapshot(self, rules: Rules, deadline: Deadline) -> Snapshot:
-        """Save the files as they are now.
+        """Save the current files.
 
         Raises:
-            CheckpointTooSlowError: there are too many of them.
-            WorkspaceError: they cannot be kept.
+            CheckpointTooSlowError: it takes too long, or there are too many files.
+            WorkspaceError: the files cannot be saved.
         """
         ...
 
     def changes(self, old: str, new: str, deadline: Deadline) -> Sequence[Change]:
-        """What is different between two trees, in the order of the paths."""
+        """Return the differences between two trees, sorted by path."""
         ...
 
     def contents(self, blobs: Iterable[str], deadline: Deadline) -> Iterator[bytes]:
-        """The contents of files by their ids, in their order."""
+        """Yield the contents of blobs, in the order of the ids."""
         ...
 
     def folders(self, tree: str, deadline: Deadline) -> Sequence[bytes]:
-        """The folders of a tree, relative to it."""
+        """Return the folders of a tree, relative to it."""
         ...
 
     def files_of(
         self, tree: str, paths: Sequence[bytes], deadline: Deadline, *, contents: bool
     ) -> dict[bytes, bytes]:
-        """The contents of files of a tree by their paths, of those that it has.
+        """Return the contents of files of a tree by path, without those that it lacks.
 
-        Without `contents` each is a zero byte, and the files are not read.
+        Without `contents` each value is a zero byte, and no file is read.
         """
         ...
 
     def ignored_under(
         self, kept: Snapshot, paths: Sequence[bytes], deadline: Deadline
     ) -> frozenset[bytes]:
-        """Those of the paths that were left out by the rules that held for a snapshot."""
+        """Return the paths that the ignore rules at the time of a snapshot excluded."""
         ...
 
     def ignored(self, deadline: Deadline) -> Sequence[bytes]:
-        """What the project's ignore files leave out at the moment, folders as one."""
+        """Return what the project's ignore files exclude now; a folder counts as one entry."""
         ...
 
     def sweep(self, deadline: Deadline) -> None:
-        """Remove what no checkpoint uses, and pack the rest."""
+        """Remove objects that no checkpoint uses, and pack the rest."""
         ...
 
 
 def shown(path: bytes) -> str:
-    """Return a path as text that can be shown and stored; any bytes are escaped."""
+    """Return a path as text to show or store, with bytes that are not UTF-8 escaped."""
     return path.decode("utf-8", "backslashreplace")
 
 
 def is_plain(path: bytes) -> bool:
-    """Whether a path stays in its folder, and is none of a repository's own files."""
+    """Return whether a path stays in its folder and is not inside a `.git` folder."""
     parts = path.split(b"/")
     return not any(part in {b"", b".", b".."} or part.lower() == b".git" for part in parts)
 
 
 def blob_id(data: bytes) -> str:
-    """Return the id that git gives to a content (gitformat-loose(5))."""
+    """Return git's object id of a file's content (gitformat-loose(5))."""
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
 def below(base: bytes, path: bytes) -> bytes:
-    """A path of a folder, relative to what that folder's own path is relative to."""
+    """Return `base` and `path` joined by a slash; either may be empty."""
     return base + b"/" + path if base and path else base or path
 
 
 def join(base: bytes, path: bytes) -> bytes:
-    """A path of a tree in its folder."""
+    """Return a path of a tree joined to its folder."""
     return os.path.join(base, path)  # noqa: PTH118 - bytes, which pathlib does not take

@@ -1,4 +1,4 @@
-"""Keeps a folder's files without git, by the library dulwich, in a repository of the same form."""
+"""Store a folder's files without git, with the library dulwich, in the same repository format."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ from acp_agent.workspace.checkpoints.rules import (
 from acp_agent.workspace.checkpoints.store import CheckpointStore
 
 _FILE = 0o100644
-_SETTLED = 2_000_000_000  # nanoseconds after which a file's times tell whether it was changed
+_SETTLED = 2_000_000_000  # nanoseconds after which a file's time reliably shows a change
 
 
 class _Seen(Struct, frozen=True, array_like=True):
-    """A file as it was when it was hashed."""
+    """The status of a file when it was hashed, and its blob id."""
 
     size: int
     changed: int
@@ -57,11 +57,11 @@ class _Seen(Struct, frozen=True, array_like=True):
 
 
 class DulwichRepository:
-    """One folder's files in one repository of ours.
+    """The checkpoint repository of one folder.
 
     Args:
-        store: where they are kept.
-        exclude: patterns of what is left out.
+        store: the folder's store.
+        exclude: patterns of files to exclude.
     """
 
     def __init__(self, store: CheckpointStore, exclude: Sequence[str] = ()) -> None:
@@ -69,10 +69,10 @@ class DulwichRepository:
         self._exclude = tuple(exclude)
         self._objects = DiskObjectStore(os.fspath(store.path / "objects"))
 
-    # -- keeping -----------------------------------------------------------------------------
+    # -- saving ------------------------------------------------------------------------------
 
     def snapshot(self, rules: Rules, deadline: Deadline) -> Snapshot:
-        """Save the files as they are now; see `Repository.snapshot`."""
+        """Save the current files; see `Repository.snapshot`."""
         store = self._store
         seen = self._seen()
         file_filter = FileFilter(store.root, store.data, rules)
@@ -107,7 +107,7 @@ class DulwichRepository:
                 for path, one in now.items()
             ],
         )
-        # What was changed just now may be changed again with nothing to see by.
+        # A file changed just now may change again without a new time stamp.
         settled = {path: one for path, one in now.items() if one.changed < began - _SETTLED}
         store.write(store.path / "seen.json", msgspec.json.encode(settled))
         return Snapshot(
@@ -134,10 +134,10 @@ class DulwichRepository:
                     mode = EXECUTABLE if found.st_mode & 0o100 else _FILE
                     with os.fdopen(open_last(name, os.O_RDONLY, folder), "rb") as file:
                         if not os.path.samestat(os.fstat(file.fileno()), found):
-                            return None  # it was replaced by another file, perhaps a pipe
+                            return None  # it was replaced, perhaps by a pipe
                         data = file.read()
         except OSError:
-            return None  # it is gone
+            return None  # it was deleted
         blob = DulwichBlob.from_string(data)
         self._objects.add_object(blob)
         return _Seen(found.st_size, found.st_ctime_ns, found.st_ino, mode, blob.id.decode())
@@ -145,9 +145,9 @@ class DulwichRepository:
     def _files(
         self, ignores: _Ignores, left_out: list[LeftOut], deadline: Deadline
     ) -> Iterator[bytes]:
-        """The files and symlinks of the folder that no ignore file names.
+        """Yield the files and symlinks of the folder that are not ignored.
 
-        Folders that may not be read are added to `left_out`.
+        Unreadable folders are added to `left_out`.
         """
         root = os.fsencode(self._store.root)
         folders = [b""]
@@ -158,7 +158,7 @@ class DulwichRepository:
                 entries = list(os.scandir(join(root, folder) if folder else root))
             except (FileNotFoundError, NotADirectoryError):
                 continue
-            except OSError:  # it may not be read, or its path is too long
+            except OSError:  # unreadable, or its path is too long
                 left_out.append(LeftOut(folder + b"/", "unreadable"))
                 continue
             for entry in entries:
@@ -177,15 +177,15 @@ class DulwichRepository:
         top = project_top(root)
         lines = exclusions(store.root, top, store.data, self._exclude)
         ignores = _Ignores(top, root, lines)
-        if top != root and ignores(b"", is_folder=True):  # the repository around it is not its own
+        if top != root and ignores(b"", is_folder=True):  # ignored by the outer repository
             lines = exclusions(root, root, store.data, self._exclude)
             return _Ignores(root, root, lines)
         return ignores
 
-    # -- looking at what is kept -------------------------------------------------------------
+    # -- reading -----------------------------------------------------------------------------
 
     def changes(self, old: str, new: str, deadline: Deadline) -> Sequence[Change]:
-        """What is different between two trees."""
+        """Return the differences between two trees."""
         before, after = self._flat(old, deadline), self._flat(new, deadline)
         return [
             Change(path, before.get(path), after.get(path))
@@ -194,7 +194,7 @@ class DulwichRepository:
         ]
 
     def folders(self, tree: str, deadline: Deadline) -> Sequence[bytes]:
-        """The folders of a tree, relative to it."""
+        """Return the folders of a tree, relative to it."""
         found = {path.rpartition(b"/")[0] for path in self._flat(tree, deadline)}
         parents = {folder[:at] for folder in found for at, c in enumerate(folder) if c == 0x2F}
         return sorted((found | parents) - {b""})
@@ -202,9 +202,9 @@ class DulwichRepository:
     def files_of(
         self, tree: str, paths: Sequence[bytes], deadline: Deadline, *, contents: bool
     ) -> dict[bytes, bytes]:
-        """The contents of files of a tree by their paths, of those that it has.
+        """Return the contents of files of a tree by path, without those that it lacks.
 
-        Without `contents` each is a zero byte, and the files are not read.
+        Without `contents` each value is a zero byte, and no file is read.
         """
         known = self._flat(tree, deadline)
         blobs = {path: known[path].id for path in paths if path in known}
@@ -232,7 +232,7 @@ class DulwichRepository:
         return found
 
     def contents(self, blobs: Iterable[str], deadline: Deadline) -> Iterator[bytes]:
-        """The contents of files by their ids, in their order."""
+        """Yield the contents of blobs, in the order of the ids."""
         for blob in blobs:
             deadline.check()
             try:
@@ -243,7 +243,7 @@ class DulwichRepository:
     def ignored_under(
         self, kept: Snapshot, paths: Sequence[bytes], deadline: Deadline
     ) -> frozenset[bytes]:
-        """Those of the paths that were left out by the rules that held for a snapshot."""
+        """Return the paths that the ignore rules at the time of a snapshot excluded."""
         inner = [
             (path.rpartition(b"/")[0], next(self.contents([blob.id], deadline)))
             for path, blob in self._flat(kept.tree, deadline).items()
@@ -258,7 +258,7 @@ class DulwichRepository:
         return frozenset(path for path in paths if _named(below(start, path), filters))
 
     def ignored(self, deadline: Deadline) -> Sequence[bytes]:
-        """What the project's ignore files leave out at the moment, folders as one."""
+        """Return what the project's ignore files exclude now; a folder counts as one entry."""
         root = os.fsencode(self._store.root)
         ignores = self._ignores(self._store.root)
         found: list[bytes] = []
@@ -282,7 +282,7 @@ class DulwichRepository:
         return sorted(found)
 
     def sweep(self, deadline: Deadline) -> None:
-        """Remove what no checkpoint uses. Without git nothing is packed."""
+        """Remove objects that no checkpoint uses. Without git nothing is packed."""
         kept: set[bytes] = set()
         for file in (self._store.path / "refs").rglob("*"):
             if file.is_file():
@@ -307,7 +307,7 @@ class DulwichRepository:
 
 
 class _Ignores:
-    """What the ignore files of a project say, and the exclusions before them."""
+    """The ignore rules of a project: its ignore files and the additional exclusions."""
 
     def __init__(self, top: Path, root: Path, lines: bytes) -> None:
         self.top, self.lines = top, lines
@@ -316,13 +316,13 @@ class _Ignores:
         self._prefix = "" if top == root else os.fspath(root.relative_to(top))
 
     def __call__(self, path: bytes, *, is_folder: bool) -> bool:
-        """Whether a path of the session's folder is left out."""
+        """Return whether a path of the session's folder is ignored."""
         parts = [part for part in (self._prefix, os.fsdecode(path)) if part]
         return bool(self._manager.is_ignored("/".join(parts) + ("/" if is_folder else "")))
 
 
 class _IgnoreFiles(IgnoreFilterManager):
-    """The ignore files of a project; anything but a regular file counts as none."""
+    """The ignore files of a project; only regular files are read."""
 
     def _load_path(self, path: str) -> IgnoreFilter | None:
         if path not in self._path_filters:
@@ -333,7 +333,7 @@ class _IgnoreFiles(IgnoreFilterManager):
 
 
 def _named(path: bytes, filters: Sequence[tuple[bytes, IgnoreFilter]]) -> bool:
-    """Whether a filter of the folders above a path names it, or a folder that it is in."""
+    """Return whether a filter ignores a path or a folder above it."""
     parts = path.split(b"/")
     for count in range(1, len(parts) + 1):
         part = b"/".join(parts[:count]) + (b"/" if count < len(parts) else b"")

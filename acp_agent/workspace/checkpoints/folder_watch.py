@@ -1,4 +1,4 @@
-"""Which files of a folder changed, without looking at the others."""
+"""Detect which files of a folder changed, without reading the others (inotify)."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from acp_agent.platform.inotify import (
     Inotify,
 )
 
-MOST_FOLDERS = 10_000  # that are watched
-_NEW_FILES = 100  # of a new folder; one with more is named as a whole
+MOST_FOLDERS = 10_000  # maximum number of watched folders
+_NEW_FILES = 100  # a new folder with more files is reported as a whole
 
 
 class Touched(Struct, kw_only=True):
-    """What happened in a folder; the paths are relative to it, a folder's end in a slash.
+    """The changes in a folder. Paths are relative to it; those of folders end in a slash.
 
-    `files` says of each file whether it was made, as far as is known. Folders with many files are
-    in `new_folders` or `gone_folders` themselves. Where it is not `complete`, so much happened that
-    the system did not note everything.
+    `files` maps each changed file to whether it is known to be new. New folders with many files
+    are listed in `new_folders`, and deleted folders in `gone_folders`, instead of their files.
+    `complete` is false if the kernel dropped events because there were too many.
     """
 
     files: dict[bytes, bool] = field(default_factory=dict)
@@ -39,12 +39,12 @@ class Touched(Struct, kw_only=True):
 
 
 def folders_below(top: Path, folder: bytes, *, most: int) -> Iterator[tuple[bytes, list[bytes]]]:
-    """Yield a folder and those below it, not those of git, each with the names of its files.
+    """Yield a folder and those below it except `.git`, each with the names of its files.
 
     Args:
-        top: the folder that their names are relative to.
-        folder: the folder.
-        most: how many folders to yield at most.
+        top: the folder that the yielded paths are relative to.
+        folder: the folder to start at.
+        most: maximum number of folders to yield.
     """
     base = os.fsencode(top)
     walk = os.walk(os.path.join(base, folder))  # noqa: PTH118 - bytes
@@ -54,22 +54,22 @@ def folders_below(top: Path, folder: bytes, *, most: int) -> Iterator[tuple[byte
 
 
 class FolderWatch:
-    """Watches folders below a folder, and those that are made in them; not those of git.
+    """Watches a folder, given folders below it, and new folders in those; never `.git`.
 
-    Everything here blocks on the disk: call it in a thread.
+    All methods block on the disk: call them in a thread.
 
     Args:
         top: the folder, absolute.
         folders: the folders to watch, relative to it.
 
     Raises:
-        OSError: the system cannot do that, or there are too many.
+        OSError: the system cannot watch folders, or there are too many.
     """
 
     def __init__(self, top: bytes, folders: Iterable[bytes]) -> None:
         self._top = top
         self._notes = Inotify()
-        self._folders: dict[int, bytes] = {}  # by watch: relative, with a slash at the end
+        self._folders: dict[int, bytes] = {}  # by watch id: relative path with a trailing slash
         try:
             self._add(b"")
             for folder in folders:
@@ -85,15 +85,15 @@ class FolderWatch:
     def _add(self, folder: bytes) -> None:
         if len(self._folders) >= MOST_FOLDERS:
             raise OSError("too many folders")
-        # It may be gone, or closed to its user.
+        # The folder may be deleted or unreadable.
         with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
             self._folders[self._notes.add(os.path.join(self._top, folder))] = folder  # noqa: PTH118 - bytes
 
     def drain(self) -> Touched:
-        """Return what happened since the last call.
+        """Return the changes since the last call.
 
         Raises:
-            OSError: new folders cannot be watched any more.
+            OSError: a new folder cannot be watched.
         """
         touched = Touched()
         for watch, mask, name in self._notes.read():
@@ -116,7 +116,7 @@ class FolderWatch:
         return touched
 
     def _keep_outermost(self, touched: Touched) -> None:
-        """Leave out what a folder that is gone says already, and folders that are back."""
+        """Remove entries below a deleted folder, and deleted folders that exist again."""
         gone: list[bytes] = []
         for folder in sorted(touched.gone_folders):
             is_back = os.path.lexists(os.path.join(self._top, folder[:-1]))  # noqa: PTH118 - bytes
@@ -127,7 +127,7 @@ class FolderWatch:
             del touched.files[path]
 
     def _enter(self, folder: bytes, touched: Touched) -> None:
-        """Watch a new folder, whose files may be there already."""
+        """Watch a new folder, and report the files that it already contains."""
         found: list[bytes] = []
         open_folders = [folder]
         while open_folders and len(found) <= _NEW_FILES:

@@ -1,6 +1,6 @@
-"""The checkpoints of one session: all its folders, saved and restored together.
+"""The checkpoints of one session, which save and restore all its folders together.
 
-Everything here blocks on the disk: call it in a thread.
+All functions block on the disk: call them in a thread.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from acp_agent.workspace.checkpoints.restore import Restorer, SkippedFile
 from acp_agent.workspace.checkpoints.store import CheckpointStore
 
 NO_GIT = "git is not installed; install it, or the extra `dulwich`, to save files for /rewind"
-AGAIN_SECONDS = 3_600.0  # until a folder that took too long is tried again
+AGAIN_SECONDS = 3_600.0  # before a folder that took too long is tried again
 
 BY_OTHERS = "someone else changed it since"
 BY_UNKNOWN = "it is not known who changed it since"
@@ -48,7 +48,7 @@ _REASONS: Mapping[Reason, str] = {
 
 
 class RestorePlan(Struct, frozen=True, kw_only=True):
-    """What restoring a checkpoint changes in one folder."""
+    """The changes that restoring a checkpoint makes in one folder."""
 
     root: Path
     changes: tuple[Change, ...]
@@ -67,12 +67,12 @@ class FolderCheckpoints:
     """Saves and restores the files of a session's folders.
 
     Args:
-        folder: where checkpoints are stored.
+        folder: the folder that stores all checkpoints.
         session: the session's id.
-        roots: its folders, resolved.
-        rules: what is saved.
-        program: the git to use; None: the one that is installed.
-        confine: says how a git is started that reads the folders.
+        roots: the session's folders, resolved.
+        rules: which files are saved.
+        program: the git program to use; None for the installed one.
+        confine: wraps the command line of git processes that read the folders.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class FolderCheckpoints:
         self.roots = tuple(dict.fromkeys(roots))
 
     def _of(self, root: Path) -> tuple[CheckpointStore, Repository]:
-        """Return the store of a folder's checkpoints. It must be locked before it is used."""
+        """Return the store and the repository of a folder. Lock the store before use."""
         found = self._open.get(root)
         if found is None:
             store = CheckpointStore(self._folder, root)
@@ -105,11 +105,11 @@ class FolderCheckpoints:
         return found
 
     def save(self, checkpoint: str | None, deadline: Deadline) -> dict[Path, Snapshot]:
-        """Save the files as they are now; `checkpoint` None saves them only until the next sweep.
+        """Save the current files as a checkpoint; with None, only until the next sweep.
 
         Raises:
             CheckpointTooSlowError: it takes too long.
-            WorkspaceError: they cannot be saved.
+            WorkspaceError: the files cannot be saved.
         """
         found: dict[Path, Snapshot] = {}
         for root in self.roots:
@@ -121,10 +121,10 @@ class FolderCheckpoints:
         return found
 
     def folders(self, root: Path, tree: str, deadline: Deadline) -> Sequence[bytes]:
-        """Return the folders of a tree of the folder `root`, relative to it.
+        """Return the folders in a saved tree of `root`, relative to it.
 
         Raises:
-            WorkspaceError: they cannot be read.
+            WorkspaceError: the tree cannot be read.
         """
         store, repository = self._of(root)
         with store.locked(deadline):
@@ -133,29 +133,29 @@ class FolderCheckpoints:
     def files_of(
         self, root: Path, tree: str, paths: Sequence[bytes], deadline: Deadline, *, contents: bool
     ) -> dict[bytes, bytes]:
-        """Return the contents of files of such a tree; those that it does not have are absent.
+        """Return the contents of files in a saved tree of `root`, without those that it lacks.
 
-        Without `contents` each is a zero byte, and the files are not read.
+        Without `contents` each value is a zero byte, and no file is read.
 
         Raises:
-            WorkspaceError: they cannot be read.
+            WorkspaceError: the tree cannot be read.
         """
         store, repository = self._of(root)
         with store.locked(deadline):
             return repository.files_of(tree, paths, deadline, contents=contents)
 
     def changes(self, root: Path, old: str, new: str, deadline: Deadline) -> Sequence[Change]:
-        """Return what is different between two trees of the folder `root`.
+        """Return the differences between two saved trees of `root`.
 
         Raises:
-            WorkspaceError: they cannot be read.
+            WorkspaceError: the trees cannot be read.
         """
         store, repository = self._of(root)
         with store.locked(deadline):
             return repository.changes(old, new, deadline)
 
     def has(self, checkpoint: str) -> bool:
-        """Whether a checkpoint still exists, for any of the folders."""
+        """Return whether a checkpoint still exists for any of the folders."""
         return any(
             CheckpointStore(self._folder, root).find(self._session, checkpoint)
             for root in self.roots
@@ -167,9 +167,9 @@ class FolderCheckpoints:
         """Return what restoring a checkpoint would change.
 
         Args:
-            now: the files as they are, saved a moment ago.
-            checkpoint: which one.
-            deadline: when it has to be known.
+            now: the snapshots of the current files, taken a moment ago.
+            checkpoint: the checkpoint's id.
+            deadline: the time limit.
 
         Raises:
             WorkspaceError: the checkpoint no longer exists.
@@ -189,10 +189,10 @@ class FolderCheckpoints:
     def restore(
         self, plans: Sequence[RestorePlan], checkpoint: str, deadline: Deadline
     ) -> list[RestoreResult]:
-        """Carry out the plans, as far as nothing has changed since.
+        """Carry out the plans; skip files that have changed since.
 
         Raises:
-            CheckpointTooSlowError: the time is up; a part may be done.
+            CheckpointTooSlowError: the time is up; some files may be restored.
         """
         results = []
         for plan in plans:
@@ -214,15 +214,15 @@ class FolderCheckpoints:
     def by_others(
         self, root: Path, checkpoint: str, spans: Sequence[Span], deadline: Deadline
     ) -> dict[bytes, str]:
-        """Return the files whose present state others than the session have a part in, and why.
+        """Return the files that somebody other than the session changed since, with the reason.
 
-        What somebody changed counts no more where the file was later as the checkpoint has it.
+        A change no longer counts if the file later returned to its state in the checkpoint.
 
         Args:
             root: the folder.
-            checkpoint: which one.
-            spans: what happened since.
-            deadline: when it has to be known.
+            checkpoint: the checkpoint's id.
+            spans: the changes since the checkpoint, in order.
+            deadline: the time limit.
         """
         store, repository = self._of(root)
         target = store.find(self._session, checkpoint)
@@ -242,9 +242,10 @@ class FolderCheckpoints:
         return found
 
     def left_out(self, checkpoint: str, deadline: Deadline) -> list[tuple[Path, SkippedFile]]:
-        """Return what a checkpoint lacks, by folder: first what could not be saved.
+        """Return the files that a checkpoint lacks, each with its session folder.
 
-        Then follows what the projects' ignore files leave out at the moment, folders as one.
+        Files that could not be saved come first, then what the projects' ignore files exclude
+        now. An ignored folder counts as one entry.
         """
         found: list[tuple[Path, SkippedFile]] = []
         ignored: list[tuple[Path, SkippedFile]] = []
@@ -263,7 +264,7 @@ class FolderCheckpoints:
 
 
 def _not_own(repository: Repository, span: Span, deadline: Deadline) -> set[bytes]:
-    """The files that the session did not leave as they are at the end of a span."""
+    """Return the files that, at the end of a span, are not as the session left them."""
     changed = {
         change.path
         for change in repository.changes(span.old, span.new, deadline)
@@ -281,11 +282,11 @@ def _paths(repository: Repository, old: str, new: str, deadline: Deadline) -> se
 def _snapshot(
     store: CheckpointStore, repository: Repository, rules: Rules, deadline: Deadline
 ) -> Snapshot:
-    """The files as they are; a folder that took too long is not tried again at once by anyone."""
-    if not store.root.is_dir():  # deleted as a whole: there is nothing, and all can come back
+    """Save the current files; a folder that took too long recently is not tried again."""
+    if not store.root.is_dir():  # deleted: an empty tree, from which everything can be restored
         return Snapshot(tree=EMPTY_TREE)
     mark = store.path / "too-slow"
-    asked = f"{rules!r} {deadline.seconds}".encode()  # with more room it may be done
+    asked = f"{rules!r} {deadline.seconds}".encode()  # other limits may be enough
     if (
         mark.exists()
         and time.time() - mark.stat().st_mtime < AGAIN_SECONDS
@@ -298,7 +299,7 @@ def _snapshot(
         except CheckpointTooSlowError:
             raise
         except WorkspaceError:
-            # A file vanished in between, or the index is broken: try once more with a new index.
+            # A file was deleted meanwhile, or the index is damaged: retry once with a new index.
             store.index.unlink(missing_ok=True)
             return repository.snapshot(rules, deadline)
     except CheckpointTooSlowError:
@@ -313,7 +314,7 @@ def open_repository(
     exclude: Sequence[str] = (),
     confine: ConfineWriting = unconfined_writing,
 ) -> Repository:
-    """The repository in a store folder, by git or else by dulwich.
+    """Open the repository in a store folder with git, or with dulwich if git is missing.
 
     Raises:
         WorkspaceError: neither is installed.
@@ -324,7 +325,7 @@ def open_repository(
         return GitRepository(store, program, exclude, confine)
     if importlib.util.find_spec("dulwich") is None:
         raise WorkspaceError(NO_GIT)
-    from acp_agent.workspace.checkpoints.dulwich_repository import (  # noqa: PLC0415 - where it is installed
+    from acp_agent.workspace.checkpoints.dulwich_repository import (  # noqa: PLC0415 - optional
         DulwichRepository,
     )
 

@@ -1,4 +1,4 @@
-"""A folder as git sees it: where its project begins, which rules hold, what is in it."""
+"""A session's folder as git sees it: its project, its ignore rules and its files."""
 
 from __future__ import annotations
 
@@ -14,28 +14,29 @@ from acp_agent.workspace.checkpoints.isolated_git import IsolatedGit, split
 from acp_agent.workspace.checkpoints.rules import exclusions, outer_rules, project_top
 from acp_agent.workspace.checkpoints.store import CheckpointStore
 
-_NESTED_LIMIT = 50  # repositories in the folder that are looked into
+_NESTED_LIMIT = 50  # nested repositories whose files are saved
 _CLOSED = re.compile(
     rb"^warning: could not open directory '(.+?/)': (?:Permission denied|File name too long)$",
     re.MULTILINE | re.DOTALL,
 )
 _OTHERS = ("ls-files", "-z", "--others", "--exclude-standard")
-# What is excluded for the whole is relative to its top, and would mean something else further down.
+# info/exclude is relative to the top, so its patterns would not fit a nested repository.
 _INNER = ("ls-files", "-z", "--others", "--exclude-per-directory=.gitignore")
 
 
 class GitFolder:
-    """The folder of a session, by the git of its repository of ours.
+    """The folder of a session, read by git with the checkpoint repository.
 
     Args:
-        store: where its files are kept.
-        program: the git that is run.
-        exclude: patterns of what is left out.
-        confine: says how a git is started that reads the folder; it writes to the store.
+        store: the store of the folder's checkpoints.
+        program: the git program.
+        exclude: patterns of files to exclude.
+        confine: wraps the command line of git processes that read the folder; they may write to
+            the store.
 
     Attributes:
-        top: the folder that paths are relative to: the session's, or that of its whole project.
-        git: git over that folder.
+        top: the folder that paths are relative to: the session's, or the top of its project.
+        git: runs git on that folder.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class GitFolder:
         self._confine = confine([os.path.realpath(store.path)])
         self._exclude = tuple(exclude)
         self._program = program
-        self._seen: OuterRules | None = None  # by which it was seen whether we are left out
+        self._seen: OuterRules | None = None  # the rules for which `_leaves_us_out` is valid
         self._leaves_us_out = False
         self.top = project_top(store.root)
         self.git = self._over(self.top)
@@ -67,18 +68,18 @@ class GitFolder:
 
     @property
     def prefix(self) -> bytes:
-        """The session's folder as a path below the top, with a slash; empty where it is the top."""
+        """The session's folder relative to the top, with a slash; empty if it is the top."""
         if self.top == self._store.root:
             return b""
         return os.fsencode(self._store.root.relative_to(self.top)) + b"/"
 
     @property
     def within(self) -> list[bytes]:
-        """What limits git to the session's folder."""
+        """The arguments that limit git to the session's folder."""
         return [b"--", self.prefix] if self.prefix else []
 
     def look(self, deadline: Deadline) -> OuterRules:
-        """See which rules hold now, and write down those that lie outside of the folder."""
+        """Apply the current ignore rules; return those from outside the session's folder."""
         store = self._store
         rules = self._rules_below(project_top(store.root))
         if rules != self._seen:
@@ -92,9 +93,9 @@ class GitFolder:
                 )
             )
             self._seen = rules
-        if self._leaves_us_out:  # then the repository around the folder is not its project
+        if self._leaves_us_out:  # the surrounding repository is not the folder's project
             rules = self._rules_below(store.root)
-        # What the index holds may be left out now, and is relative to the top.
+        # Rebuild the index: its files may be ignored now, and its paths are relative to the top.
         mark = hashlib.sha256(repr((os.fsencode(self.top), rules)).encode()).hexdigest().encode()
         if _text(self._rules_file) != mark:
             store.index.unlink(missing_ok=True)
@@ -102,7 +103,7 @@ class GitFolder:
         return rules
 
     def _rules_below(self, top: Path) -> OuterRules:
-        """Take a folder for the top of the project, with the rules that then hold."""
+        """Use a folder as the top of the project; return the outer rules that then apply."""
         store = self._store
         if top != self.top:
             self.top, self.git = top, self._over(top)
@@ -114,13 +115,13 @@ class GitFolder:
 
     @property
     def _rules_file(self) -> Path:
-        """Says for which rules the index was made."""
+        """The file with a hash of the rules that the index was built with."""
         return self._store.path / "rules"
 
     def differing(self, deadline: Deadline) -> tuple[list[bytes], list[LeftOut], list[bytes]]:
-        """The files that are not as the index has them, what is not looked into, and the rest.
+        """Return the files that differ from the index, what cannot be read, and unchanged files.
 
-        Repositories in the folder count as ordinary folders, without what git keeps in them.
+        Nested repositories count as ordinary folders, without their `.git`.
         """
         warnings: list[bytes] = []
         found = split(
@@ -145,7 +146,7 @@ class GitFolder:
         return list(dict.fromkeys(paths + inner)), left_out + too_many, same
 
     def has_attributes(self, paths: Sequence[bytes]) -> bool:
-        """Whether git parses a .gitattributes when it reads one of these files below the top."""
+        """Return whether git parses a .gitattributes file when it reads one of these files."""
         top, folders = os.fsencode(self.top), {b""}
         for path in paths:
             while (path := path.rpartition(b"/")[0]) not in folders:
@@ -155,7 +156,7 @@ class GitFolder:
     def _in_repositories(
         self, nested: list[bytes], deadline: Deadline
     ) -> tuple[list[bytes], list[LeftOut]]:
-        """The files of repositories that the index has nothing of yet, and what is too many."""
+        """Return the files of nested repositories, and the repositories over the limit."""
         paths: list[bytes] = []
         left_out: list[LeftOut] = []
         top = os.fsencode(self.top)
@@ -178,7 +179,7 @@ class GitFolder:
     def ignored_among(
         self, paths: Sequence[bytes], deadline: Deadline, work_tree: bytes | None = None
     ) -> frozenset[bytes]:
-        """Those of the paths below the top that ignore files leave out."""
+        """Return those of the paths below the top that ignore files exclude."""
         out = self.git.run(
             "check-ignore",
             "--no-index",
@@ -192,7 +193,7 @@ class GitFolder:
         return frozenset(path.removeprefix(b"./") for path in split(out))
 
     def ignored(self, deadline: Deadline) -> Sequence[bytes]:
-        """What the project's ignore files leave out at the moment, folders as one."""
+        """Return what the project's ignore files exclude now; a folder counts as one entry."""
         out = self.git.run(*_OTHERS, "--ignored", "--directory", *self.within, deadline=deadline)
         return [path.removeprefix(self.prefix) or b"./" for path in split(out)]
 

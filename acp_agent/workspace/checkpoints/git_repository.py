@@ -1,4 +1,4 @@
-"""A folder's files as trees in a repository of ours, by git."""
+"""Store a folder's files as trees in the checkpoint repository, with git."""
 
 from __future__ import annotations
 
@@ -30,14 +30,18 @@ from acp_agent.workspace.checkpoints.isolated_git import Answers, IsolatedGit, e
 from acp_agent.workspace.checkpoints.rules import FileFilter, is_private, rules_at
 from acp_agent.workspace.checkpoints.store import CheckpointStore
 
-_CHUNK = 20_000  # files that are hashed before what was done so far is written down
+_CHUNK = 20_000  # files per git update-index; the index is written after each chunk
 _SECOND = 1_000_000_000  # nanoseconds: git compares times to the second
-_FILE_COST = 4_096  # bytes that could be read while a file is opened
-_WORTH_SETTLING = 1_000_000  # bytes that are read in the time in which a git starts
+_FILE_COST = 4_096  # opening a file takes as long as reading this many bytes
+_WORTH_SETTLING = 1_000_000  # reading this many bytes takes as long as starting git
 
 
 class _State(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the index held when it was last looked at, and the marks that identify it."""
+    """The state of the index after the last snapshot.
+
+    `index` identifies the index file (inode, size, time). `unsettled` is described in
+    `_unsettled`.
+    """
 
     tree: str
     index: tuple[int, int, int]
@@ -46,12 +50,12 @@ class _State(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class GitRepository:
-    """One folder's files in one repository of ours.
+    """The checkpoint repository of one folder.
 
     Args:
-        store: where they are kept.
-        program: the git that is run.
-        exclude: patterns of what is left out.
+        store: the folder's store.
+        program: the git program.
+        exclude: patterns of files to exclude.
         confine: as in `GitFolder`.
     """
 
@@ -69,10 +73,10 @@ class GitRepository:
     def _git(self) -> IsolatedGit:
         return self._folder.git
 
-    # -- keeping -----------------------------------------------------------------------------
+    # -- saving ------------------------------------------------------------------------------
 
     def snapshot(self, rules: Rules, deadline: Deadline) -> Snapshot:
-        """Save the files as they are now; see `Repository.snapshot`."""
+        """Save the current files; see `Repository.snapshot`."""
         outer = self._folder.look(deadline)
         known = self._state()
         absent = set() if known is None else set(map(bytes.fromhex, known.left_out))
@@ -80,7 +84,7 @@ class GitRepository:
         if len(paths) > rules.max_files:
             raise CheckpointTooSlowError(f"it has more than {rules.max_files:,} files")
         file_filter = FileFilter(self._folder.top, self._store.data, rules)
-        with ThreadPoolExecutor(1) as pool:  # git works in another process at the same time
+        with ThreadPoolExecutor(1) as pool:  # works while git runs
             private = pool.submit(file_filter.private, same)
             changed: dict[bytes, os.stat_result] = {}
             gone: list[bytes] = []
@@ -110,8 +114,8 @@ class GitRepository:
         )
 
     def _write(self, changed: Sequence[bytes], gone: Sequence[bytes], deadline: Deadline) -> str:
-        """Bring the index up to what the folder has; the tree of that."""
-        self._state_file.unlink(missing_ok=True)  # from here on until the end it is not so
+        """Update the index from the folder; return its tree."""
+        self._state_file.unlink(missing_ok=True)  # invalid until the update is complete
         if gone:
             self._remove(gone, deadline)
         parses = bool(changed) and self._folder.has_attributes(changed)
@@ -150,9 +154,9 @@ class GitRepository:
         self._git.run("update-index", "-z", "--index-info", given=lines, deadline=deadline)
 
     def _unsettled(self, known: _State | None, changed: Iterable[os.stat_result]) -> int:
-        """Bytes that git has to read as the times of files do not tell that they are unchanged.
+        """Return how many bytes git must read again to see that files are unchanged.
 
-        They were written in the second in which the index was.
+        These are files written in the same second as the index, so their times prove nothing.
         """
         written = self._marks()[2] // _SECOND
         before = 0 if known is None or known.index[2] // _SECOND != written else known.unsettled
@@ -163,14 +167,14 @@ class GitRepository:
         )
 
     def _settle(self, known: _State, deadline: Deadline) -> None:
-        """Rewrite the index where its time makes git read many files again each time."""
+        """Rewrite the index if its time would make git read many files again each time."""
         later = time.time_ns() // _SECOND > known.index[2] // _SECOND
         if later and known.unsettled > _WORTH_SETTLING:
             self._git.run("update-index", "--force-write-index", deadline=deadline)
             self._note(known.tree, known.left_out)
 
     def _note(self, tree: str, left_out: tuple[str, ...], unsettled: int = 0) -> None:
-        """Write down what the index holds."""
+        """Write the state of the index to the state file."""
         state = _State(tree=tree, index=self._marks(), left_out=left_out, unsettled=unsettled)
         self._store.write(self._state_file, msgspec.json.encode(state))
 
@@ -186,7 +190,7 @@ class GitRepository:
         return (found.st_ino, found.st_size, found.st_mtime_ns)
 
     def _state(self) -> _State | None:
-        """Return what the index holds, unless it was written since that was noted."""
+        """Return the stored state of the index, or None if the index was written since."""
         try:
             with first_use:
                 state = msgspec.json.decode(self._state_file.read_bytes(), type=_State)
@@ -194,16 +198,16 @@ class GitRepository:
             return None
         return state if state.index == self._marks() else None
 
-    # -- looking at what is kept -------------------------------------------------------------
+    # -- reading -----------------------------------------------------------------------------
 
     def changes(self, old: str, new: str, deadline: Deadline) -> Sequence[Change]:
-        """What is different between two trees."""
+        """Return the differences between two trees."""
         out = self._git.run("diff-tree", "-r", "-z", "--no-renames", old, new, deadline=deadline)
         fields = out.split(b"\0")
         return [_change(fields[at], fields[at + 1]) for at in range(0, len(fields) - 1, 2)]
 
     def contents(self, blobs: Iterable[str], deadline: Deadline) -> Iterator[bytes]:
-        """The contents of files by their ids, in their order."""
+        """Yield the contents of blobs, in the order of the ids."""
         process = self._git.start("cat-file", "--batch")
         assert process.stdin is not None
         assert process.stdout is not None
@@ -225,7 +229,7 @@ class GitRepository:
             end(process)
 
     def folders(self, tree: str, deadline: Deadline) -> Sequence[bytes]:
-        """The folders of a tree, relative to it."""
+        """Return the folders of a tree, relative to it."""
         return split(
             self._git.run("ls-tree", "-r", "-d", "-z", "--name-only", tree, deadline=deadline)
         )
@@ -233,9 +237,9 @@ class GitRepository:
     def files_of(
         self, tree: str, paths: Sequence[bytes], deadline: Deadline, *, contents: bool
     ) -> dict[bytes, bytes]:
-        """The contents of files of a tree by their paths, of those that it has.
+        """Return the contents of files of a tree by path, without those that it lacks.
 
-        Without `contents` each is a zero byte, and the files are not read.
+        Without `contents` each value is a zero byte, and no file is read.
         """
         named = [path for path in paths if b"\n" not in path]
         given = b"".join(tree.encode() + b":" + path + b"\n" for path in named)
@@ -247,7 +251,7 @@ class GitRepository:
             end_of_head = out.index(b"\n", at)
             head, at = out[at:end_of_head].split(), end_of_head + 1
             if not head[-1].isdigit():
-                continue  # it is missing
+                continue  # missing
             found[path] = b"\0"
             if contents:
                 found[path] = out[at : at + int(head[-1])]
@@ -257,7 +261,7 @@ class GitRepository:
     def ignored_under(
         self, kept: Snapshot, paths: Sequence[bytes], deadline: Deadline
     ) -> frozenset[bytes]:
-        """Those of the paths that were left out by the rules that held for a snapshot."""
+        """Return the paths that the ignore rules at the time of a snapshot excluded."""
         start = kept.outer.below + b"/" if kept.outer.below else b""
         with tempfile.TemporaryDirectory(dir=self._store.path) as name:
             folder = os.fsencode(name)
@@ -275,7 +279,7 @@ class GitRepository:
                 written.write(data)
 
     def _ignore_files(self, tree: str, deadline: Deadline) -> dict[bytes, str]:
-        """The ignore files that a tree has: the folder of each, and the id of its content."""
+        """Return the ignore files of a tree: the folder of each, with its blob id."""
         out = self._git.run("ls-tree", "-r", "-z", tree, deadline=deadline)
         found: dict[bytes, str] = {}
         for line in split(out):
@@ -286,18 +290,18 @@ class GitRepository:
         return found
 
     def ignored(self, deadline: Deadline) -> Sequence[bytes]:
-        """What the project's ignore files leave out at the moment, folders as one."""
+        """Return what the project's ignore files exclude now; a folder counts as one entry."""
         self._folder.look(deadline)
         return self._folder.ignored(deadline)
 
     def sweep(self, deadline: Deadline) -> None:
-        """Remove what no checkpoint uses, and pack the rest."""
+        """Remove objects that no checkpoint uses, and pack the rest."""
         self._git.run("repack", "-a", "-d", "-q", "--no-write-bitmap-index", deadline=deadline)
         self._git.run("prune", "--expire=now", deadline=deadline)
 
 
 def _change(head: bytes, path: bytes) -> Change:
-    """A pair of fields of `git diff-tree -z` (git-diff-tree(1), Raw output format)."""
+    """Parse two fields of `git diff-tree -z` (git-diff-tree(1), Raw output format)."""
     old_mode, new_mode, old, new, _ = head.lstrip(b":").split()
     return Change(path, _blob(old_mode, old), _blob(new_mode, new))
 

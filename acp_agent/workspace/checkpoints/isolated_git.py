@@ -22,7 +22,7 @@ from acp_agent.workspace.checkpoints.base import Deadline
 from acp_agent.workspace.environment import INERT, NO_FETCH, with_settings
 from acp_agent.workspace.ignore_files import OF_GIT, EndlessFileWatch
 
-# Added to the repository's own settings (`store.py`), against settings that come before them.
+# These override settings that the repository's own (`store.py`) do not cover.
 _SETTINGS = {
     **INERT,
     "core.autocrlf": "false",
@@ -34,21 +34,21 @@ _SETTINGS = {
 _READS_FOLDER = frozenset({"ls-files", "check-ignore", "update-index"})
 _PARSES_FOLDER = frozenset({"ls-files", "check-ignore"})  # its ignore files
 _END_SECONDS = 5.0
-_PIECE = 1 << 16  # bytes that are read at once
+_PIECE = 1 << 16  # bytes per read
 
 
 class IsolatedGit:
-    """Git over one repository of ours, and over one folder that is not its own.
+    """Runs git on a checkpoint repository, with the user's folder as its work tree.
 
     Args:
-        program: the git that is run.
+        program: the git program.
         git_dir: the repository.
-        work_tree: the folder whose files are kept.
-        index: the repository's list of files.
-        lock: the descriptors of the repository's lock. A git that outlives this process, when that
-            is killed, goes on holding the lock until it has ended as well.
-        confine: says how a git is started that parses files of the folder. The others take
-            contents as they are, and parse what git itself wrote.
+        work_tree: the folder whose files are saved.
+        index: the index file.
+        lock: returns the descriptors of the store's lock. Git inherits them, so that it holds the
+            lock until it ends, even if this process is killed first.
+        confine: wraps the command line of git processes that parse files of the folder. Other
+            subcommands only hash contents or parse files that git wrote.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class IsolatedGit:
     def environ(
         self, command: str | bytes, work_tree: bytes | None = None, index: Path | None = None
     ) -> dict[str, str]:
-        """The whole environment of a subcommand's process."""
+        """Return the complete environment for a subcommand."""
         return {
             "PATH": absolute_folders(os.environ.get("PATH", os.defpath)),
             "HOME": str(self._git_dir),
@@ -88,7 +88,7 @@ class IsolatedGit:
             "GIT_TERMINAL_PROMPT": "0",
             **NO_FETCH,
             **with_settings(_SETTINGS, {}),
-            # Taken literally. For this one command the only way is "./".
+            # Paths are literal. check-ignore does not support that; its paths start with "./".
             "GIT_LITERAL_PATHSPECS": "0" if command == "check-ignore" else "1",
         }
 
@@ -103,21 +103,21 @@ class IsolatedGit:
         warnings: list[bytes] | None = None,
         parses: bool = False,
     ) -> bytes:
-        """Run it to its end; what it printed.
+        """Run git and return its output.
 
         Args:
-            arguments: the subcommand and what follows it.
-            deadline: when it is ended.
-            given: what it reads.
-            work_tree: another folder than its own.
-            index: another list of files.
-            codes: the exit statuses that are no failure.
-            warnings: is given the lines in which it complained and went on all the same.
-            parses: whether it parses files of the folder, although such a subcommand does not.
+            arguments: the subcommand and its arguments.
+            deadline: when git is killed.
+            given: its standard input.
+            work_tree: a work tree to use instead of the default.
+            index: an index file to use instead of the default.
+            codes: the exit statuses that mean success.
+            warnings: receives the lines of standard error.
+            parses: whether git parses files of the folder, which this subcommand usually does not.
 
         Raises:
-            CheckpointTooSlowError: it took too long, and was ended.
-            WorkspaceError: it failed.
+            CheckpointTooSlowError: git took too long and was killed.
+            WorkspaceError: git failed.
         """
         process = self._fed(arguments, given, work_tree, index, parses=parses)
         watch = self._watch(process, arguments, work_tree)
@@ -142,7 +142,7 @@ class IsolatedGit:
         arguments: Sequence[str | bytes],
         work_tree: bytes | None,
     ) -> EndlessFileWatch | None:
-        """What ends a git that waits for an ignore file of the folder."""
+        """Return a watch that kills git if it hangs at an ignore file of the folder."""
         if arguments[0] not in _READS_FOLDER:
             return None
         folder = Path(os.fsdecode(work_tree or self._work_tree))
@@ -157,10 +157,10 @@ class IsolatedGit:
         *,
         parses: bool,
     ) -> subprocess.Popen[bytes]:
-        """Start it with something to read.
+        """Start git with data on standard input.
 
-        That is a file, and no pipe: `communicate` forgets what it has not written yet to a pipe
-        when it runs into a timeout, and git would wait for the rest.
+        The data is passed in a file instead of a pipe: after a timeout `communicate` loses input
+        that it has not written to the pipe yet, and git would wait for it.
         """
         if not given:
             return self.start(
@@ -188,14 +188,14 @@ class IsolatedGit:
         stdin: int | IO[bytes] = subprocess.PIPE,
         parses: bool = False,
     ) -> subprocess.Popen[bytes]:
-        """Start it, in a group of its own, with pipes to all its ends, unless it reads a file.
+        """Start git in a new process group, with pipes for its standard streams.
 
         Raises:
-            WorkspaceError: it cannot be started.
+            WorkspaceError: git cannot be started.
         """
         folder: bytes | Path = work_tree or self._work_tree
         if not os.path.isdir(folder):  # noqa: PTH112 - bytes
-            folder = self._git_dir  # it was deleted; what was kept can still be looked at
+            folder = self._git_dir  # the folder was deleted; its checkpoints can still be read
         parses = parses or arguments[0] in _PARSES_FOLDER
         confine = self._confine if parses else unconfined
         try:
@@ -219,11 +219,11 @@ def _ended(process: subprocess.Popen[bytes], deadline: Deadline) -> tuple[bytes,
         try:
             return process.communicate(timeout=deadline.left())
         except subprocess.TimeoutExpired:
-            continue  # `communicate` has what it has read
+            continue  # `communicate` keeps the output read so far
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """End a process with its group, and reap it."""
+    """Kill a process with its group, and reap it."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     for pipe in (process.stdin, process.stdout, process.stderr):
@@ -235,11 +235,11 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 class Answers:
-    """What a process prints, read as it comes and for no longer than there is time.
+    """Reads the output of a process with a time limit.
 
     Args:
         pipe: its output, of which nothing has been read.
-        deadline: when all of it has to be there.
+        deadline: the time limit for all reads.
     """
 
     def __init__(self, pipe: IO[bytes], deadline: Deadline) -> None:
@@ -250,18 +250,18 @@ class Answers:
         self._poll.register(self._pipe, select.POLLIN)
 
     def line(self) -> bytes:
-        """The next line, with its end.
+        """Return the next line, including its line feed.
 
         Raises:
-            CheckpointTooSlowError: it did not come in time.
-            WorkspaceError: the process ended before it.
+            CheckpointTooSlowError: the time is up.
+            WorkspaceError: the output ended first.
         """
         while (end_of_line := self._read.find(b"\n")) < 0:
             self._more()
         return self.take(end_of_line + 1)
 
     def take(self, size: int) -> bytes:
-        """So many bytes; raises as `line` does."""
+        """Return the next `size` bytes; raise the same errors as `line`."""
         while len(self._read) < size:
             self._more()
         taken = bytes(self._read[:size])
@@ -283,5 +283,5 @@ def _name(arguments: Sequence[str | bytes]) -> str:
 
 
 def split(out: bytes) -> list[bytes]:
-    """The fields that git ends with a zero byte each."""
+    """Split git output at zero bytes."""
     return [path for path in out.split(b"\0") if path]

@@ -1,4 +1,4 @@
-"""Keeps the checkpoints of all folders from growing without end."""
+"""Delete old checkpoints and those of deleted sessions, to limit disk use."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from acp_agent.workspace.checkpoints.store import CheckpointStore, all_stores, r
 
 PAUSE_SECONDS = 86_400.0  # between two sweeps
 
-_LOOSE_LIMIT = 4_000  # files of a repository from which on it is packed
-_ROUNDS = 8  # times that a repository which is too large loses a quarter of its checkpoints
+_LOOSE_LIMIT = 4_000  # a repository with more files is packed
+_ROUNDS = 8  # each removes the oldest quarter of the checkpoints of a repository that is too large
 
 
 def sessions_with_checkpoints(folder: Path) -> set[str]:
-    """The sessions that have checkpoints of any folder."""
+    """Return the sessions that have checkpoints of any folder."""
     return {session for store in all_stores(folder) for session in store.sessions()}
 
 
 def is_due(folder: Path) -> bool:
-    """Whether the last sweep was long ago; if so, note that one starts now."""
+    """Return whether a sweep is due; if so, record that one starts now."""
     mark = folder / "swept"
     try:
         if time.time() - mark.stat().st_mtime < PAUSE_SECONDS:
@@ -43,10 +43,9 @@ def is_due(folder: Path) -> bool:
 
 
 def forget_session(folder: Path, session: str, deadline: Deadline) -> None:
-    """Remove the checkpoints of a deleted session, and the files that only they use.
+    """Remove the checkpoints of a deleted session, and the objects that only they use.
 
-    What other sessions of the folder have as well stays. The next sweep does what there
-    is no time for.
+    Objects that other sessions use are preserved. The next sweep does what there is no time for.
 
     Raises:
         CheckpointTooSlowError: the time is up.
@@ -63,7 +62,7 @@ def forget_session(folder: Path, session: str, deadline: Deadline) -> None:
                 store.drop_session(session)
                 _sweep(store, (), None, program, deadline)
         except WorkspaceError as error:
-            failure = error  # it is forgotten in the other folders all the same
+            failure = error  # the other folders are still processed
     if failure is not None:
         raise failure
 
@@ -80,10 +79,10 @@ def sweep(folder: Path, gone: Collection[str], max_bytes: int, deadline: Deadlin
     """Remove deleted sessions, then the oldest checkpoints of stores that are too large.
 
     Args:
-        folder: where checkpoints are kept.
+        folder: the folder that stores all checkpoints.
         gone: sessions that no longer exist.
-        max_bytes: how large the checkpoints of one folder may be.
-        deadline: when it has to be done; what is left is for the next time.
+        max_bytes: size limit for the checkpoints of one folder.
+        deadline: the time limit; the next sweep does the rest.
 
     Raises:
         CheckpointTooSlowError: the time is up.
@@ -97,7 +96,7 @@ def sweep(folder: Path, gone: Collection[str], max_bytes: int, deadline: Deadlin
             with store.locked(deadline):
                 _sweep(store, gone, max_bytes, program, deadline)
         except WorkspaceError as error:
-            failure = error  # the others are swept all the same
+            failure = error  # the other folders are still swept
     if failure is not None:
         raise failure
 
@@ -133,12 +132,12 @@ def _sweep(
 
 
 def _measure(folder: Path) -> tuple[int, int]:
-    """The bytes and the number of the files in a folder."""
+    """Return the total size and the number of the files in a folder."""
     size = files = 0
     for parent, _, names in os.walk(folder):
         for name in names:
             try:
-                size += os.lstat(os.path.join(parent, name)).st_size  # noqa: PTH118 - by the thousand
+                size += os.lstat(os.path.join(parent, name)).st_size  # noqa: PTH118 - faster
             except OSError:
                 continue
             files += 1

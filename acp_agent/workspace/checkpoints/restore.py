@@ -1,4 +1,4 @@
-"""Restore a folder's files from a tree, and change nothing that is not saved."""
+"""Restore a folder's files from a tree, without changing anything that is not saved."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Restorer:
     Args:
         root: the folder.
         private: the files that only their owner may read.
-        note: called with the temporary files, before they are made.
-        deadline: until when.
+        note: called with the paths of temporary files before they are created.
+        deadline: the time limit.
     """
 
     def __init__(
@@ -65,20 +65,20 @@ class Restorer:
         """Make every change that is still possible.
 
         Args:
-            changes: from how the files were kept a moment ago to how they are to be.
-            contents: gives the contents of files by their ids.
+            changes: the changes from the state saved a moment ago to the wanted state.
+            contents: returns the contents of blobs by their ids.
 
         Raises:
-            CheckpointTooSlowError: the time is up; what was done is in `done`.
+            CheckpointTooSlowError: the time is up; `done` has the changes made so far.
         """
         writes = [change for change in changes if change.new is not None]
         if writes:
-            with suppress(OSError):  # each file then tells why
+            with suppress(OSError):  # each file then reports the error
                 os.makedirs(self._root, exist_ok=True)  # noqa: PTH103 - bytes; it may be deleted
         folders = {os.path.dirname(change.path) for change in writes}  # noqa: PTH120 - bytes
         self._note([join(join(self._root, folder), _TEMPORARY) for folder in sorted(folders)])
         try:
-            for change in reversed(changes):  # what is in a folder goes before the folder does
+            for change in reversed(changes):  # delete files before their folders
                 if change.new is None:
                     self._attempt(change, b"")
             ids = [change.new.id for change in writes if change.new is not None]
@@ -100,7 +100,7 @@ class Restorer:
             self.skipped.append(SkippedFile(change.path, why))
 
     def _change(self, change: Change, data: bytes) -> str | None:
-        """Make one change; why not, where it was not made."""
+        """Make one change; return the reason if it cannot be made, else None."""
         if not is_plain(change.path):
             return "its name leads out of the folder"
         base, name = os.path.split(change.path)
@@ -117,7 +117,7 @@ class Restorer:
 
     def _change_in(self, folder: int, name: bytes, change: Change, data: bytes) -> str | None:
         if change.new is not None and _is_folder(folder, name):
-            _remove_empty_folders(folder, name)  # trees have none, so no work is lost
+            _remove_empty_folders(folder, name)  # no file is lost
         marks = _marks(folder, name)
         found = _on_disk(folder, name, change.old)
         if found != change.old:
@@ -137,7 +137,7 @@ class Restorer:
                     os.rmdir(name, dir_fd=above)
 
     def _put(self, folder: int, change: Change, data: bytes, marks: _Marks | None) -> str | None:
-        """Put a file into its place, unless another one was saved there while it was written."""
+        """Write a file, unless the existing one changed in the meantime."""
         new, name = change.new, os.path.basename(change.path)  # noqa: PTH119 - bytes
         assert new is not None
         with suppress(FileNotFoundError):
@@ -151,15 +151,15 @@ class Restorer:
             if _marks(folder, name) != marks:
                 return "it changed meanwhile"
             if _is_folder(folder, name):
-                os.rmdir(name, dir_fd=folder)  # what was in it and kept is deleted already
+                os.rmdir(name, dir_fd=folder)  # saved files in it are already deleted
             os.replace(_TEMPORARY, name, src_dir_fd=folder, dst_dir_fd=folder)
         finally:
-            with suppress(FileNotFoundError):  # it is in its place
+            with suppress(FileNotFoundError):  # already renamed
                 os.unlink(_TEMPORARY, dir_fd=folder)
         return None
 
     def _mode(self, folder: int, name: bytes, path: bytes) -> int | None:
-        """The permissions that a file has or had; None: those of any new file."""
+        """Return the permissions that a file has or had; None means those of a new file."""
         found = _status(folder, name)
         if found is not None and stat.S_ISREG(found.st_mode):
             return stat.S_IMODE(found.st_mode)
@@ -178,7 +178,7 @@ def _write(folder: int, data: bytes, mode: int | None, *, executable: bool) -> N
 
 
 def _status(folder: int, name: bytes) -> os.stat_result | None:
-    """What is known of a name in an open folder; None where there is nothing of that name."""
+    """Return the status of a name in an open folder, or None if it does not exist."""
     try:
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -186,7 +186,7 @@ def _status(folder: int, name: bytes) -> os.stat_result | None:
 
 
 def _marks(folder: int, name: bytes) -> _Marks | None:
-    """By what a file is seen to be another one, or changed; None where there is none."""
+    """Return values that differ if a file is replaced or changed; None if there is none."""
     found = _status(folder, name)
     if found is None:
         return None
@@ -199,29 +199,29 @@ def _is_folder(folder: int, name: bytes) -> bool:
 
 
 def _remove_empty_folders(folder: int, name: bytes) -> None:
-    """Remove a folder that has nothing but folders in it, with them; any other stays as it is.
+    """Remove a folder that contains only folders; leave it unchanged if it has a file or a link.
 
-    A repository has empty folders that it needs.
+    A git repository, for example, has empty folders that it needs.
     """
-    with suppress(RecursionError):  # nested more deeply than this can remove
+    with suppress(RecursionError):  # nested too deeply to remove
         if any(files or links for files, links in _contents(folder, name)):
             return
         for _, inner, _, place in os.fwalk(name, topdown=False, dir_fd=folder):
             for one in inner:
-                with suppress(OSError):  # something is in it
+                with suppress(OSError):  # not empty
                     os.rmdir(one, dir_fd=place)
         with suppress(OSError):
             os.rmdir(name, dir_fd=folder)
 
 
 def _contents(folder: int, name: bytes) -> Iterator[tuple[bool, bool]]:
-    """Whether each folder, from this one down, has files, and symlinks to folders."""
+    """Yield, for each folder from this one down, whether it has files and symlinks to folders."""
     for _, inner, files, place in os.fwalk(name, dir_fd=folder):
         yield bool(files), any(not _is_folder(place, one) for one in inner)
 
 
 def _on_disk(folder: int, name: bytes, like: Blob | None) -> Blob | None:
-    """What is there now, as a tree would have it; None for nothing, or an empty folder."""
+    """Return the current entry as it would be in a tree; None for nothing or an empty folder."""
     found = _status(folder, name)
     if found is None:
         return None
@@ -237,13 +237,13 @@ def _on_disk(folder: int, name: bytes, like: Blob | None) -> Blob | None:
     return Blob(mode, _read_id(folder, name))
 
 
-_COMPARED = 100_000_000  # bytes of an unexpected file that it is worth to look at
+_COMPARED = 100_000_000  # a larger unexpected file is not read
 
 
 def _is_empty(folder: int, name: bytes) -> bool:
     descriptor = open_last(name, os.O_RDONLY | os.O_DIRECTORY, folder)
     try:
-        return not os.listdir(descriptor)  # noqa: PTH208 - not by a path
+        return not os.listdir(descriptor)  # noqa: PTH208 - a descriptor, not a path
     finally:
         os.close(descriptor)
 

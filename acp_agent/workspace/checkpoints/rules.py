@@ -1,4 +1,4 @@
-"""Which files of a folder a checkpoint has: by ignore files, size, name and permissions."""
+"""Decide which files a checkpoint saves, by ignore files, size, name and permissions."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from acp_agent.workspace.checkpoints.base import (
     join,
 )
 
-_LONGEST = 10_000_000  # bytes of an ignore file that are read
+_LONGEST = 10_000_000  # bytes read of an ignore file
 
 
 def project_top(root: Path) -> Path:
-    """The top of the repository that a folder is in; the folder itself where it is in none.
+    """Return the top of the repository that contains a folder, or the folder if there is none.
 
-    The ignore files between the two hold for the folder as well.
+    The ignore files between the top and the folder apply to the folder as well.
     """
     for folder in (root, *root.parents):
-        if os.path.exists(folder / ".git"):  # noqa: PTH110 - a folder may not be searched
+        if os.path.exists(folder / ".git"):  # noqa: PTH110 - a folder may be unreadable
             return folder
     return root
 
 
 def exclusions(root: Path, top: Path, data: Path, patterns: Sequence[str]) -> bytes:
-    """What is left out beside what the ignore files say, as lines of one.
+    """Return the exclusions that come in addition to ignore files, as lines of an ignore file.
 
     Args:
         root: the session's folder.
         top: the folder that the lines are relative to.
-        data: our own files, which may lie in there.
-        patterns: the user's, from the top of the session's folder.
+        data: acp-agent's data folder, which may lie below `top`.
+        patterns: the user's patterns, relative to the session's folder.
     """
     lines = [os.fsencode(line) for line in _own(top)]
     place = _escaped(_part(root, top))
@@ -48,12 +48,12 @@ def exclusions(root: Path, top: Path, data: Path, patterns: Sequence[str]) -> by
 
 
 def outer_rules(root: Path, top: Path, lines: bytes) -> OuterRules:
-    """What leaves files of a folder out without being kept with it.
+    """Return the rules that exclude files of a folder but are not saved with it.
 
     Args:
         root: the session's folder.
-        top: the top of what it is a part of.
-        lines: `exclusions` of the two.
+        top: the top of its project.
+        lines: the result of `exclusions` for the two.
     """
     files = [(b"", lines)] if lines else []
     place = root
@@ -66,34 +66,34 @@ def outer_rules(root: Path, top: Path, lines: bytes) -> OuterRules:
 
 
 def rules_at(outer: OuterRules, kept: Iterable[tuple[bytes, bytes]]) -> Mapping[bytes, bytes]:
-    """All ignore files that held for a snapshot: folders from the top, with their lines.
+    """Return all ignore rules that applied to a snapshot: folders of the project, with lines.
 
     Args:
-        outer: those outside of it.
-        kept: those in it, likewise, by folders of its own.
+        outer: the rules from outside the snapshot.
+        kept: the ignore files in the snapshot, by folder, relative to it.
     """
     found: dict[bytes, bytes] = {}
     inner = ((below(outer.below, folder), text) for folder, text in kept)
-    for folder, text in (*outer.files, *inner):  # of one folder the later lines win
+    for folder, text in (*outer.files, *inner):  # later lines for a folder win
         found[folder] = b"\n".join((found[folder], text)) if folder in found else text
     return found
 
 
 def _part(folder: Path, top: Path) -> bytes:
-    """A folder's path from the top; empty for the top itself."""
+    """Return a folder's path relative to the top; empty for the top itself."""
     return b"" if folder == top else os.fsencode(folder.relative_to(top))
 
 
 def _own(top: Path) -> list[str]:
-    """What the user's repository leaves out for this user alone (gitignore(5))."""
+    """Return the lines of the repository's info/exclude file (gitignore(5))."""
     text = rules_text(_shared_folder(top) / "info" / "exclude") or b""
     return [os.fsdecode(line) for line in text.splitlines() if not line.startswith(b"#")]
 
 
 def _shared_folder(top: Path) -> Path:
-    """Where a repository has what its worktrees share (gitrepository-layout(5)).
+    """Return the folder that a repository's worktrees share (gitrepository-layout(5)).
 
-    In a worktree or a submodule `.git` is a file that says where the repository is.
+    In a worktree or a submodule `.git` is a file that contains the path of the repository.
     """
     place = top / ".git"
     link = rules_text(place)
@@ -105,15 +105,15 @@ def _shared_folder(top: Path) -> Path:
 
 
 def rules_text(path: Path, *, through_links: bool = True) -> bytes | None:
-    """What is in a small file; None where there is none, or it is no file at all.
+    """Return the content of a regular file; None if there is none.
 
-    What is in its place may be a device that never ends or a pipe that nobody writes to. Git takes
-    no `.gitignore` through a symlink (gitignore(5)).
+    A device that never ends and a pipe that nobody writes to are not read. Git follows no symlink
+    for `.gitignore` (gitignore(5)); callers turn `through_links` off for that.
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | (0 if through_links else os.O_NOFOLLOW)
     try:
         descriptor = os.open(path, flags)
-    except (OSError, ValueError):  # a name with a zero byte
+    except (OSError, ValueError):  # ValueError: a zero byte in the name
         return None
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -127,7 +127,7 @@ def rules_text(path: Path, *, through_links: bool = True) -> bytes | None:
 
 
 def _moved(pattern: bytes, place: bytes) -> bytes:
-    """A pattern of a folder as one of a folder above it."""
+    """Return a pattern of a folder rewritten for a folder above it."""
     if not place:
         return pattern
     sign, body = (b"!", pattern[1:]) if pattern.startswith(b"!") else (b"", pattern)
@@ -137,30 +137,30 @@ def _moved(pattern: bytes, place: bytes) -> bytes:
 
 
 def _escaped(path: bytes) -> bytes:
-    """A path as a pattern that stands for itself."""
+    """Return a path as a pattern that matches only this path."""
     escaped = b"".join(
         b"\\" + bytes([one]) if one in b"\\*?[]!# " else bytes([one]) for one in path
     )
-    return escaped.replace(b"\n", b"?")  # a line of patterns cannot have one
+    return escaped.replace(b"\n", b"?")  # a pattern cannot contain a line feed
 
 
 class FileFilter:
     """Decides which files are saved.
 
     Args:
-        top: the folder that the paths are relative to.
-        data: our own files, which may lie in there.
-        rules: what is kept.
+        top: the folder that paths are relative to.
+        data: acp-agent's data folder, which may lie below `top`.
+        rules: the limits on what is saved.
     """
 
     def __init__(self, top: Path, data: Path, rules: Rules) -> None:
         self._top = os.fsencode(top)
         self._data = os.fsencode(data) + b"/"
         self._rules = rules
-        self._real: dict[bytes, bool] = {b"": True}  # folders that no symlink stands for
+        self._real: dict[bytes, bool] = {b"": True}  # by folder: whether no part of it is a symlink
 
     def check(self, path: bytes) -> os.stat_result | LeftOut | None:
-        """Return the status of a file to save, why it is left out, or None where it is not ours."""
+        """Return the status of a file to save, or why it is left out; None to skip it silently."""
         if not is_plain(path):
             return LeftOut(path, "name")
         absolute = join(self._top, path)
@@ -173,7 +173,7 @@ class FileFilter:
         except OSError:
             return None
         if stat.S_ISLNK(found.st_mode):
-            # Git refuses links of this name.
+            # Git refuses symlinks of this name.
             is_taken = path.rpartition(b"/")[2].lower() != b".gitmodules"
             return found if is_taken else LeftOut(path, "name")
         if not stat.S_ISREG(found.st_mode):
@@ -185,7 +185,7 @@ class FileFilter:
         return found
 
     def private(self, paths: Iterable[bytes]) -> set[bytes]:
-        """Those of the files that are for their owner alone."""
+        """Return the files that only their owner may read."""
         found: set[bytes] = set()
         top = os.open(self._top, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -208,7 +208,7 @@ class FileFilter:
                 try:
                     known = stat.S_ISDIR(os.lstat(join(self._top, folder)).st_mode)
                 except PermissionError:
-                    known = True  # what is in it may not be looked at either
+                    known = True  # its content is unreadable anyway
                 except OSError:
                     known = False
             self._real[folder] = known
@@ -216,5 +216,5 @@ class FileFilter:
 
 
 def is_private(found: os.stat_result) -> bool:
-    """Whether a file is for its owner alone."""
+    """Return whether only its owner may access a file."""
     return stat.S_ISREG(found.st_mode) and not found.st_mode & 0o077

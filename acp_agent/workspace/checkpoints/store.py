@@ -1,15 +1,15 @@
-"""The folder that stores one project's checkpoints: its layout, its lock, its records.
+"""The store of one folder's checkpoints: its layout, lock and records.
 
-It is a git repository without a work tree of its own, so that any git can look into it:
+It is a git repository without a work tree, so that any git can read it:
 
-    config, HEAD, objects, info          as git has them
+    config, HEAD, objects, info          as in any git repository
     refs/checkpoints/SESSION/ID          the tree of a checkpoint
-    checkpoints/SESSION/ID.json          what else is known of it
-    index, state.json                    the files as they were last seen
-    root                                 the folder that it is about
-    restoring.json                       while files are being put back
-    unswept                              while it may have what only a deleted session had
-    lock                                 locked while any of it is used
+    checkpoints/SESSION/ID.json          the record of a checkpoint
+    index, state.json                    the state of the files at the last snapshot
+    root                                 the path of the saved folder
+    restoring.json                       exists during a restore: its temporary files
+    unswept                              exists while objects of a deleted session may remain
+    lock                                 locked while the store is in use
 """
 
 from __future__ import annotations
@@ -50,18 +50,19 @@ _CONFIG = """[core]
 [gc]
 \tauto = 0
 """
-# It goes before every .gitattributes of the project (gitattributes(5)): bytes are kept as they are.
+# Takes precedence over every .gitattributes of the project (gitattributes(5)), so that git stores
+# files byte for byte.
 _ATTRIBUTES = "* -text -crlf -eol -filter -ident -working-tree-encoding\n"
 
-_PAUSE = 0.01  # seconds between two tries to take the lock
+_PAUSE = 0.01  # seconds between attempts to take the lock
 _PARTS = ("HEAD", "config", "objects", "refs", "info/attributes", "checkpoints", "root")
-_PASSING = "passing-"  # how the names of folders begin that are for a moment
+_PASSING = "passing-"  # prefix of temporary folders
 
 
 class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is known of a checkpoint beside its tree. Paths are in hex: they may be any bytes.
+    """The record of a checkpoint. Paths and ignore rules are in hex, since they may be any bytes.
 
-    So are the lines of ignore files. Older records have none.
+    Older records have no ignore rules.
     """
 
     tree: str
@@ -72,11 +73,11 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
     outer: tuple[tuple[str, str], ...] = ()
 
     def snapshot(self) -> Snapshot:
-        """The checkpoint as it was made."""
+        """Return the snapshot that was saved."""
         return Snapshot(
             tree=self.tree,
             left_out=tuple(
-                LeftOut(bytes.fromhex(path), why)  # type: ignore[arg-type]  # one that we wrote
+                LeftOut(bytes.fromhex(path), why)  # type: ignore[arg-type]  # written by `save`
                 for path, why in self.left_out
             ),
             private=frozenset(map(bytes.fromhex, self.private)),
@@ -93,7 +94,7 @@ class CheckpointStore:
     """The checkpoints of one folder.
 
     Args:
-        folder: where those of all folders are.
+        folder: the folder that stores all checkpoints.
         root: the session's folder, resolved.
     """
 
@@ -106,20 +107,20 @@ class CheckpointStore:
 
     @property
     def index(self) -> Path:
-        """The list of files as they were last seen."""
+        """The git index, with the files of the last snapshot."""
         return self.path / "index"
 
     @property
     def needs_sweep(self) -> Path:
-        """Is there while it may have what only a deleted session had."""
+        """A file that exists while objects of a deleted session may remain."""
         return self.path / "unswept"
 
     @contextmanager
     def locked(self, deadline: Deadline) -> Iterator[None]:
-        """Have it alone, across processes; made if it is not there.
+        """Lock the store across processes; create it if it is missing.
 
         Raises:
-            CheckpointTooSlowError: others had it for too long.
+            CheckpointTooSlowError: others held the lock for too long.
             WorkspaceError: the data folder cannot be written, or the disk failed.
         """
         descriptor = self._lock(deadline)
@@ -142,7 +143,7 @@ class CheckpointStore:
                 descriptor = os.open(self.path / "lock", os.O_CREAT | os.O_RDWR, 0o600)
                 while not try_lock(descriptor):
                     deadline.sleep(_PAUSE)
-                # Whoever had it may have removed all of it, as nothing was kept any more.
+                # The previous holder may have removed the whole store because it was empty.
                 if os.path.samestat(os.fstat(descriptor), (self.path / "lock").stat()):
                     self._complete()
                     found, descriptor = descriptor, None
@@ -164,7 +165,7 @@ class CheckpointStore:
         )
 
     def _make(self) -> None:
-        """Make it in one step: it cannot be locked yet, and others may be making it, too."""
+        """Create the store atomically: it has no lock yet, and others may be creating it too."""
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _temporary_folder(self.path.parent) as place:
             made = place / self.path.name
@@ -172,14 +173,14 @@ class CheckpointStore:
             try:
                 made.rename(self.path)
             except OSError:
-                if not self.path.exists():  # otherwise another one has made it
+                if not self.path.exists():  # otherwise another process has created it
                     raise
 
     def _complete(self) -> None:
-        """Restore what was made or removed in part."""
+        """Repair a store that was created or removed only in part."""
         if all((self.path / name).exists() for name in _PARTS):
             return
-        for noted in (self.index, self.path / "state.json"):  # of objects that may be gone
+        for noted in (self.index, self.path / "state.json"):  # they may refer to missing objects
             noted.unlink(missing_ok=True)
         self._fill(self.path)
 
@@ -190,21 +191,21 @@ class CheckpointStore:
         temporary = path / "writing"
         _write(path / "root", os.fsencode(self.root), temporary)
         _write(path / "info" / "attributes", _ATTRIBUTES.encode(), temporary)
-        # Whether the file system tells a name from the same in capitals.
+        # Check whether the file system ignores case.
         ignorecase = "true" if (path / "ROOT").exists() else "false"
         _write(path / "config", _CONFIG.format(ignorecase=ignorecase).encode(), temporary)
         _write(path / "HEAD", b"ref: refs/heads/none\n", temporary)
 
     def remove(self) -> None:
-        """Remove all of it. It must be locked.
+        """Remove the store, which must be locked.
 
-        It is removed in one step, so that nobody uses a part of it.
+        It is renamed first, so that no process uses a part of it.
         """
         with contextlib.suppress(OSError), _temporary_folder(self.path.parent) as place:
             self.path.rename(place / self.path.name)
 
     def _clean_up(self) -> None:
-        """Remove what a killed process left. It must be locked."""
+        """Remove temporary files of a killed process. The store must be locked."""
         for left in self.path.glob("index*.lock"):
             left.unlink(missing_ok=True)
         state = self.path / "restoring.json"
@@ -217,7 +218,7 @@ class CheckpointStore:
             state.unlink(missing_ok=True)
 
     def restoring(self, temporary: list[bytes]) -> None:
-        """Note the files that a restore makes on its way, for the case that it is killed."""
+        """Record the temporary files of a restore, so that they are removed if it is killed."""
         state = self.path / "restoring.json"
         if temporary:
             self.write(state, msgspec.json.encode([path.hex() for path in temporary]))
@@ -225,8 +226,8 @@ class CheckpointStore:
             state.unlink(missing_ok=True)
 
     def write(self, path: Path, data: bytes) -> None:
-        """Write one of its files, all of it or nothing."""
-        _write(path, data, self.path / "writing")  # not beside it, where git looks for references
+        """Write a file of the store atomically."""
+        _write(path, data, self.path / "writing")  # not in refs, which git reads
 
     # -- records -----------------------------------------------------------------------------
 
@@ -243,12 +244,12 @@ class CheckpointStore:
         self._put(session, checkpoint, record)
 
     def _put(self, session: str, checkpoint: str, record: Record) -> None:
-        # The record first: one without its tree's reference is never found by its tree alone.
+        # The record comes first: `find` needs both, and the reference completes the checkpoint.
         self.write(self._record(session, checkpoint), msgspec.json.encode(record))
         self.write(self._reference(session, checkpoint), f"{record.tree}\n".encode())
 
     def find(self, session: str, checkpoint: str) -> Snapshot | None:
-        """A checkpoint of a session; None where it no longer exists."""
+        """Return the snapshot of a checkpoint, or None if it no longer exists."""
         try:
             text = self._record(session, checkpoint).read_bytes()
             self._reference(session, checkpoint).stat()
@@ -258,7 +259,7 @@ class CheckpointStore:
             return None
 
     def records(self) -> list[tuple[float, str, str]]:
-        """When each checkpoint was made, its session and its id; the oldest first."""
+        """Return the time, session and id of each checkpoint, oldest first."""
         found = []
         for file in self.path.glob("checkpoints/*/*.json"):
             with contextlib.suppress(OSError):
@@ -266,11 +267,11 @@ class CheckpointStore:
         return sorted(found)
 
     def sessions(self) -> set[str]:
-        """The sessions that have checkpoints."""
+        """Return the sessions that have checkpoints."""
         return {folder.name for folder in self.path.glob("checkpoints/*") if folder.is_dir()}
 
     def copy(self, source: str, target: str) -> None:
-        """Let a session have the checkpoints of another one, too."""
+        """Copy the checkpoints of a session to another session."""
         for file in self.path.glob(f"checkpoints/{source}/*.json"):
             with contextlib.suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
                 with first_use:
@@ -304,7 +305,7 @@ def all_stores(folder: Path) -> list[CheckpointStore]:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what killed processes were making or removing, and nothing that others work on."""
+    """Remove the temporary folders of killed processes, but not those in use."""
     for path in folder.glob(f"{_PASSING}*"):
         with contextlib.suppress(OSError):
             descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -317,10 +318,10 @@ def remove_leftovers(folder: Path) -> None:
 
 @contextmanager
 def _temporary_folder(folder: Path) -> Iterator[Path]:
-    """A folder for what is on its way, locked; what is left in it goes with it.
+    """Create a locked temporary folder, which is removed at the end with its content.
 
     Raises:
-        FileNotFoundError: another process took it for a leftover before it was locked.
+        FileNotFoundError: another process removed it as a leftover before it was locked.
     """
     with tempfile.TemporaryDirectory(
         dir=folder, prefix=_PASSING, ignore_cleanup_errors=True
@@ -335,7 +336,7 @@ def _temporary_folder(folder: Path) -> Iterator[Path]:
 
 
 def _write(path: Path, data: bytes, temporary: Path) -> None:
-    """Write a file for its owner alone, all of it or nothing."""
+    """Write a file atomically, readable only by its owner."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(temporary, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:

@@ -1,1 +1,1 @@
-"""Instruction files: AGENTS.md, and where a folder has none, the files of other agents."""
+"""Instruction files: AGENTS.md, or the files of other agents in a folder that has none."""

@@ -1,4 +1,4 @@
-"""Read the instructions for a folder, and those that a file of a subfolder adds."""
+"""Read the instructions for a folder, and those that apply to a file in a subfolder."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from acp_agent.workspace.instructions.imports import imported_files
 from acp_agent.workspace.instructions.rules import parse_rule
 
 FILE_LIMIT = 32_000  # bytes of one file
-TOTAL_LIMIT = 96_000  # characters of all instructions that are found at once
-_RULE_FILES = 200  # in one folder of rules, and folders in it
+TOTAL_LIMIT = 96_000  # characters of all instructions found by one call
+_RULE_FILES = 200  # maximum number of files, and of folders, in one folder of rules
 
 _log = logging.getLogger(__name__)
 
@@ -41,14 +41,14 @@ class Instruction(Struct, frozen=True):
     text: str
 
     def __str__(self) -> str:
-        """Return the text under its path, as the model is sent it."""
+        """Return the text under a heading with its path, as sent to the model."""
         return f"{heading(self.path)}\n\n{self.text}"
 
 
 class Instructions(Struct, frozen=True):
-    """The instructions that hold, and the files that are left out, each with the reason.
+    """The instructions that apply, and the files that are refused, each with the reason.
 
-    `untrusted` are the files above the project that the user does not trust.
+    `untrusted` holds the files above the project that the user does not trust.
     """
 
     found: tuple[Instruction, ...]
@@ -57,7 +57,7 @@ class Instructions(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """All of them, each under its path."""
+        """The text of all instructions, each under its path."""
         return "\n\n".join(map(str, self.found))
 
 
@@ -73,7 +73,7 @@ class _Rules(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Table(Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole of files.toml."""
+    """The content of files.toml."""
 
     first: str
     packages: frozenset[str]
@@ -90,21 +90,22 @@ def _table() -> _Table:
 
 
 def heading(path: Path) -> str:
-    """Return the line above the text of an instruction file."""
+    """Return the heading for the text of an instruction file."""
     return f"## {path}"
 
 
 def read_instructions(cwd: Path, user_file: Path, trusts: Trusts) -> Instructions:
-    """Return the instructions that hold in `cwd`, from the most general to the most specific.
+    """Return the instructions that apply in `cwd`, from the most general to the most specific.
 
-    The user's own come first, then those of the folders from the outermost parent down to `cwd`.
-    A project's file may be a link within the project; above it only `AGENTS.md` counts, where it
-    lies in that folder and is trusted. A file that cannot be read is left out and logged.
+    The user's own instructions come first, then those of each folder from the outermost parent
+    down to `cwd`. In the project, a file may be a symlink to another file of the project. Above
+    the project only a trusted `AGENTS.md` is used, and it must not be a link out of its folder. A
+    file that cannot be read is skipped and logged.
 
     Args:
         cwd: the session's folder.
-        user_file: the user's own instructions.
-        trusts: whether the user trusts a file.
+        user_file: the file with the user's own instructions.
+        trusts: returns whether the user trusts a file.
     """
     top = find_repository(cwd) or cwd
     collected = _Collected()
@@ -119,7 +120,7 @@ def read_instructions(cwd: Path, user_file: Path, trusts: Trusts) -> Instruction
 
 
 def items_above(cwd: Path) -> tuple[Item, ...]:
-    """Return the instructions of the folders above the project of `cwd`, as items to be trusted."""
+    """Return the instruction files above the project of `cwd`, as items the user can trust."""
     top = find_repository(cwd) or cwd
     collected, owners = _Collected(), trusted_owners()
     for folder in top.parents:
@@ -128,15 +129,15 @@ def items_above(cwd: Path) -> tuple[Item, ...]:
 
 
 def added_instructions(path: Path, root: Path, known: Callable[[Path], bool]) -> Instructions:
-    """Return the instructions for a file that are not known yet, from the most general on.
+    """Return the instructions for a file that the model does not have yet, most general first.
 
-    Those are the ones of its folder and of all folders above it in the project, and rules whose
-    patterns it matches.
+    They come from the file's folder and all folders above it in the project, and from rules whose
+    patterns match the file.
 
     Args:
         path: the file, resolved.
-        root: the folder of the session that it lies in, resolved.
-        known: whether the model has an instruction file already; it is not read again.
+        root: the session folder that contains the file, resolved.
+        known: returns whether the model already has an instruction file, which is then skipped.
     """
     top = find_repository(root) or root
     if not path.is_relative_to(top) or not _table().packages.isdisjoint(
@@ -159,24 +160,24 @@ class _Reader:
         self._owners = owners
 
     def read(self, path: Path) -> bytes:
-        """Return the first bytes of a file; raises what `read_trusted` does."""
+        """Return the first bytes of a file; raise the same errors as `read_trusted`."""
         return read_trusted(path, self._within, self._owners, limit=FILE_LIMIT + 1)
 
     def imported(self, path: Path) -> str | None:
-        """Return the text of a file of the project that another file imports."""
+        """Return the text of a file that an instruction file of the project imports, or None."""
         try:
             inner = Path(real_path(path)).relative_to(real_path(self._within))
             hidden = [part for part in inner.parts if part.startswith(".")]
             if not _table().importable.issuperset(hidden):
                 return None  # such as .env
             raw = self.read(path)
-        except (OSError, ValueError):  # most often it is no import at all, but somebody's name
+        except (OSError, ValueError):  # usually not an import, but a person's name
             return None
         return None if b"\0" in raw else _text(path, raw)
 
 
 class _Collected:
-    """Instructions in the order in which they are found; the same text counts once."""
+    """Collects instructions in the order in which they are found, without duplicates."""
 
     def __init__(self, known: Callable[[Path], bool] = lambda _: False) -> None:
         self._known = known
@@ -186,19 +187,19 @@ class _Collected:
         self._room = TOTAL_LIMIT
 
     def instructions(self) -> Instructions:
-        """Return what was found."""
+        """Return what was collected."""
         return Instructions(
             tuple(self._found.values()), tuple(self._refused), tuple(self._untrusted)
         )
 
     def take(self, path: Path, read: Callable[[], bytes]) -> str:
-        """Take a file; return its text, "" where there is none."""
+        """Add a file; return its text, or "" if there is none."""
         text = self._read(path, read)
         self._add(path, text)
         return text
 
     def take_trusted(self, path: Path, reader: _Reader, trusts: Trusts) -> None:
-        """Take a file of a folder above the project, if the user trusts it."""
+        """Add a file from a folder above the project, if the user trusts it."""
 
         def read() -> bytes:
             raw = reader.read(path)
@@ -211,7 +212,7 @@ class _Collected:
         self.take(path, read)
 
     def take_folder(self, folder: Path, reader: _Reader, *, touched: Path | None = None) -> None:
-        """Take the instructions of a folder, and its rules for a file that is `touched`."""
+        """Add the instructions of a folder, and those of its rules that match `touched`."""
         table = _table()
         first = folder / table.first
         if self._known(first) or self.take(first, partial(reader.read, first)):
@@ -261,7 +262,7 @@ class _Collected:
 
 
 def _rule_files(folder: Path, suffix: str) -> Iterator[Path]:
-    """The files of a folder of rules and of the folders in it, in the order of their names."""
+    """Yield the files below a folder of rules, folder by folder, sorted by name."""
     left = _RULE_FILES
     for place, folders, names in itertools.islice(os.walk(folder), _RULE_FILES):
         folders.sort()

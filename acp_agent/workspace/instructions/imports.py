@@ -1,4 +1,4 @@
-"""Files that an instruction file imports by `@path`, as in CLAUDE.md and GEMINI.md."""
+"""Find the files that an instruction file imports with `@path`, as in CLAUDE.md and GEMINI.md."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-DEPTH = 5  # imports within imports
+DEPTH = 5  # levels of nested imports
 
 _IMPORT = re.compile(r"(?:(?<=\s)|^)@((?:[^\s\\]|\\ )+)", re.MULTILINE)
 _CODE_SPAN = re.compile(r"`+[^`\n]*`+")
@@ -17,12 +17,12 @@ _PUNCTUATION = ".,;:!?)]}'\"*_"
 def imported_files(
     text: str, path: Path, read: Callable[[Path], str | None]
 ) -> Iterator[tuple[Path, str]]:
-    """Yield the files that a text imports, each once, before those that they import themselves.
+    """Yield the files that a text imports, each once, followed by the files that those import.
 
     Args:
         text: the text of an instruction file.
         path: the file.
-        read: returns the text of a file, None where it must not or cannot be imported.
+        read: returns the text of a file, or None if it must not or cannot be imported.
     """
     yield from _imported(text, path, read, {path}, DEPTH)
 
@@ -34,7 +34,7 @@ def _imported(
         return
     for name in _names(text):
         for spelling in dict.fromkeys((name, name.rstrip(_PUNCTUATION))):
-            target = path.parent / spelling  # an absolute name stands for itself
+            target = path.parent / spelling  # an absolute path replaces the folder
             found = read(target) if spelling and target not in seen else None
             if found is not None:
                 seen.add(target)
@@ -49,7 +49,7 @@ def _names(text: str) -> Iterator[str]:
 
 
 def _without_blocks(text: str) -> str:
-    """A Markdown text without its fenced code blocks."""
+    """Return a Markdown text without its fenced code blocks."""
     kept: list[str] = []
     fence = ""
     for line in text.splitlines():

@@ -1,6 +1,6 @@
-"""Rules of other agents: Markdown whose front matter says to which files it applies.
+"""Rules of other agents: Markdown files whose front matter says which files they apply to.
 
-The front matter is read line by line, since `globs: **/*.ts`, which Cursor writes, is no YAML.
+The front matter is parsed line by line, since Cursor writes `globs: **/*.ts`, which is not YAML.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ When = Literal["always", "matching", "never"]
 
 
 class Rule(Struct, frozen=True, kw_only=True):
-    """A rule: its text, when it applies, and the patterns of the files that it applies to."""
+    """A rule: its text, when it applies, and the patterns of files that it applies to."""
 
     text: str
     when: When
     patterns: tuple[str, ...] = ()
 
     def applies_to(self, path: str) -> bool:
-        """Return whether a path, relative to the folder that has the rules, matches a pattern."""
+        """Return whether a path, relative to the folder with the rules, matches a pattern."""
         return any(matches(pattern, path) for pattern in self.patterns)
 
 
@@ -42,7 +42,7 @@ def parse_rule(content: str, *, otherwise: Literal["always", "never"]) -> Rule:
 
     Args:
         content: the file's text.
-        otherwise: when it applies if the front matter does not say.
+        otherwise: when the rule applies if its front matter does not say so.
     """
     fields, text = _front_matter(content)
     patterns = [
@@ -58,14 +58,15 @@ def parse_rule(content: str, *, otherwise: Literal["always", "never"]) -> Rule:
     elif patterns:
         when = "matching"
     elif "alwaysApply" in fields or "trigger" in fields:
-        when = "never"  # it is for people to name, or for a model that is shown its description
+        when = "never"  # only used when a person names it, or a model picks it
     return Rule(text=text, when=when, patterns=tuple(patterns[:_PATTERNS]))
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Return whether a path matches a pattern, with `**` for any number of folders.
+    """Return whether a path matches a pattern, in which `**` matches any number of folders.
 
-    A pattern without a slash matches a name at every depth; one that names a folder, all below it.
+    A pattern without a slash matches a name at any depth. A pattern that matches a folder matches
+    everything below it.
     """
     parts = tuple(path.split("/"))
     if len(pattern) > _LENGTH or len(parts) > _LENGTH:
@@ -75,7 +76,7 @@ def matches(pattern: str, path: str) -> bool:
 
 
 def _expanded(pattern: str) -> Iterator[str]:
-    """The patterns that one stands for: without braces, as long as the path that they match."""
+    """Yield the patterns that one expands to: without braces, for the whole relative path."""
     found = _BRACES.search(pattern)
     if found is not None:
         for choice in found[1].split(","):
@@ -103,7 +104,7 @@ def _matches(pattern: tuple[str, ...], parts: tuple[str, ...]) -> bool:
 
 
 def _front_matter(content: str) -> tuple[dict[str, list[str]], str]:
-    """The fields of a file's front matter, each a list of values, and the text below it."""
+    """Return the fields of a file's front matter, each with its values, and the text below it."""
     lines = content.removeprefix("\ufeff").splitlines()
     fields: dict[str, list[str]] = {}
     if not lines or lines[0].rstrip() != _FENCE:
@@ -116,11 +117,11 @@ def _front_matter(content: str) -> tuple[dict[str, list[str]], str]:
             values = fields[found[1]] = [value] if (value := _bare(found[2])) else []
         elif line.lstrip().startswith("- ") and (value := _bare(line.lstrip()[2:])):
             values.append(value)
-    return {}, content.strip()  # it does not end: all of it is text
+    return {}, content.strip()  # unterminated front matter is text
 
 
 def _bare(value: str) -> str:
-    """A value without what may enclose it, and without a comment behind it."""
+    """Return a value without enclosing quotes or brackets, and without a trailing comment."""
     return value.partition(" #")[0].strip().strip("[]").strip().strip("\"'").strip()
 
 
