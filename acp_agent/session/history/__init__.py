@@ -1,1 +1,1 @@
-"""The past of a session: saved files, rewinding, forks, interrupted turns, exports."""
+"""The history of a session: checkpoints, rewinds, forks, interrupted turns and exports."""

@@ -1,9 +1,9 @@
-"""Files of checkpoints: what restoring them changes, who changed them since, when they are removed.
+"""Plan the restore of a checkpoint, find files that others changed, and remove old checkpoints.
 
-Every checkpoint in the journal has the tree of each folder at its time. From one to the next it is
-known who may have changed files: while a turn runs that may run commands, its changes count as the
-turn's; where only the tools for files could write, theirs are those that left what they wrote; from
-the end of a turn to the next checkpoint every change is somebody else's.
+Every checkpoint in the journal has the tree of each folder at its time. Between two checkpoints,
+changes belong to the session as follows. All changes during a turn that may run commands are the
+turn's. If only file tools could write, a change is the turn's if the file still has the content
+that a tool wrote. All changes between the end of a turn and the next checkpoint are others'.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from acp_agent.workspace.checkpoints.restore import SkippedFile
 
 PRUNE_SECONDS = 10.0
 SWEEP_SECONDS = 120.0
-_NAMED = 20  # files left out that an event or an answer names
+_NAMED = 20  # left-out files that an event or a response lists
 
 _log = logging.getLogger(__name__)
 
 _Why = Literal["turn", "turn_end", "restore", "restore_end", "now"]
-Others = Mapping[Path, Mapping[bytes, str]]  # by folder: the files that others changed, and why
+Others = Mapping[Path, Mapping[bytes, str]]  # by folder: files changed by others, with reasons
 
 
 class FileChange(Struct, frozen=True, kw_only=True):
-    """What going back does to a file; `by_others` where others than this session changed it.
+    """The change of a file by a restore; `by_others` if others than the session changed the file.
 
-    The path is relative to the session's folder, or absolute where it is in another one.
+    The path is relative to the session's folder, or absolute for files in another folder.
     """
 
     path: str
@@ -57,7 +57,7 @@ class FileChange(Struct, frozen=True, kw_only=True):
 
 
 class LeftAlone(Struct, frozen=True, kw_only=True):
-    """A file that going back leaves unchanged, and why; `by_others` as in `FileChange`."""
+    """A file that a restore leaves unchanged, and why; `by_others` as in `FileChange`."""
 
     path: str
     why: str
@@ -65,16 +65,16 @@ class LeftAlone(Struct, frozen=True, kw_only=True):
 
 
 class NotSaved(Struct, frozen=True, kw_only=True):
-    """What a checkpoint does not have: the first files and folders, and their number."""
+    """The files and folders that a checkpoint left out: the first ones, and their number."""
 
     named: tuple[LeftAlone, ...] = ()
     count: int = 0
 
 
 class RestoredFiles(Struct, frozen=True, kw_only=True):
-    """What going back changes, or has changed.
+    """The changes of a restore, planned or done.
 
-    `replaced` is the checkpoint that has what was there until then, "" where nothing was done.
+    `replaced` is the checkpoint with the files from before the restore; "" if nothing was done.
     """
 
     changes: tuple[FileChange, ...] = ()
@@ -83,7 +83,7 @@ class RestoredFiles(Struct, frozen=True, kw_only=True):
 
     @property
     def by_others(self) -> tuple[LeftAlone, ...]:
-        """The files that are left unchanged as others changed them."""
+        """The files that are left unchanged because others changed them."""
         return tuple(one for one in self.left_alone if one.by_others)
 
 
@@ -93,13 +93,13 @@ def changed_files(
     found: Mapping[Path, Snapshot],
     deadline: Deadline,
 ) -> list[str]:
-    """Return the absolute paths of files that are not as they are in earlier trees.
+    """Return the absolute paths of files that differ from earlier trees.
 
     Args:
         checkpoints: stores the trees.
         trees: the earlier trees, by folder.
-        found: the files as they are.
-        deadline: when it has to be known.
+        found: the current files, by folder.
+        deadline: the deadline of the comparison.
     """
     return [
         os.fsdecode(os.path.join(os.fsencode(root), one.path))  # noqa: PTH118 - bytes
@@ -118,15 +118,15 @@ def plan_restore(
     *,
     force: bool,
 ) -> tuple[list[RestorePlan], Others]:
-    """Return what going back changes in each folder, and what others changed there.
+    """Return the plan to restore a checkpoint in each folder, and the files that others changed.
 
     Args:
         checkpoints: stores the checkpoints.
-        now: the files as they are.
-        checkpoint: where to go back to.
-        owners: what happened to a folder since.
-        deadline: when it has to be known.
-        force: whether the files that others changed are restored, too.
+        now: the current files.
+        checkpoint: the checkpoint to restore.
+        owners: returns the spans of a folder since the checkpoint.
+        deadline: the deadline of the planning.
+        force: whether files that others changed are restored, too.
     """
     plans = checkpoints.plan(now, checkpoint, deadline)
     others = {
@@ -151,13 +151,13 @@ def restored_files(
     others: Others,
     replaced: str = "",
 ) -> RestoredFiles:
-    """Return what going back would change, or has changed, in all folders.
+    """Return the changes of a restore in all folders, planned or done.
 
     Args:
         home: the session's folder, resolved.
-        folders: what is planned, or was done.
-        others: by folder, what others than this session changed, and why that is thought.
-        replaced: the checkpoint that has what was there, where it was done.
+        folders: the plans or results, one for each folder.
+        others: by folder, the files that others than this session changed, with reasons.
+        replaced: the checkpoint with the files from before the restore, if it was done.
     """
     changes: list[FileChange] = []
     alone: list[LeftAlone] = []
@@ -184,13 +184,13 @@ def restored_files(
 
 
 def path_name(home: Path, root: Path, path: bytes) -> str:
-    """Return the name of a file of the session: relative to `home`, else absolute."""
+    """Return the name of a file: relative to `home`, or absolute outside of it."""
     name = shown(path)
     return name if root == home else f"{root}/{name}"
 
 
 def left_out_names(home: Path, found: Mapping[Path, Snapshot]) -> tuple[str, ...]:
-    """Return the names of the first files that are not saved, by folder."""
+    """Return the names of the first files that are not saved, in the order of folders."""
     names = (
         path_name(home, root, one.path)
         for root, snapshot in found.items()
@@ -200,7 +200,7 @@ def left_out_names(home: Path, found: Mapping[Path, Snapshot]) -> tuple[str, ...
 
 
 def not_saved(home: Path, found: Sequence[tuple[Path, SkippedFile]]) -> NotSaved:
-    """Return what a checkpoint does not have, named relative to `home`."""
+    """Return the files that a checkpoint left out, with names relative to `home`."""
     named = (
         LeftAlone(path=path_name(home, root, one.path), why=one.why) for root, one in found[:_NAMED]
     )
@@ -210,14 +210,14 @@ def not_saved(home: Path, found: Sequence[tuple[Path, SkippedFile]]) -> NotSaved
 def spans(
     history: Sequence[AnyEvent], checkpoint: str, folder: str, now: str, *, only_tools: bool
 ) -> list[Span]:
-    """Return what happened to a folder from a checkpoint until now, piece by piece.
+    """Return the spans between the trees of a folder, from a checkpoint until now.
 
     Args:
         history: the session's events.
-        checkpoint: where to begin.
+        checkpoint: the first checkpoint.
         folder: the folder, resolved.
-        now: the tree of the folder as it is.
-        only_tools: whether in the turn that runs, if one does, only tools for files could write.
+        now: the current tree of the folder.
+        only_tools: whether only file tools could write in the running turn, if there is one.
     """
     walk = _Walk(folder)
     begun = False
@@ -240,7 +240,7 @@ def spans(
 
 
 def _flat(history: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
-    """Yield the events; those of children as the session's, except the ends of their turns."""
+    """Yield the session's events, and the ends of calls of its child sessions."""
     for event in history:
         if not isinstance(event, ChildWorked):
             yield event
@@ -249,12 +249,12 @@ def _flat(history: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
 
 
 class _Walk:
-    """The way from one tree of a folder to the next."""
+    """Collects the spans between the trees of a folder."""
 
     def __init__(self, folder: str) -> None:
         self.found: list[Span] = []
         self.trees: dict[str, str] = {}  # by checkpoint
-        self.turn_runs = False  # one that saved the files before it wrote
+        self.turn_runs = False  # a turn that saved the files before it wrote
         self._folder = os.fsencode(folder.rstrip("/")) + b"/"
         self._tree: str | None = None
         self._since: _Why = "now"
@@ -262,14 +262,14 @@ class _Walk:
         self._wrote: dict[bytes, str] = {}
 
     def wrote(self, files: Iterable[tuple[str, str]]) -> None:
-        """Record what a tool wrote."""
+        """Record the files that a tool wrote."""
         for name, content in files:
             path = os.fsencode(name)
             if path.startswith(self._folder):
                 self._wrote[path.removeprefix(self._folder)] = content
 
     def reach(self, tree: str, why: _Why, *, only_tools: bool, target: str = "") -> None:
-        """Go on to the next tree."""
+        """Add the span to the next tree."""
         if self._tree is not None:
             self.found.append(self._span(self._tree, tree, why, only_tools=only_tools))
         self._tree, self._since, self._target = tree, why, target
@@ -292,7 +292,7 @@ class _Walk:
 
 
 async def adopt(folder: Path, source: str, session: str) -> None:
-    """Give a fork the checkpoints of its source; a failure is logged, and the fork has none."""
+    """Copy the checkpoints of a fork's source; if that fails, log it: the fork then has none."""
     try:
         await asyncio.to_thread(
             prune.copy_session, folder, source, session, Deadline(PRUNE_SECONDS)
@@ -302,14 +302,14 @@ async def adopt(folder: Path, source: str, session: str) -> None:
 
 
 async def forget(folder: Path, outputs: Path, session: str) -> None:
-    """Remove the outputs and the checkpoints of a session that was deleted.
+    """Remove the outputs and checkpoints of a deleted session.
 
-    Where its checkpoints cannot be removed, or not in time, the next sweep removes them.
+    If the checkpoints cannot be removed in time, the next sweep removes them.
 
     Args:
-        folder: where checkpoints are stored.
-        outputs: where outputs are, in a folder for each session.
-        session: one that was in the store: its id is safe as a folder's name.
+        folder: the folder of checkpoints.
+        outputs: the folder of outputs, with a folder for each session.
+        session: an id that was in the store, so that it is safe as the name of a folder.
     """
     await asyncio.to_thread(shutil.rmtree, outputs / session, ignore_errors=True)
     try:
@@ -319,7 +319,7 @@ async def forget(folder: Path, outputs: Path, session: str) -> None:
 
 
 async def sweep(services: Services, deadline: Deadline) -> None:
-    """Once a day, remove the checkpoints of sessions that are gone, and the oldest."""
+    """Once a day, remove checkpoints of deleted sessions, and the oldest beyond the size limit."""
     folder = services.checkpoints
     try:
         if not await asyncio.to_thread(prune.is_due, folder):
@@ -332,5 +332,5 @@ async def sweep(services: Services, deadline: Deadline) -> None:
                 gone.add(session)
         most = services.config.checkpoints.max_bytes
         await asyncio.to_thread(prune.sweep, folder, gone, most, deadline)
-    except AcpAgentError as error:  # it is due again with the next turn
+    except AcpAgentError as error:  # the next turn tries again
         _log.info("old checkpoints were not removed: %s", error)

@@ -1,4 +1,4 @@
-"""A session's files: saved before a turn changes them and after, compared, restored."""
+"""Save a session's files before and after a turn changes them, compare and restore them."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from acp_agent.content import CallContent
 
 RESTORE_SECONDS = 120.0
-CANCELLED_SECONDS = 2.0  # that the end of a cancelled turn waits for its files to be saved
+CANCELLED_SECONDS = 2.0  # for which the end of a cancelled turn waits for the save
 
-# Until a turn waits again for a folder that took too long, or that another session had too long.
+# Pause after a save that timed out: its folder was too large, or locked by another session.
 AGAIN_SECONDS = 300.0
 
 _UNSAVED = "The files cannot be restored to their state before this turn"
@@ -54,9 +54,9 @@ class Checkpoints:
     """Saves and restores the files of one session's folders, one operation at a time.
 
     Args:
-        core: whose folders they are.
-        on_restored: called when files were restored.
-        background_runs: whether a command runs in the background.
+        core: the session.
+        on_restored: called after files were restored.
+        background_runs: returns whether a command runs in the background.
     """
 
     def __init__(
@@ -69,27 +69,27 @@ class Checkpoints:
         self._on_restored = on_restored
         self._lock = asyncio.Lock()
         self._off = not core.services.config.checkpoints.enabled
-        self._again = 0.0  # by time.monotonic(): until then nobody waits for it again
+        self._again = 0.0  # the end of the pause after a timeout, by time.monotonic()
         self._warned = False
         self._due = False
-        self._only_tools = True  # in the turn that runs nothing else could write so far
+        self._only_tools = True  # whether only file tools could write in the running turn
         self._closing = False
         self._made: FolderCheckpoints | None = None
-        self._before: asyncio.Task[None] | None = None  # of the turn that runs
+        self._before: asyncio.Task[None] | None = None  # of the running turn
         self._limit_before: Deadline | None = None
-        self._turns = 0  # how many have ended
+        self._turns = 0  # number of ended turns
         self._tasks: set[asyncio.Task[Any]] = set()
         self._restoring: set[asyncio.Task[RestoredFiles]] = set()
         self._working: set[Deadline] = set()
         self._reports = ChangeReports(core, background_runs)
-        self._trees: dict[Path, str] = {}  # as they were saved last
+        self._trees: dict[Path, str] = {}  # the last saved trees
 
     # -- around the turns --------------------------------------------------------------------
 
     async def before(self, access: Access) -> None:
-        """Save the files before the first call of a turn that may write runs.
+        """Save the files before the first call of a turn that may write.
 
-        Where they cannot be saved the user is warned once, and the call runs all the same.
+        If they cannot be saved, the user is warned once, and the call still runs.
         """
         is_tool = isinstance(access, WriteAccess)
         if self._before is None or (self._only_tools and not is_tool):
@@ -103,11 +103,11 @@ class Checkpoints:
             await self._reports.before(access, self._folder_checkpoints())
 
     async def changed_by(self, access: Access) -> tuple[CallContent, ...]:
-        """Return what shows the files that a command changed since `before` was called for it."""
+        """Return content that shows the files that a command changed since `before`."""
         return await self._reports.after(access, self._folder_checkpoints()) if self._due else ()
 
     async def check_background(self) -> None:
-        """Warn of files that commands in the background changed since the last turn."""
+        """Warn about files that background commands changed since the last turn."""
         if await self._reports.compare_background(self._folder_checkpoints()):
             return
         with suppress(WorkspaceError):
@@ -143,11 +143,11 @@ class Checkpoints:
             await self._core.emit(made)
 
     def _is_outdated(self, turn: int) -> bool:
-        """Whether the files from before this turn are no longer needed."""
+        """Return whether a save for this turn is no longer needed."""
         return self._closing or self._turns != turn
 
     async def _failed(self, error: WorkspaceError) -> None:
-        # What costs time is not tried again at once; the rest may pass by itself.
+        # After a timeout, pause. Other errors may be temporary: try again in the next turn.
         if isinstance(error, CheckpointTooSlowError):
             self._again = time.monotonic() + AGAIN_SECONDS
         if str(error) == NO_GIT:
@@ -159,9 +159,9 @@ class Checkpoints:
             )
 
     async def turn_ends(self, *, cancelled: bool) -> None:
-        """Save the files as the turn leaves them, where it may have written.
+        """Save the files at the end of a turn that may have written.
 
-        Whoever waits for the turn waits for this, too: what changes afterwards is not the turn's.
+        The turn's end waits for this, because later changes are not the turn's.
         """
         self._turns += 1
         if self._before is not None and not self._before.done() and self._limit_before is not None:
@@ -174,7 +174,7 @@ class Checkpoints:
         await self._save_end(min(seconds, CANCELLED_SECONDS) if cancelled else seconds)
 
     def turn_ended(self) -> None:
-        """Be ready for the next turn."""
+        """Reset the state for the next turn."""
         self._before = self._limit_before = None
         self._only_tools = True
         self._reports.turn_ended()
@@ -188,7 +188,7 @@ class Checkpoints:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # the task's waiters see it
+            task.exception()  # mark it as retrieved
 
     async def _save_end(self, seconds: float) -> None:
         try:
@@ -208,19 +208,19 @@ class Checkpoints:
             sweeping.add_done_callback(lambda _: self._working.discard(limit))
 
     async def _changed(self, found: Mapping[Path, Snapshot], deadline: Deadline) -> list[str]:
-        """Return the files that are not as they were saved last."""
+        """Return the files that differ from the last saved ones."""
         checkpoints, trees = self._folder_checkpoints(), self._trees
         return await self._in_thread(
             deadline, lambda limit: changed_files(checkpoints, trees, found, limit)
         )
 
     async def settled(self) -> None:
-        """Wait until the files are saved as the last turn left them."""
+        """Wait until the files are saved after the last turn."""
         if self._tasks:
             await asyncio.wait(set(self._tasks))
 
     async def aclose(self) -> None:
-        """Give up what is running, and wait for its end; a restore goes on until it ends."""
+        """Abort running work and wait for its end; a restore is not aborted."""
         with suppress(AcpAgentError):
             await self.check_background()
         self._closing = True
@@ -230,20 +230,20 @@ class Checkpoints:
         await self.settled()
         self._reports.close()
 
-    # -- going back --------------------------------------------------------------------------
+    # -- restoring ---------------------------------------------------------------------------
 
     async def preview(
         self, checkpoint: str, history: Sequence[AnyEvent], *, force: bool = False
     ) -> RestoredFiles:
-        """Return what going back to a checkpoint would change now.
+        """Return the changes that restoring a checkpoint would make.
 
         Args:
-            checkpoint: where to go back to.
+            checkpoint: the checkpoint.
             history: the session's events.
             force: whether files that others changed are restored, too.
 
         Raises:
-            WorkspaceError: it is no longer saved, or cannot be read.
+            WorkspaceError: the checkpoint no longer exists, or cannot be read.
         """
         async with self._lock:
             deadline = Deadline(RESTORE_SECONDS)
@@ -254,12 +254,12 @@ class Checkpoints:
     async def restore(
         self, checkpoint: str, history: Sequence[AnyEvent], *, force: bool = False
     ) -> RestoredFiles:
-        """Restore the files, after they are saved as they are; see `preview`.
+        """Save the current files and restore a checkpoint; see `preview`.
 
-        It finishes even if the caller is cancelled.
+        The restore finishes even if the caller is cancelled.
 
         Raises:
-            WorkspaceError: the checkpoint is no longer saved, or the present files cannot be saved.
+            WorkspaceError: the checkpoint no longer exists, or the current files cannot be saved.
             StoreError: the journal cannot be written.
         """
         task = asyncio.create_task(self._restore(checkpoint, history, force=force))
@@ -268,7 +268,7 @@ class Checkpoints:
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            await asyncio.wait([task])  # half of the files are no help to anyone
+            await asyncio.wait([task])  # do not stop halfway
             raise
         finally:
             self._restoring.discard(task)
@@ -314,11 +314,11 @@ class Checkpoints:
     # -- the files ---------------------------------------------------------------------------
 
     def has(self, checkpoint: str) -> bool:
-        """Whether a checkpoint is still saved."""
+        """Return whether a checkpoint still exists."""
         return self._folder_checkpoints().has(checkpoint)
 
     async def left_out(self, checkpoint: str) -> NotSaved:
-        """Return what a checkpoint does not have; nothing where that takes too long."""
+        """Return the files that a checkpoint left out; none if finding them takes too long."""
         async with self._lock:
             seconds = self._core.services.config.checkpoints.timeout
             try:
@@ -334,7 +334,7 @@ class Checkpoints:
         return not_saved(self._home, found)
 
     def _folder_checkpoints(self) -> FolderCheckpoints:
-        """Return what saves the files of the folders that the session has now."""
+        """Return the `FolderCheckpoints` of the session's current folders."""
         core = self._core
         settings = core.services.config.checkpoints
         folders = (core.cwd, *core.directories)
@@ -376,18 +376,18 @@ class Checkpoints:
         return made, found
 
     async def _now(self, deadline: Deadline) -> dict[Path, Snapshot]:
-        """Return the files as they are, which are not saved."""
+        """Return a snapshot of the current files without making a checkpoint."""
         return await self._in_thread(
             deadline, lambda limit: self._folder_checkpoints().save(None, limit)
         )
 
     @property
     def _home(self) -> Path:
-        """The folder that the names of files are relative to."""
+        """The folder to which the names of files are relative."""
         return self._core.cwd.resolve()
 
     async def _in_thread(self, deadline: Deadline, work: Callable[[Deadline], T]) -> T:
-        """Wait for work in a thread; it is given up when the caller is cancelled."""
+        """Run work in a thread and wait for it; abort it if the caller is cancelled."""
         self._working.add(deadline)
         try:
             return await asyncio.to_thread(work, deadline)

@@ -1,7 +1,7 @@
-"""Finds the files that a command changes in the session's folders, to show them with its call.
+"""Find the files that a command changes in the session's folders, to show them with its call.
 
-The folders of the checkpoint are watched (inotify), so that the time it takes does not depend on
-how many files there are. Where the system has nothing like it, nothing is shown.
+The folders of the checkpoint are watched with inotify, so that the time does not depend on the
+number of files. On systems without inotify nothing is shown.
 """
 
 from __future__ import annotations
@@ -23,25 +23,23 @@ from acp_agent.workspace.checkpoints.folder_watch import FolderWatch, Touched, f
 from acp_agent.workspace.checkpoints.folders import FolderCheckpoints
 from acp_agent.workspace.scrub import scrub
 
-SECONDS = 2.0  # for the contents from before
-_NAMED = 20  # files that are named
-_DIFFS = 10  # of them with their lines
-_DIFF_BYTES = 40_000  # of a file whose lines are shown
-_ALL_BYTES = 100_000  # of all of them
-_READ = 40  # files whose content from before is read
-_KNOWN = 400  # files whose content is kept in memory
-_FOLDERS = 500  # folders that steer agents, of those that a checkpoint leaves out
-_NEW_FOLDERS = (
-    5_000  # folders of a new folder with many files, where files that steer are looked for
-)
+SECONDS = 2.0  # to read the previous contents
+_NAMED = 20  # files that are listed
+_DIFFS = 10  # files that are shown with a diff
+_DIFF_BYTES = 40_000  # of a file with a diff
+_ALL_BYTES = 100_000  # of all diffs
+_READ = 40  # files whose previous content is read
+_KNOWN = 400  # files whose content is cached
+_FOLDERS = 500  # folders for agents that are watched although a checkpoint leaves them out
+_NEW_FOLDERS = 5_000  # folders below a new one that are searched for files that steer agents
 
 _log = logging.getLogger(__name__)
 
 
 class _State(Struct, frozen=True):
-    """A file as it is: `mark` tells it from others, None where there is none.
+    """The state of a file: `mark` identifies the version, and is None for a missing file.
 
-    `text` is set where it is short and text.
+    `text` is the content of a short text file.
     """
 
     mark: tuple[int, int, int] | None
@@ -53,22 +51,22 @@ _UNKNOWN = _State((0, 0, 0))
 
 
 class CommandChanges:
-    """Finds out what commands change. Everything blocks on the disk: call it in a thread.
+    """Finds the files that commands change. All methods block: call them in a thread.
 
     Args:
-        steers: whether agents obey a file, by its absolute path.
+        steers: returns whether a file, given by its absolute path, steers agents.
 
     Attributes:
-        steering: the files that agents obey and that the last call of `before` or `after` found
-            to be made, changed or deleted, absolute.
-        complete: whether that call knows all of them.
+        steering: the absolute paths of files that steer agents and that the last call of `before`
+            or `after` found to be created, changed or deleted.
+        complete: whether that call found all of them.
     """
 
     def __init__(self, steers: Callable[[str], bool] = lambda _: False) -> None:
         self._steers = steers
         self._watches: dict[Path, FolderWatch] = {}
         self._trees: dict[Path, str] = {}
-        self._known: dict[tuple[Path, bytes], _State] = {}  # what changed since the trees
+        self._known: dict[tuple[Path, bytes], _State] = {}  # files that changed since `_trees`
         self._off = False
         self.steering: list[str] = []
         self.complete = True
@@ -76,7 +74,7 @@ class CommandChanges:
     def saved(
         self, checkpoints: FolderCheckpoints, trees: Mapping[Path, str], deadline: Deadline
     ) -> None:
-        """Take the trees of a checkpoint that was made now for the state before a command."""
+        """Set the trees of a new checkpoint as the state before a command."""
         self._trees, self._known = dict(trees), {}
         if self._off:
             return
@@ -96,16 +94,16 @@ class CommandChanges:
         self.close()
 
     def close(self) -> None:
-        """Watch nothing any more."""
+        """Stop watching."""
         for watch in self._watches.values():
             watch.close()
         self._watches.clear()
 
     def before(self, checkpoints: FolderCheckpoints) -> None:
-        """Set aside what others changed before a command begins.
+        """Record the changes by others before a command begins, so that `after` ignores them.
 
         Args:
-            checkpoints: has the contents from before.
+            checkpoints: has the previous contents.
         """
         for root, touched in self._drained():
             mine = {path: made for path, made in touched.files.items() if self._steer(root, path)}
@@ -118,12 +116,12 @@ class CommandChanges:
     def after(
         self, checkpoints: FolderCheckpoints, home: Path, translate: Translator
     ) -> tuple[CallContent, ...]:
-        """Return what shows the files that were changed since `before`.
+        """Return content that shows the files that were changed since `before`.
 
         Args:
-            checkpoints: has the contents from before.
-            home: the folder that names are relative to.
-            translate: into the user's language.
+            checkpoints: has the previous contents.
+            home: the folder to which names are relative.
+            translate: the translator into the user's language.
         """
         named: list[str] = []
         diffs: list[DiffPart] = []
@@ -144,8 +142,8 @@ class CommandChanges:
                 if both and size <= room and len(diffs) < _DIFFS:
                     room -= size
                     if scrub(place) != place:
-                        continue  # its name is a key, and hidden where the files are listed
-                    # Nobody reviews it before it is there, so that keys are hidden in it.
+                        continue  # its name contains a secret, which the list hides
+                    # The diff is shown without review, so hide secrets in it.
                     before = None if old.text is None else scrub(old.text)
                     diffs.append(DiffPart(place, scrub(new.text or ""), before))
         if not named:
@@ -157,7 +155,7 @@ class CommandChanges:
         return (text_part(translate("The command {changes}.", changes=listed)), *diffs)
 
     def _steering_folders(self, root: Path) -> list[bytes]:
-        """Return the folders for agents in a folder, as checkpoints leave out ignored ones."""
+        """Return the folders for agents in a folder; checkpoints leave out ignored ones."""
         with suppress(OSError), os.scandir(root) as entries:
             names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
             steering = [os.fsencode(one) for one in names if self._steers(f"{root}/{one}")]
@@ -179,24 +177,24 @@ class CommandChanges:
                 self._give_up(error)
                 self.complete = False
                 return
-            for folder in touched.new_folders:  # its files are not in `touched.files`
+            for folder in touched.new_folders:  # `touched.files` does not have its files
                 for inner, names in folders_below(root, folder[:-1], most=_NEW_FOLDERS):
                     places = (_place(root, inner + b"/" + name) for name in names)
                     self.steering += filter(self._steers, places)
             yield root, touched
-            if not touched.complete:  # new folders may be missing
+            if not touched.complete:  # the watch may lack new folders
                 self._watches.pop(root).close()
                 self.complete = False
 
     def _compared(
         self, checkpoints: FolderCheckpoints, root: Path, files: Mapping[bytes, bool]
     ) -> Iterator[tuple[bytes, _State, _State]]:
-        """Yield those of the files that are not as they were, with both states.
+        """Yield the files that have changed, with their old and new states.
 
         Args:
-            checkpoints: has the contents from before.
-            root: the folder that they are in.
-            files: whether each was made, as far as is known.
+            checkpoints: has the previous contents.
+            root: the folder of the files.
+            files: the files, and whether each was created, as far as known.
         """
         now = {path: _look(root, path) for path in sorted(files)}
         before: dict[bytes, bytes] = {}
@@ -222,7 +220,7 @@ class CommandChanges:
 
 
 def _of_tree(data: bytes | None, *, made: bool) -> _State:
-    """Return the state of a file by its content in a checkpoint, which leaves some files out."""
+    """Return the state of a file with this content in a checkpoint, which may leave it out."""
     if data is None:
         return _ABSENT if made else _UNKNOWN
     return _State((1, len(data), 0), _text(data))

@@ -1,6 +1,6 @@
-"""Exports a session: its events as JSON lines, or the conversation as Markdown.
+"""Export a session: its events as JSON lines, or the conversation as Markdown.
 
-It only reads. Secrets are removed, as far as they are known or recognised by their form.
+Secrets are removed if they are known or recognised by their form.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from acp_agent.workspace.scrub import scrub
 
 ExportFormat = Literal["jsonl", "md"]
 
-FORMAT_VERSION = 1  # of the JSON lines; the first of them has it
+FORMAT_VERSION = 1  # of the JSON lines; the first line has it
 
 _FENCED: frozenset[Kind] = frozenset({"output", "added", "removed"})
 _HEADINGS: dict[Kind, str] = {"user": "## User", "agent": "## Agent"}
 
 
 class ExportPage(Struct, frozen=True, kw_only=True):
-    """A part of an export; `next_cursor` is None where it is the last."""
+    """A part of an export; `next_cursor` is None in the last part."""
 
     content: str
     next_cursor: str | None = None
@@ -49,21 +49,22 @@ async def export_page(
     limit: int,
     cursor: str | None = None,
 ) -> ExportPage:
-    """Return a part of an export of at most `limit` bytes, as UTF-8; one line where that is longer.
+    """Return a part of an export.
 
-    All parts are of the session as it was when the first was asked for.
+    A part has at most `limit` bytes in UTF-8, but at least one piece. All parts export the session
+    in its state at the request of the first part.
 
     Args:
-        store: where the session is.
-        session_id: the session; somebody may be writing it.
-        form: what the export is like.
-        secrets: values that must not be in it.
-        limit: see above.
-        cursor: the `next_cursor` of the part before.
+        store: the store of the session.
+        session_id: the session; it may be open and written.
+        form: the format of the export.
+        secrets: values that are removed.
+        limit: the maximum size in bytes.
+        cursor: the `next_cursor` of the previous part.
 
     Raises:
         SessionNotFoundError: there is no such session.
-        InvalidInputError: the cursor is none of ours.
+        InvalidInputError: the cursor is invalid.
         StoreError: the session cannot be read.
     """
     record = await store.get(session_id)
@@ -83,14 +84,14 @@ def export_pieces(
     *,
     skip: int = 0,
 ) -> Iterator[str]:
-    """An export piece by piece; each ends with a line break. Blocks for a long session.
+    """Return the pieces of an export; each ends with a line break. Blocks for a long session.
 
     Args:
-        form: what the export is like.
+        form: the format of the export.
         record: the session.
         stored: all its events.
-        secrets: values that must not be in it.
-        skip: how many pieces nobody looks at; they may be empty.
+        secrets: values that are removed.
+        skip: the number of pieces that the caller skips; they may be empty.
     """
     if form == "jsonl":
         return _json_lines(record, stored, secrets, skip)
@@ -111,7 +112,7 @@ def _page(pieces: Iterator[str], first: int, limit: int, last: int) -> ExportPag
 
 
 def _position(cursor: str | None, stored: Sequence[StoredEvent]) -> tuple[int, int]:
-    """The last event of the export, and the first piece of the part."""
+    """Return the export's last sequence number, and the index of the part's first piece."""
     if cursor is None:
         return (stored[-1].seq if stored else 0), 0
     last, _, first = cursor.partition(".")
@@ -165,16 +166,16 @@ def _clean(value: Any, secrets: Sequence[str]) -> Any:  # JSON, of any kind
             return value
 
 
-_Text = tuple[type[object], str]  # the kind of a text, and which it is
+_Text = tuple[type[object], str]  # the type of a text, and its id
 
 
 def _joined(stored: Sequence[StoredEvent]) -> Iterator[StoredEvent]:
-    """The events with the pieces of one text joined: a secret may have come in two pieces.
+    """Yield the events, with the pieces of each text joined: a secret may span two pieces.
 
-    What happens beside a text, in another child session or another call, does not part it.
+    Events of other child sessions or other calls in between do not separate the pieces.
     """
     texts: dict[int, list[StoredEvent]] = {}  # by the place of the first piece
-    last: dict[tuple[str, str], tuple[_Text | None, int]] = {}  # beside what else happened
+    last: dict[tuple[str, str], tuple[_Text | None, int]] = {}  # by child session and call
     for place, item in enumerate(stored):
         event = of_a_child(item.event)
         child = item.event.session if isinstance(item.event, events.ChildWorked) else ""
@@ -232,7 +233,7 @@ def _markdown(
 
 
 def _quoted(piece: str, *, begins: bool = False) -> str:
-    """What a child did, as a quotation (CommonMark 0.31, section 5.1)."""
+    """Return the text of a child session as a block quote (CommonMark 0.31, section 5.1)."""
     lines = "".join(f"> {line}\n" if line else ">\n" for line in piece[:-1].split("\n"))
     return "\n" + lines.removeprefix(">\n") if begins else lines
 
@@ -255,7 +256,7 @@ def _passage(passage: Passage, text: str, voice: Kind | None) -> str:
 
 
 def _fenced(passages: Sequence[Passage], secrets: Sequence[str]) -> str:
-    """Output and diffs, in a fence longer than any in them (CommonMark 0.31, section 4.5)."""
+    """Return output and diffs in a fence longer than any in them (CommonMark 0.31, section 4.5)."""
     text = scrub("\n".join(passage.text for passage in passages), secrets)
     longest = max((len(run) for run in _runs_of_ticks(text)), default=0)
     fence = "`" * max(3, longest + 1)

@@ -1,8 +1,7 @@
-"""Forks: a session that begins with a copy of another one.
+"""Fork a session: make the journal of a new session that begins with a copy of another.
 
-Its journal is a copied prefix: everything up to now, or, where a turn is open, up to the last point
-of that turn at which nothing was half done. The source is only read, so it may be open here, or
-written by another process.
+The copied prefix is the whole journal, or, during a turn, ends at the turn's last point without
+anything unfinished. The source is only read, so it may be open in this or another process.
 """
 
 from __future__ import annotations
@@ -45,15 +44,15 @@ _OF_A_MESSAGE = (UserMessage, ModelAsked, AgentText, AgentThought, ThoughtEnded,
 
 
 class ForkPoint(Struct, frozen=True, kw_only=True):
-    """Where in a session a fork ends: at a message, which is `inclusive` or not."""
+    """The point at which the copy ends: before a message, or after it if `inclusive`."""
 
     message: MessageId
     inclusive: bool
 
     def length(self, events: Sequence[AnyEvent | UnknownEvent]) -> int:
-        """Return how many of a session's events come before the point.
+        """Return the number of events before the point.
 
-        The message includes the ends of its calls, and the end of the turn where it is the last.
+        A message includes the ends of its calls, and the end of the turn if it is the last one.
 
         Raises:
             InvalidInputError: there is no such message.
@@ -86,11 +85,11 @@ class ForkPoint(Struct, frozen=True, kw_only=True):
 
 
 class ForkedJournal:
-    """The journal that a fork begins with.
+    """The initial journal of a fork.
 
     Attributes:
-        copied: the source's events, with their places, that are copied.
-        added: the fork's own behind them.
+        copied: the stored events that are copied from the source.
+        added: the fork's own events after them.
     """
 
     def __init__(
@@ -103,15 +102,15 @@ class ForkedJournal:
         system_prompt: SystemPromptGiven | None,
         point: ForkPoint | None = None,
     ) -> None:
-        """Find out how much of a session can be copied, and what has to follow it.
+        """Compute the events to copy and those to add.
 
         Args:
-            source: the session.
+            source: the source session.
             stored: all its events.
             cwd: the fork's working folder.
-            directories: the fork's further folders.
-            system_prompt: what the client gives; None: what the source was given holds.
-            point: where it ends; None: at the source's end.
+            directories: the fork's additional folders.
+            system_prompt: the client's instructions; None to use those of the source.
+            point: the point at which the copy ends; None for the end of the source.
 
         Raises:
             InvalidInputError: there is no such point.
@@ -120,14 +119,14 @@ class ForkedJournal:
             stored = stored[: point.length([item.event for item in stored])]
         self.copied = stored[: sound_length([item.event for item in stored])]
         known = known_events(self.copied)
-        self.added: list[AnyEvent] = [*close_lost_commands(known)]  # they run for the source alone
+        self.added: list[AnyEvent] = [*close_lost_commands(known)]  # they belong to the source
         cut = interruption_of(known)
         if cut is not None:
             self.added.append(cut)
         self.added.append(SessionForked(source=source))
         usage = [event for event in known if isinstance(event, UsageReported)]
         if usage and usage[-1].cost is not None:
-            # What the source cost stays the source's: clients add sessions up.
+            # The source's cost is not the fork's: clients add up the costs of sessions.
             self.added.append(msgspec.structs.replace(usage[-1], cost=0.0))
         folders = str(cwd), tuple(map(str, directories))
         if _folders(known) != folders:
@@ -141,23 +140,23 @@ class ForkedJournal:
             self.added.append(system_prompt)
 
     def events(self) -> list[AnyEvent]:
-        """Return all of it, without events that only a newer version of the program knows."""
+        """Return all events except those that only a newer version of the program knows."""
         return [*known_events(self.copied), *self.added]
 
 
 def _folders(events: Sequence[AnyEvent]) -> tuple[str, tuple[str, ...]]:
-    """The working folder and the further ones, as the events leave them."""
+    """Return the working folder and the additional folders after these events."""
     for event in reversed(events):
         if isinstance(event, SessionStarted | DirectoriesChanged):
             return event.cwd, event.directories
-    return "", ()  # the beginning is damaged
+    return "", ()  # the journal's beginning is damaged
 
 
 def sound_length(events: Sequence[AnyEvent | UnknownEvent]) -> int:
-    """Return how many of a session's events make a conversation in which nothing is half done.
+    """Return the length of the longest prefix of events with nothing unfinished.
 
-    All of them where no turn is open at the end. Of an open turn at least the prompt that it began
-    with, and no unfinished answer, call or compaction.
+    That is all events if no turn is open at the end. An open turn is cut at its last point without
+    an unfinished answer, call or compaction, but not before its prompt.
     """
     sound = 0
     open_turn = False
@@ -168,7 +167,7 @@ def sound_length(events: Sequence[AnyEvent | UnknownEvent]) -> int:
         match event:
             case TurnStarted():
                 open_turn = True
-                continue  # the words that it begins with come next
+                continue  # its prompt comes next
             case TurnEnded() | TurnInterrupted():
                 open_turn, writing = False, None
                 calls.clear()
@@ -176,9 +175,9 @@ def sound_length(events: Sequence[AnyEvent | UnknownEvent]) -> int:
             case ModelAsked():
                 writing = event.message
             case AgentText() | AgentThought() if writing is None:
-                writing = event.message  # what the agent says by itself
+                writing = event.message  # a message of the agent itself
             case ModelAnswered() if event.message == writing:
-                if not event.discarded or not event.model:  # else the model is asked again
+                if not event.discarded or not event.model:  # otherwise the model is asked again
                     writing = None
             case ToolCalled():
                 calls.add(event.call)

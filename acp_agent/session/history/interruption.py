@@ -1,4 +1,4 @@
-"""Closes turns that were open when the process died."""
+"""Close turns and commands that were open when the process died."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ _OF_COMMANDS = frozenset({BackgroundCommandChanged, ChildWorked})
 
 
 def close_open_turn(events: Sequence[Event]) -> list[AnyEvent]:
-    """Return the events that close a turn that is open at the journal's end.
+    """Return the events that close an open turn at the end of the journal; [] if none is open.
 
-    They also close what is open in it: a compaction, and child sessions.
+    They also close the turn's open compactions and child sessions.
     """
     cut = interruption_of(events)
     if cut is None:
         return []
     compactions: dict[str, None] = {}
-    children: dict[SessionId, list[ChildWorked]] = {}  # those at work, with what each did
+    children: dict[SessionId, list[ChildWorked]] = {}  # running children with their events
     for event in events:
         if isinstance(event, CompactionChanged):
             if event.status == "in_progress":
@@ -87,7 +87,7 @@ def close_lost_commands(events: Iterable[Event]) -> list[AnyEvent]:
     """
     running: dict[CallId, AnyEvent] = {}
     for event in events:
-        if type(event) not in _OF_COMMANDS:  # nearly always, and a session has thousands
+        if type(event) not in _OF_COMMANDS:  # a fast path: most events are others
             continue
         change = of_a_child(event)
         if not isinstance(change, BackgroundCommandChanged):
@@ -103,9 +103,9 @@ def close_lost_commands(events: Iterable[Event]) -> list[AnyEvent]:
 
 
 def interruption_of(events: Sequence[Event]) -> TurnInterrupted | None:
-    """Return the event that closes a turn that is open at the journal's end; None: none is.
+    """Return the event that closes an open turn at the end of the journal; None if none is open.
 
-    It names the message that was being written and the calls that never ended.
+    It names the unfinished message and the calls that did not end.
     """
     found = _open_turn(events)
     if found is None:
@@ -129,7 +129,7 @@ def interruption_of(events: Sequence[Event]) -> TurnInterrupted | None:
 
 
 def _open_turn(events: Sequence[Event]) -> tuple[TurnId, Sequence[Event]] | None:
-    """Return the turn that is open at the journal's end, and its events."""
+    """Return the open turn at the end of the journal, and its events."""
     for back, event in enumerate(reversed(events), 1):
         if isinstance(event, TurnEnded | TurnInterrupted):
             break

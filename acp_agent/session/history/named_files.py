@@ -1,6 +1,6 @@
-"""Which files that steer agents the user named; full mode changes only those unasked.
+"""Check whether the user named files that steer agents; full mode changes only those unasked.
 
-What files, pages, commands and servers say names nothing, as with addresses of the web.
+Names in files, pages, and output of commands and servers do not count, as with web addresses.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ _WRITTEN_BY_INIT = "AGENTS.md"
 
 
 def texts_of_user(events: Sequence[AnyEvent]) -> Iterator[str]:
-    """Yield what the user wrote: not what is attached, and not what a child session was given."""
+    """Yield the texts that the user wrote, without attachments and prompts of child sessions."""
     for event in events:
         if isinstance(event, UserMessage):
             yield from (block.text for block in event.content if isinstance(block, TextBlock))
 
 
 class NamedFiles:
-    """The files that the user named in a session, or that a command of the user's writes."""
+    """The files that the user named in a session, or that a slash command of the user writes."""
 
     def __init__(self, core: SessionCore) -> None:
         self._core = core
         self._project = os.path.realpath(core.cwd)
 
     async def __call__(self, files: Sequence[Sequence[str]]) -> bool:
-        """Return whether the user named each of the files that steers agents.
+        """Return whether the user named all files that steer agents.
 
-        A file is named by its own name, or by that of a folder for agents that it is in.
+        A file counts as named if its own name, or that of its folder for agents, was mentioned.
 
         Args:
-            files: the absolute paths by which each file is known; one of them is enough.
+            files: the absolute paths of each file; the name of one of them is enough.
         """
         project = self._project
         steering = [
@@ -63,7 +63,7 @@ class NamedFiles:
 
 
 def _mention(paths: Sequence[str], project: str) -> re.Pattern[str]:
-    """Return what finds a name of a file in a text."""
+    """Return a pattern that finds the names of a file in a text."""
     names: set[str] = set()
     for path in paths:
         *folders, name = os.path.relpath(path, project).split("/")

@@ -1,4 +1,4 @@
-"""How many questions about calls the user was asked, and how many were not needed."""
+"""Count the permission requests that the user was asked, and those that were avoided."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from acp_agent.permissions.access import CONFINED_LABEL, CONFINED_WHY
 
 
 class QuestionCounts(Struct, kw_only=True):
-    """Questions that were asked, and calls that would have been asked about in ask mode.
+    """Counts of asked questions, and of calls that ask mode would have asked about.
 
     Attributes:
-        asked: the questions.
-        allowed: those that the user answered with yes.
-        refused: those that the user answered with no.
-        cancelled: those that nobody answered: dismissed, cut off, or not shown.
+        asked: the asked questions.
+        allowed: questions that the user answered with yes.
+        refused: questions that the user answered with no.
+        cancelled: questions without an answer: dismissed, interrupted, or not shown.
         avoided_by_rules: calls that a rule of the policy allowed or refused.
         avoided_by_answers: calls that a remembered answer allowed or refused.
-        avoided_by_sandbox: commands that ran since they were confined and could be undone.
+        avoided_by_sandbox: commands that ran because they were confined and could be undone.
         avoided_by_mode: calls that the mode allowed or refused.
         avoided_by_flags: questions that a flag of `acp-agent run` answered.
     """
@@ -38,12 +38,12 @@ class QuestionCounts(Struct, kw_only=True):
 
     @property
     def avoided(self) -> int:
-        """How many questions were not needed."""
+        """The number of avoided questions."""
         parts = (self.avoided_by_rules, self.avoided_by_answers, self.avoided_by_sandbox)
         return sum(parts) + self.avoided_by_mode + self.avoided_by_flags
 
     def add(self, events: Iterable[AnyEvent]) -> None:
-        """Count the questions of one session, those of its child sessions among them."""
+        """Count the questions of one session and its child sessions."""
         waiting: set[str] = set()
         for event in map(of_a_child, events):
             if isinstance(event, PermissionAsked):
@@ -73,7 +73,7 @@ class QuestionCounts(Struct, kw_only=True):
             self.avoided_by_mode += 1
 
     def describe(self, translate: Translator) -> str:
-        """Return the counts in one line for people; "" if there is nothing to count."""
+        """Return the counts as one line of text; "" if there is nothing to count."""
         if not self.asked and not self.avoided:
             return ""
         asked = translate(
@@ -96,5 +96,5 @@ class QuestionCounts(Struct, kw_only=True):
         return f"{asked} ({named})" if named else asked
 
 
-# What is recorded where a question had no answer; see acp_agent/agent/call_permissions.py.
+# The recorded reasons of questions without an answer; see acp_agent/agent/call_permissions.py.
 _UNANSWERED = frozenset({"dismissed", "unclear", "not asked"})

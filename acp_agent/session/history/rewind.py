@@ -1,4 +1,4 @@
-"""Rewinding: the points that a session can go back to, and going there."""
+"""Rewind a session: list the points to which it can go back, and restore one."""
 
 from __future__ import annotations
 
@@ -21,21 +21,20 @@ from acp_agent.workspace.file_io import display_name
 
 _FROM_LATER = "[You went on from here, came back, and told yourself this:]"
 _FILES_STAY = "The files are unchanged."
-_NAMED = 20  # files left unchanged that the model is given the names of
+_NAMED = 20  # files left unchanged that the note for the model lists
 
 What = Literal["files", "conversation", "both"]
 Kind = Literal["message", "rewind", "restore"]
 
 
 class Point(Struct, frozen=True, kw_only=True):
-    """A moment that the session can go back to: before a message began a turn, or before a rewind.
+    """A point to which the session can go back: before a turn's first message, or before a rewind.
 
-    Where a process died while it restored files, the files that were replaced are a point, too
-    (`restore`).
+    If a process died while it restored files, the replaced files are a point, too (`restore`).
 
-    `number` counts them from 1. `files` is the checkpoint that has the files of that time, "" where
-    the session changed none since. `current` is false for what a rewind took back. `at` is its
-    time, in milliseconds since 1970 (UTC), 0 where that is not known.
+    `number` counts the points from 1. `files` is the checkpoint with the files of that time; "" if
+    the session has not changed any since. `current` is false for messages that a rewind removed.
+    `at` is the time in milliseconds since 1970 (UTC), 0 if it is not known.
     """
 
     number: int
@@ -50,7 +49,7 @@ class Point(Struct, frozen=True, kw_only=True):
 def points(history: Iterable[tuple[int, AnyEvent]]) -> list[Point]:
     """Return the points of a session, oldest first; `history` has every event with its time."""
     found: list[tuple[str, Kind, str, int]] = []
-    begun: tuple[str, int] | None = None  # a restore that has not ended: what it replaces, its time
+    begun: tuple[str, int] | None = None  # an unfinished restore: its checkpoint and time
     files: dict[str, str] = {}
     without_files: list[str] = []
     line: list[str] = []
@@ -98,13 +97,13 @@ def points(history: Iterable[tuple[int, AnyEvent]]) -> list[Point]:
 
 
 def _is_apart(event: AnyEvent, checkpoint: str) -> bool:
-    """Whether an event cannot be part of the restore that began with a checkpoint."""
+    """Return whether an event cannot be part of the restore that began with a checkpoint."""
     match event:
         case UserMessage():
             return True
         case CheckpointMade():
             return event.why != "restore_end"
-        case Rewound():  # one that found nothing to put back, as the restore had come to its end
+        case Rewound():  # a later rewind without changes to files
             return event.replaced != checkpoint
         case _:
             return False
@@ -120,7 +119,7 @@ def _cut_off(
 
 
 def _back(line: list[str], left: dict[str, list[str]], event: Rewound) -> list[str]:
-    """Return the messages that are left of the conversation; see `acp_agent.agent.context`."""
+    """Return the messages of the conversation after a rewind; see `acp_agent.agent.context`."""
     if event.to in left and event.to != event.rewind:
         return list(left[event.to])
     for one in (line, *reversed(left.values())):
@@ -133,7 +132,7 @@ def find_point(known: Sequence[Point], wanted: str) -> Point:
     """Return a point by its id or its number.
 
     Raises:
-        InvalidInputError: there is none such.
+        InvalidInputError: there is no such point.
     """
     for point in known:
         if wanted in {point.id, str(point.number)}:
@@ -144,9 +143,9 @@ def find_point(known: Sequence[Point], wanted: str) -> Point:
 
 
 class RewindResult(Struct, frozen=True, kw_only=True):
-    """What going back to a point changes, or has changed. `rewind` is its id once it is done.
+    """The changes of a rewind, planned or done. `rewind` is its id once it is done.
 
-    `not_saved` is what the checkpoint of the point does not have, and so cannot restore.
+    `not_saved` are the files that the point's checkpoint left out and that cannot be restored.
     """
 
     point: Point
@@ -157,7 +156,7 @@ class RewindResult(Struct, frozen=True, kw_only=True):
 
 
 class Rewinder:
-    """Takes one session back to a point: its files, what the model is sent, or both.
+    """Rewinds a session to a point: its files, its conversation, or both.
 
     Args:
         core: the session.
@@ -170,7 +169,7 @@ class Rewinder:
         self._lock = asyncio.Lock()
 
     async def points(self) -> list[Point]:
-        """Return the points to go back to; one whose files are no longer saved has none."""
+        """Return the points; `files` is "" for a point whose checkpoint no longer exists."""
         await self._checkpoints.settled()
         found = points(await self._core.dated_history())
         names = {point.files for point in found if point.files}
@@ -181,7 +180,7 @@ class Rewinder:
         ]
 
     async def not_saved(self, known: Sequence[Point]) -> NotSaved:
-        """Return what the newest checkpoint of these points does not have."""
+        """Return the files that the newest checkpoint of these points left out."""
         newest = next((point.files for point in reversed(known) if point.files), "")
         return await self._checkpoints.left_out(newest) if newest else NotSaved()
 
@@ -189,11 +188,11 @@ class Rewinder:
         return {name for name in names if self._checkpoints.has(name)}
 
     async def preview(self, wanted: str, what: What, *, force: bool = False) -> RewindResult:
-        """Return what going back would change. Changes nothing. See `go`.
+        """Return the changes that `go` would make, without making them.
 
         Raises:
             InvalidInputError: there is no such point.
-            WorkspaceError: the files of that time cannot be had.
+            WorkspaceError: the checkpoint cannot be read.
         """
         point = find_point(await self.points(), wanted)
         files, not_saved = RestoredFiles(), NotSaved()
@@ -213,20 +212,20 @@ class Rewinder:
         in_turn: bool = False,
         remember: str | None = None,
     ) -> RewindResult:
-        """Go back. What is replaced is saved first, and can be restored in turn.
+        """Rewind to a point. The current files are saved first, so that this can be undone.
 
         Args:
             wanted: the point, by id or number.
-            what: what goes back.
+            what: what is rewound.
             force: whether files that others than the session changed are restored, too.
-            in_turn: whether the turn that runs asks for it; else none may run, see
+            in_turn: whether the running turn requests it; otherwise no turn may run, see
                 `acp_agent.session.turns.runner.TurnRunner.idle`.
-            remember: the model's message to itself, where it asks for it: then the message of the
-                point stays in the conversation, and the model reads this behind it.
+            remember: the model's note to itself, if the model requests the rewind: the message of
+                the point then stays in the conversation, followed by the note.
 
         Raises:
-            InvalidInputError: there is no such point, or nothing to go back with.
-            WorkspaceError: the files of that time cannot be had, or the present ones not saved.
+            InvalidInputError: there is no such point, or it does not have what is to be rewound.
+            WorkspaceError: the checkpoint cannot be read, or the current files cannot be saved.
             StoreError: the journal cannot be written.
         """
         async with self._lock:
@@ -266,16 +265,16 @@ class Rewinder:
             )
 
     async def by_model(self, number: int | None, message: str, files: bool) -> str:
-        """Go back to right after a message of the user; return a note for the model.
+        """Rewind to just after a message of the user; return a result for the model.
 
         Args:
-            number: which of the user's messages in the conversation, from 1; None: the last.
-            message: what the note says.
-            files: whether the files go back as well.
+            number: the number of the user's message in the conversation, from 1; None: the last.
+            message: the model's note to itself.
+            files: whether the files are restored, too.
 
         Raises:
             ToolError: there is no such message.
-            WorkspaceError: the files cannot go back.
+            WorkspaceError: the files cannot be restored.
         """
         known = [one for one in await self.points() if one.kind == "message" and one.current]
         if number is not None and number > len(known):
@@ -291,7 +290,7 @@ def _note(message: str, what: What, files: RestoredFiles) -> str:
 
 
 def _about_files(what: What, files: RestoredFiles) -> str:
-    """Return the part of the note that is about files."""
+    """Return the part of the note about files."""
     if what == "conversation":
         return _FILES_STAY
     count = len(files.changes) if files.replaced else 0
@@ -308,10 +307,10 @@ def _without_files(point: Point) -> Point:
 
 
 def parse_what(text: str) -> What:
-    """Return what is to go back, by its name.
+    """Return a text as a value of `What`.
 
     Raises:
-        InvalidInputError: there is nothing of the name.
+        InvalidInputError: it is no such value.
     """
     match text:
         case "files" | "conversation" | "both":
@@ -324,7 +323,7 @@ def parse_what(text: str) -> What:
 
 
 def changed_lines(files: RestoredFiles, limit: int, translate: Translator) -> Sequence[str]:
-    """Return a line for each change, `limit` at most."""
+    """Return a line for each of the first `limit` changes, and one with the number of others."""
     signs = {"add": "+", "modify": "~", "delete": "-"}
     lines = [
         f"{signs[change.change]} {display_name(change.path)}"

@@ -1,9 +1,9 @@
-"""Warns the user and the model of changes to files that agents obey.
+"""Warn the user and the model about changes to files that steer agents.
 
-The sandbox keeps commands from changing agents' settings. AGENTS.md and the like are part of a
-project: git writes them when it changes the branch, so that they cannot be read-only. Nor does it
-help to compare them with what git has, as a command can commit what it wrote. So every change is
-reported, once for each content, and a checkpoint undoes it.
+The sandbox prevents commands from changing agents' settings. AGENTS.md and similar files are part
+of a project and cannot be read-only, because git writes them when it changes the branch. Comparing
+them with git's version does not help, because a command can commit its changes. So every change is
+reported, once for each content, and a checkpoint can undo it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from acp_agent.content import CallContent
     from acp_agent.workspace.checkpoints.folders import FolderCheckpoints
 
-_NAMED = 5  # files that a notice names
-_MOST = 50  # that are looked at
+_NAMED = 5  # files that a notice lists
+_MOST = 50  # files that are checked
 _MOST_BYTES = 1_000_000  # of a file
 _UNREAD = "unread"
 
@@ -44,7 +44,9 @@ _TITLES: dict[Cause, str] = {
 
 
 class SteeringChanges:
-    """Warns of changes that no file tool made, as full mode asks for those, and no user named.
+    """Warns about changed files, unless a file tool wrote them or the user named them.
+
+    Changes by file tools need no warning, because even full mode asks for permission.
 
     Args:
         core: the session.
@@ -60,15 +62,15 @@ class SteeringChanges:
         return os.path.realpath(self._core.cwd)
 
     def steers(self, path: str) -> bool:
-        """Whether agents that work in the session's folder obey a file."""
+        """Return whether a file steers agents in the session's folder."""
         return steers_agents(path, self._project)
 
     async def report(self, paths: Iterable[str], cause: Cause) -> None:
-        """Warn of those of the changed files that steer agents.
+        """Warn about changed files that steer agents.
 
         Args:
-            paths: absolute, of files that were made, changed or deleted.
-            cause: what ran when they changed.
+            paths: the absolute paths of files that were created, changed or deleted.
+            cause: what ran while they changed.
 
         Raises:
             StoreError: the journal could not be written.
@@ -90,29 +92,29 @@ class SteeringChanges:
 
 
 class ChangeReports:
-    """Shows what commands change with their calls, and warns of changes to files that steer agents.
+    """Reports the files that commands change, and warns about changed files that steer agents.
 
     Args:
         core: the session.
-        background_runs: whether a command runs in the background.
+        background_runs: returns whether a command runs in the background.
     """
 
     def __init__(self, core: SessionCore, background_runs: Callable[[], bool]) -> None:
         self._core = core
         self._background_runs = background_runs
         self._background_ran = False  # since the files were last compared
-        self._cause: Cause | None = None  # what ran in the turn that runs
+        self._cause: Cause | None = None  # what has run in the current turn
         self._steering = SteeringChanges(core)
         self._commands = CommandChanges(self._steering.steers)
 
     def saved(
         self, checkpoints: FolderCheckpoints, trees: Mapping[Path, str], deadline: Deadline
     ) -> None:
-        """Compare with a checkpoint that was made now. Blocks: call it in a thread."""
+        """Use a new checkpoint for further comparisons. Blocks: call it in a thread."""
         self._commands.saved(checkpoints, trees, deadline)
 
     async def before(self, access: Access, checkpoints: FolderCheckpoints) -> None:
-        """Set aside what others changed before a call runs a command or a tool of a server."""
+        """Record earlier changes before a call runs a command or a tool of an MCP server."""
         cause = _cause_of(access)
         if cause is None:
             return
@@ -123,7 +125,7 @@ class ChangeReports:
     async def after(
         self, access: Access, checkpoints: FolderCheckpoints
     ) -> tuple[CallContent, ...]:
-        """Return what shows the files that a command changed since `before` was called for it."""
+        """Return content that shows the files that a command changed since `before`."""
         cause = _cause_of(access)
         if cause is None or not may_write(access):
             return ()
@@ -134,12 +136,12 @@ class ChangeReports:
         return changed if cause == "commands" else ()
 
     async def turn_changed(self, paths: Sequence[str]) -> None:
-        """Warn of what was not seen while the turn ran: `paths` are the files that it changed."""
+        """Warn about changes that were missed during the turn; `paths` are all changed files."""
         if self._cause is not None:
             await self._steering.report(paths, self._cause)
 
     def turn_ended(self) -> None:
-        """Be ready for the next turn."""
+        """Reset the state for the next turn."""
         self._cause = None
 
     @property
@@ -148,25 +150,25 @@ class ChangeReports:
         return self._background_ran
 
     async def compare_background(self, checkpoints: FolderCheckpoints) -> bool:
-        """Warn of what commands in the background changed; return whether all of it is known."""
+        """Warn about changes by background commands; return whether all of them are known."""
         if not self._background_ran:
             return True
         await self._compare(checkpoints)
         return self._commands.complete
 
     async def background_changed(self, paths: Sequence[str]) -> None:
-        """Warn of files that commands in the background changed, among others."""
+        """Warn about files that changed while background commands ran."""
         await self._steering.report(paths, "background")
 
     async def _compare(self, checkpoints: FolderCheckpoints) -> None:
         cause = self._cause or ("background" if self._background_ran else None)
         self._background_ran = self._background_runs()
         await asyncio.to_thread(self._commands.before, checkpoints)
-        if cause is not None:  # else it was the user
+        if cause is not None:  # otherwise the user made the changes
             await self._steering.report(self._commands.steering, cause)
 
     def close(self) -> None:
-        """Watch nothing any more."""
+        """Stop watching."""
         self._commands.close()
 
 
@@ -181,7 +183,7 @@ def _cause_of(access: Access) -> Cause | None:
 
 
 def _contents(paths: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the files with git's ids of their contents."""
+    """Return the paths with the git blob ids of the files' contents."""
     return [(path, _content(path)) for path in paths]
 
 

@@ -1,4 +1,4 @@
-"""A session's events as text that reads like a conversation."""
+"""Convert a session's events to the text of a conversation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Kind = Literal[
 
 OUTPUT_LINES = 20  # of one tool call
 
-# Events that show nothing, and so may stand in the middle of a passage.
+# Events that are not shown, and so do not end a passage.
 _SILENT = (
     events.ThoughtEnded, events.UsageReported, events.ConfigChanged, events.TitleChanged,
     events.ChildWorked, events.SubagentChanged, events.SessionMessageSent,
@@ -30,10 +30,10 @@ _PLAN_MARKS = {"pending": "[ ]", "in_progress": "[~]", "completed": "[x]"}
 
 
 class Passage(Struct, frozen=True):
-    """A piece of the conversation, of one kind; `text` has no line break at its end.
+    """A piece of the conversation, of one kind; `text` does not end with a line break.
 
-    What a child session did has its id as `child`, and begins with a passage of the kind `child`,
-    which says what it is called. What it was asked is of the kind `user`.
+    Passages of a child session have its id as `child`. They begin with a passage of the kind
+    `child`, which has its title; the child's prompt has the kind `user`.
     """
 
     kind: Kind
@@ -44,14 +44,14 @@ class Passage(Struct, frozen=True):
 def transcript(
     stored: Iterable[StoredEvent], *, thoughts: bool, translate: Translator = ENGLISH
 ) -> Iterator[Passage]:
-    """Yield the conversation in order: messages, calls of tools, changes.
+    """Yield the passages of the conversation in order: messages, tool calls, changes.
 
-    What a child session did comes below the call that it worked for.
+    The passages of a child session follow the call for which it worked.
 
     Args:
         stored: all events of a session.
-        thoughts: whether the model's reasoning is part of it.
-        translate: translates texts for the reader.
+        thoughts: whether the model's reasoning is included.
+        translate: the translator into the reader's language.
     """
     teller = _Teller({}, thoughts=thoughts, translate=translate)
     for item in stored:
@@ -63,7 +63,7 @@ def transcript(
 
 
 class _Calls:
-    """What is known of the tool calls so far."""
+    """Content, titles, output and decisions of the tool calls so far."""
 
     def __init__(self) -> None:
         self.content: dict[str, tuple[object, ...]] = {}
@@ -73,19 +73,19 @@ class _Calls:
 
 
 class _Teller:
-    """Tells one session, or what one child did; `titles` are those of all children."""
+    """Converts the events of a session or a child; `titles` has the titles of all children."""
 
     def __init__(self, titles: dict[str, str], *, thoughts: bool, translate: Translator) -> None:
         self._thoughts = thoughts
         self._translate = translate
         self._calls = _Calls()
         self._saying: list[str] = []
-        self._voice: tuple[Kind, str] = ("agent", "")  # who speaks in which message
+        self._voice: tuple[Kind, str] = ("agent", "")  # kind and message of the current text
         self._titles = titles
         self._children: dict[tuple[str, str], _Child] = {}  # by the call and the child
 
     def take(self, event: object) -> Iterator[Passage]:
-        """The passages that are complete with a further event."""
+        """Yield the passages that an event completes."""
         if isinstance(event, events.AgentText | events.AgentThought):
             kind: Kind = "agent" if isinstance(event, events.AgentText) else "thought"
             if (kind, event.message) != self._voice:
@@ -107,7 +107,7 @@ class _Teller:
             case events.ToolEnded(call=call):
                 passages = list(_passages(event, self._calls, self._translate))
                 work = list(self._work_for(call))
-                # What the call of a child shows is what the child did and said, in short.
+                # The call's content is a short version of the child's passages.
                 yield from passages if event.failed or not work else passages[:1]
                 yield from work
             case events.TurnEnded() | events.TurnInterrupted():
@@ -117,7 +117,7 @@ class _Teller:
                 yield from _passages(event, self._calls, self._translate)
 
     def rest(self) -> Iterator[Passage]:
-        """The passages that are left when there is no further event."""
+        """Yield the remaining passages after the last event."""
         yield from self._said()
         yield from self._cut_off()
 
@@ -129,11 +129,11 @@ class _Teller:
             yield Passage(kind, text)
 
     def made(self, call: str) -> bool:
-        """Whether a call is open that was made here, or by who works for one that is."""
+        """Return whether a call is open here or in a child."""
         return call in self._calls.title or any(one.made(call) for one in self._children.values())
 
     def _above(self, event: events.ChildWorked) -> _Child | None:
-        """The child for whose call another one works; None where that is a call made here."""
+        """Return the child whose call the event's child works for; None for a call made here."""
         if event.call in self._calls.title:
             return None
         return next((one for one in self._children.values() if one.made(event.call)), None)
@@ -152,15 +152,15 @@ class _Teller:
             yield from self._children.pop(key).passages()
 
     def _cut_off(self) -> Iterator[Passage]:
-        """What was done for calls that never ended."""
+        """Yield the passages of children whose calls did not end."""
         for call in dict.fromkeys(call for call, _ in self._children):
-            if call in self._calls.title:  # else it has ended, and this came behind it
+            if call in self._calls.title:  # otherwise it has ended before
                 yield Passage("tool", self._calls.title.pop(call))
             yield from self._work_for(call)
 
 
 class _Child:
-    """What a child did for a call, as far as it is shown."""
+    """The passages of a child that works for a call."""
 
     def __init__(self, session: str, head: Passage, teller: _Teller) -> None:
         self._session = session
@@ -169,15 +169,15 @@ class _Child:
         self._told: list[Passage] = []
 
     def made(self, call: str) -> bool:
-        """Whether the child, or who works for it, made a call that is open."""
+        """Return whether a call is open in the child or in one of its children."""
         return self._teller.made(call)
 
     def take(self, event: object) -> None:
-        """The child did something."""
+        """Add an event of the child."""
         self._told.extend(self._teller.take(event))
 
     def passages(self) -> Iterator[Passage]:
-        """All that it did, marked as the child's."""
+        """Yield the child's passages, marked with its id."""
         told = [*self._told, *self._teller.rest()]
         for passage in (self._head, *told) if told else ():
             yield replace(passage, child=self._session)
@@ -219,7 +219,7 @@ def _passages(event: object, calls: _Calls, translate: Translator) -> Iterator[P
 
 
 def decided_by(event: events.PermissionDecided, translate: Translator) -> str:
-    """Say who allowed or refused a call, and why."""
+    """Return a text that says who allowed or refused a call, and why."""
     if event.by == "nobody" or (event.by == "user" and event.why == "not asked"):
         return translate("Refused: nobody to ask")
     whose = {
