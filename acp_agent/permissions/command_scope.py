@@ -105,10 +105,11 @@ def is_elsewhere(program: str, context: CommandContext, folders: Sequence[str]) 
     A clone inside the project has its own hooks and remotes, and `./run` differs between folders.
     """
     project = context.roots[0]
-    if "/" in program and any(folder != project for folder in folders):
-        return True
+    others = [folder for folder in folders if folder != project]
+    if not others or "/" in program:
+        return bool(others)
     own = _repository(project)
-    return own is not None and any(_repository(folder) != own for folder in folders)
+    return own is not None and any(_repository(folder) != own for folder in others)
 
 
 def _repository(folder: str) -> Path | None:
