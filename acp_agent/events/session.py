@@ -176,12 +176,12 @@ class CompactionSummaryText(Event, frozen=True, kw_only=True, tag="compaction_su
 
 
 class ContextTrimmed(Event, frozen=True, kw_only=True, tag="context_trimmed"):
-    """From now on the model gets less of the earlier conversation; the journal keeps all of it.
+    """From now on the model gets less of the earlier conversation; the journal has all of it.
 
     Messages before `keep_from` are left out; None: no further messages. Results of calls before the
-    message `results_before` are cut to `result_limit` characters, to nothing if it is 0; None: all
-    results until now. `overflow` is the number of tokens, by our own count, that `model` refused as
-    too many; 0 if none did.
+    message `results_before` (None: all results until now) are cut to `result_limit` characters; 0:
+    no limit. `overflow` is the number of tokens, by our own count, that `model` refused as too
+    many; 0 if none did.
     """
 
     keep_from: MessageId | None = None
@@ -226,10 +226,10 @@ class CheckpointMade(Event, frozen=True, kw_only=True, tag="checkpoint_made"):
 class Rewound(Event, frozen=True, kw_only=True, tag="rewound"):
     """The session went back to its state before `to`: a message of the user, or a rewind.
 
-    If `conversation` is true, later requests to the model omit the messages from `to` on; they
-    include the words of `to` if `keeps_words`, followed by `note`. The journal keeps everything.
+    If `conversation` is true, later requests to the model contain the conversation before `to`,
+    with the words of `to` if `keeps_words`, followed by `note`. The journal still has everything.
     `restored` is the checkpoint whose files were restored, "" if none were, and `replaced` the
-    checkpoint with the files from before. `title` describes `to` for the user, and `in_turn` says
+    checkpoint of the files before that. `title` describes `to` for the user, and `in_turn` says
     whether a turn was running.
     """
 

@@ -98,7 +98,7 @@ class RecordedCalls:
         some = tools.get("read")
         every = tools.with_tools(absent_tools(unknown, some))
         adapted = every.replaced(lambda tool: _adapted(tool, self))
-        self._tools = adapted.replaced(lambda tool: tool)  # counts ignored fields by itself
+        self._tools = adapted.replaced(lambda tool: tool)  # counts ignored fields separately
         return adapted
 
     def find(self, tool: AnyTool, params: BaseModel) -> Call:

@@ -24,7 +24,7 @@ from protocol.jsonrpc.handlers import Call as RpcCall, Handler, Surface
 from protocol.transports.stdio import StdioTransport
 from protocol.v1 import methods, types as acp, unstable
 
-TURN_SECONDS = 20.0  # a replayed turn waits for nobody
+TURN_SECONDS = 20.0  # no replayed turn waits for a user
 
 
 class ReplayClient:

@@ -232,10 +232,10 @@ def _without_restored_files(events: Sequence[AnyEvent]) -> Iterator[AnyEvent]:
 
 
 def _placed(events: Sequence[AnyEvent]) -> list[AnyEvent]:
-    """Return the events, with those of background commands moved independently of their time.
+    """Return the events, with those of background commands at places independent of timing.
 
     Output moves into the call that started the command. So does the end, unless the model was asked
-    since then: it moves behind the last answer of the turn, or behind the previous turn.
+    since then: it moves after the last answer of the turn, or after the previous turn.
     """
     places: list[tuple[int, int]] = []  # for each event: an index, and before, at or after it
     waiting: list[int] = []  # ends that arrived while an answer was streamed

@@ -194,7 +194,7 @@ def _core(
 
     @cache
     def gate() -> Gate:
-        from acp_agent.permissions.opening import open_permissions  # noqa: PLC0415 - once it runs
+        from acp_agent.permissions.opening import open_permissions  # noqa: PLC0415 - only when it runs
 
         found = open_permissions(paths, config, environ, home=environ["HOME"], trust=trust)
         found.gate.repositories = PlainRepositories

@@ -168,7 +168,7 @@ def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}, renderer_cls=_Renderer)
     parser.enable(["table", "strikethrough"])
     # Refuse no link here: `_Renderer` only makes links of web addresses.
-    parser.validateLink = _any_link  # type: ignore[method-assign]  # as the library has it done
+    parser.validateLink = _any_link  # type: ignore[method-assign]  # the documented way
     return parser
 
 
@@ -271,5 +271,5 @@ def size(number: int) -> str:
 @cache
 def _texts() -> dict[Language, dict[str, str]]:
     text = (package_files(__package__) / "texts.toml").read_text("utf-8")
-    texts: dict[Language, dict[str, str]] = tomllib.loads(text)  # type: ignore[assignment]  # the file has these two languages, which a test says
+    texts: dict[Language, dict[str, str]] = tomllib.loads(text)  # type: ignore[assignment]  # a test checks the languages
     return texts

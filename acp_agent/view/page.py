@@ -50,7 +50,7 @@ Status = Literal["waiting", "running", "completed", "failed", "cancelled", "refu
 class Step(Struct, kw_only=True):
     """An event as the page shows it; `anchor` is its id in the page.
 
-    `undone` is true if a rewind took it back.
+    `undone` is true if a rewind removed it from the conversation.
     """
 
     kind: ClassVar[str] = ""
@@ -229,8 +229,8 @@ class Compaction(Step, kw_only=True):
 class Rewind(Step, kw_only=True):
     """The session went back to `target`, an anchor, "" if that is not in the page.
 
-    `undoes` is true if the target is another rewind, which is reverted; `title` is then the target
-    of that one.
+    `undoes` is true if the target is another rewind, which is reverted; `title` then describes the
+    target of that rewind.
     """
 
     kind: ClassVar[str] = "rewind"

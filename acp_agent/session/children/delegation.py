@@ -155,7 +155,7 @@ class Delegation:
         """Give a task to an agent that is another program."""
 
         def worker(child: ChildSession) -> AbstractAsyncContextManager[NextTurn]:
-            from acp_agent.session.children.other_agent import other_agent  # noqa: PLC0415 - where one is used
+            from acp_agent.session.children.other_agent import other_agent  # noqa: PLC0415 - rarely used
 
             return other_agent(self._core, child, given.agent, config, self._parent.servers)
 

@@ -304,7 +304,7 @@ async def _own_turns(
 ) -> AsyncIterator[NextTurn]:
     """Run our own agent in the child session, with a system prompt; None: the session's."""
     from acp_agent.agent.system_prompt import agent_prompt  # noqa: PLC0415 - for prompts only
-    from acp_agent.agent.turn import run_turn  # noqa: PLC0415 - it brings what runs this
+    from acp_agent.agent.turn import run_turn  # noqa: PLC0415 - only when it runs
 
     if child.context.system_prompt is None:  # a resumed child has one
         given = None

@@ -48,7 +48,6 @@ async def find_command(
 
     Fetches the prompt of an MCP server; if that fails, the answer says why. The fetch stops when
     the user's own prompt is cancelled.
-    the user's own prompt is cancelled meanwhile.
 
     Args:
         context: the session.
@@ -64,7 +63,7 @@ async def find_command(
         if prompt.command.name == name:
             return await _fetched(core, prompt, rest, cancelled)
     if name.startswith((PREFIX, FLOW_PREFIX)):
-        from acp_agent.session.commands.prompting import skill_command  # noqa: PLC0415 - where one is named
+        from acp_agent.session.commands.prompting import skill_command  # noqa: PLC0415 - rarely needed
 
         return await skill_command(core, context.extensions.definitions, name, rest, content)
     if name == "loop":
@@ -166,7 +165,7 @@ def _answer(context: CommandContext, name: str, rest: str) -> Callable[[], Await
 
 def _ask(name: str, rest: str) -> FoundCommand:
     """Return the command that sends the model a bundled text, with the user's additions."""
-    from importlib.resources import files  # noqa: PLC0415 - 8 ms that only this needs
+    from importlib.resources import files  # noqa: PLC0415 - takes 8 ms
 
     ask = (files(__package__) / name).read_text("utf-8").strip()
     return FoundCommand(ask=f"{ask}\n\nThe user adds: {rest}" if rest else ask)
@@ -180,7 +179,7 @@ async def _unprefixed(
     await definitions.load()  # a prompt may arrive before they are loaded
     if not any(command.name == PREFIX + name for command in definitions.commands):
         return None
-    from acp_agent.session.commands.prompting import skill_command  # noqa: PLC0415 - where one is named
+    from acp_agent.session.commands.prompting import skill_command  # noqa: PLC0415 - rarely needed
 
     return await skill_command(context.core, definitions, name, rest, content)
 
@@ -266,7 +265,7 @@ async def _trust(extensions: Extensions, turn: TurnResources) -> str:
 
 
 async def _compact(core: SessionCore, focus: str, turn: TurnResources) -> str:
-    from acp_agent.agent.context_shortening import compact_now  # noqa: PLC0415 - brings what only prompts need
+    from acp_agent.agent.context_shortening import compact_now  # noqa: PLC0415 - only for prompts
     from acp_agent.session.turns.parts import turn_slot  # noqa: PLC0415 - likewise
 
     translate = turn.user.translate

@@ -134,7 +134,7 @@ def _search_tools(workspace: Workspace, tools: Sequence[McpTool]) -> list[AnyToo
     """Return tools that find and call deferred tools; empty if none are deferred."""
     if not any(tool.deferred for tool in tools):
         return []
-    from acp_agent.tools.mcp_search.search import CallMcpTool, SearchMcpTools  # noqa: PLC0415 - where there are many
+    from acp_agent.tools.mcp_search.search import CallMcpTool, SearchMcpTools  # noqa: PLC0415 - only for many tools
 
     return [SearchMcpTools(workspace, tools), CallMcpTool(workspace)]
 

@@ -164,7 +164,7 @@ class _Order:
         if event.call not in self._open:
             # A background command may still write output after its call.
             return [event] if isinstance(event, ToolOutput) else []
-        # Only the provider runs a call before the answer with it is complete.
+        # Only a provider runs a call before the answer that contains it is complete.
         made = [] if event.call in self._by_provider else self._end_answer()
         if isinstance(event, ToolEnded):
             del self._open[event.call]

@@ -44,7 +44,7 @@ def damaged_event(seq: int, at: object, body: object) -> StoredEvent:
         raw = body.encode("utf-8", "surrogateescape")
     try:
         event = decode_event(raw)  # only its time is invalid
-    except Exception:  # noqa: BLE001 - bytes that may be anything
+    except Exception:  # noqa: BLE001 - the bytes may be anything
         found = _TAG.match(raw)
         tag = found[1].decode("ascii") if found else ""
         event = DamagedEvent(tag=tag, raw=raw, why="broken")

@@ -75,7 +75,6 @@ def recover_sessions(damaged: Path, connection: sqlite3.Connection) -> Recovered
 
     Copies everything or nothing. If only a session's events remain, its folder and title come from
     them; if no index has its id, it gets a new one. Blocks for as long as reading the file takes.
-    them, and another id where no index has its own. Blocks for as long as reading the file takes.
 
     Raises:
         OSError: the damaged file cannot be read.

@@ -2,9 +2,9 @@
 
 SQLite treats a missing log as an empty one: the journal is then intact but shorter. Therefore the
 session and its number of events are written to a small file after a commit, at most ten times a
-second for one session. The file is not synchronised: if a power failure loses part of the log, it
-is lost whether or not this file still mentions it. The next write overwrites the record, so a
-record that does not match the journal is saved in a second file until `acp-agent sessions repair`.
+second for one session. The file is not synchronised, so a power failure may lose the record
+together with the log. The next write overwrites the record, so a record that does not match the
+journal is saved in a second file until `acp-agent sessions repair`.
 """
 
 from __future__ import annotations

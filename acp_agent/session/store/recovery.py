@@ -87,7 +87,7 @@ def _read(item: StoredEvent) -> AnyEvent | None:
     return None if isinstance(item.event, UnknownEvent) else item.event
 
 
-# -- in order --------------------------------------------------------------------------------
+# -- completed events ------------------------------------------------------------------------
 
 
 def _streams(read: Sequence[AnyEvent | None]) -> Iterator[list[list[AnyEvent]]]:
@@ -127,7 +127,7 @@ def _spread(
     return spread
 
 
-# -- notes -----------------------------------------------------------------------------------
+# -- notices ---------------------------------------------------------------------------------
 
 
 def _notes(

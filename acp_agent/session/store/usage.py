@@ -54,7 +54,7 @@ def spent_since(connection: sqlite3.Connection, at: int, until: int | None = Non
     """Return the usage of all sessions from `at` to `until`, in ms since 1970."""
     period = at, _LAST if until is None else until
     tokens, cost, unpriced = connection.execute(
-        "SELECT coalesce(sum(input + output), 0),"  # noqa: S608 - names of ours
+        "SELECT coalesce(sum(input + output), 0),"  # noqa: S608 - constants
         f" coalesce(sum({_COST}), 0.0), count(*) - count({_COST})"
         " FROM usage WHERE at >= ? AND at < ?",
         period,
@@ -62,7 +62,7 @@ def spent_since(connection: sqlite3.Connection, at: int, until: int | None = Non
     if not unpriced:
         return SpentTotal(tokens=tokens, cost=cost)
     rows = connection.execute(
-        f"SELECT model, {', '.join(_COUNTS)}"  # noqa: S608 - names of ours
+        f"SELECT model, {', '.join(_COUNTS)}"  # noqa: S608 - constants
         f" FROM usage WHERE at >= ? AND at < ? AND {_COST} IS NULL",
         period,
     )
@@ -80,7 +80,7 @@ def usage_since(
     """Return the usage from a moment on, in order of time, project and model.
 
     Args:
-        connection: to the journal.
+        connection: the journal.
         at: the start, in ms since 1970.
         by: the columns to group by; fewer are faster.
         apart: the models whose requests without a price get a row each, because today's price of a
@@ -94,7 +94,7 @@ def usage_since(
     )
     sums = ", ".join(f"sum({name})" for name in _COUNTS)
     rows = connection.execute(
-        f"SELECT {', '.join(columns)}, count(*), sum({_COST}), {sums}"  # noqa: S608 - ours alone
+        f"SELECT {', '.join(columns)}, count(*), sum({_COST}), {sums}"  # noqa: S608 - constants
         " FROM usage WHERE at >= ? AND at < ?"
         f" GROUP BY 1, 2, 3, {_COST} IS NULL, CASE WHEN {_COST} IS NULL AND {alone} THEN rowid END"
         " ORDER BY 1, 2, 3",

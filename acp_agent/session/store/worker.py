@@ -31,7 +31,7 @@ _GROUP = 256  # jobs in one transaction at most, to limit the wait for each
 class WriteChain:
     """The pending writes of one session.
 
-    If one of them fails, all writes submitted after it fail too, so that the journal has no holes.
+    If one of them fails, the pending writes after it fail too, so that the journal has no holes.
     The chain ends, and `ended` is called with it, when the failure was reported or nothing is
     pending.
     """
@@ -78,17 +78,17 @@ class Job(Generic[T]):
         if self.error is not None:
             self.future.set_exception(self.error)
         else:
-            self.future.set_result(self.result)  # type: ignore[arg-type]  # set where error is not
+            self.future.set_result(self.result)  # type: ignore[arg-type]  # set if there is no error
 
 
 AnyJob = Job[Any]  # jobs of all types share the queue; each future is typed separately
 
 
 class Worker:
-    """One thread, one connection, one queue."""
+    """Runs jobs from a queue on a thread with its own connection."""
 
     def __init__(self, path: Path, loop: asyncio.AbstractEventLoop) -> None:
-        self.path = path  # its real path once the thread has opened it
+        self.path = path  # the resolved path once the journal is open
         self._loop = loop
         self._queue: queue.SimpleQueue[AnyJob | None] = queue.SimpleQueue()
         self._database: Database | None = None  # used by the thread only
