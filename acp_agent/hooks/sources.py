@@ -11,7 +11,7 @@ import hashlib
 import os
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +21,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from acp_agent.config.hook_types import HookConfig, HookEvent
-from acp_agent.errors import ConfigError
+from acp_agent.config.json_comments import read_json
+from acp_agent.config.json_lines import member_line
+from acp_agent.errors import ConfigError, InvalidInputError
 from acp_agent.extensions.definitions.locations import (
     DefinitionFolders,
     any_plugin_folder,
@@ -30,6 +32,7 @@ from acp_agent.extensions.definitions.locations import (
     other_hook_files,
     project_hook_files,
 )
+from acp_agent.extensions.definitions.skill_files import is_visible
 from acp_agent.hooks.settings_files import (
     HookProblem,
     configured_hook,
@@ -53,6 +56,10 @@ _PROJECT = re.compile(rf"\$\{{?({'|'.join(PROJECT_VARIABLES)})\b\}}?")
 _OTHER_CONTRACT = (
     "hooks of this program are not run here; write them as hooks of .claude/settings.json"
 )
+_OTHER_CODE = {
+    "plugin": "plugins of opencode are not run here; write hooks of .claude/settings.json",
+    "tool": "tools of opencode are not run here; offer them with an MCP server",
+}
 
 
 class FoundHooks(Struct, frozen=True, kw_only=True):
@@ -100,8 +107,7 @@ def find_hooks(
     for file in project_hook_files(cwd):
         if os.path.realpath(file) not in map(os.path.realpath, own):
             found.read(file, cwd)
-    for file in other_hook_files(cwd):
-        found.problems.append(HookProblem(str(file), _OTHER_CONTRACT))
+    found.problems += _other_contracts(cwd)
     if any_plugin_folder(places):
         from acp_agent.extensions.plugins.find import find_plugins  # noqa: PLC0415 - where there may be any
 
@@ -120,6 +126,38 @@ def project_items(cwd: Path) -> tuple[Item, ...]:
     for file in project_hook_files(cwd):
         found.read(file, cwd)
     return tuple(found.untrusted)
+
+
+def _other_contracts(cwd: Path) -> Iterator[HookProblem]:
+    """Name the hooks, plugins and tools of a project that are written for another program."""
+    for file in other_hook_files(cwd):
+        if file.name == "settings.json":
+            if (line := _gemini_hooks_line(file)) is not None:
+                yield HookProblem(f"{file}:{line}", _OTHER_CONTRACT)
+        elif file.parent.name == ".opencode":
+            if any(is_visible(one.name) for one in file.glob("*")):
+                yield HookProblem(str(file), _OTHER_CODE[file.name.removesuffix("s")])
+        else:
+            yield HookProblem(str(file), _OTHER_CONTRACT)
+
+
+def _gemini_hooks_line(file: Path) -> int | None:
+    """Return the line of the hooks in settings of Gemini; None where these have none.
+
+    They have other events, names of tools, answers and units of time than ours
+    (https://geminicli.com/docs/hooks/reference).
+    """
+    try:
+        raw = read_bytes(file) or b""
+        settings = read_json(raw)
+    except (OSError, ConfigError, InvalidInputError):
+        return None  # reported with its MCP servers
+    hooks = settings.get("hooks") if isinstance(settings, dict) else None
+    if not isinstance(hooks, dict) or not any(
+        isinstance(one, list) and one for one in hooks.values()
+    ):
+        return None
+    return member_line(raw.decode("utf-8", "replace"), ("hooks",))
 
 
 class _Collected:

@@ -75,6 +75,30 @@ def test_hooks_with_another_contract_are_named(tmp_path: Path) -> None:
     }
 
 
+def test_hooks_of_gemini_are_named_with_their_line_where_there_are_any(tmp_path: Path) -> None:
+    file = tmp_path / "project" / ".gemini" / "settings.json"
+    write(file, '{"hooks": {"enabled": true, "BeforeTool": []}, "mcpServers": {}}')
+    assert find(tmp_path).problems == ()
+    group = '[{"matcher": "run_.*", "hooks": [{"type": "command", "command": "check"}]}]'
+    write(file, '{\n  // ours\n  "hooks": {"BeforeTool": ' + group + "},\n}")
+    found = find(tmp_path)
+    (problem,) = found.problems
+    assert problem.path == f"{file}:3"
+    assert problem.why.startswith("hooks of this program are not run here; ")
+    assert found.hooks == ()
+
+
+def test_plugins_and_tools_of_opencode_are_named_once(tmp_path: Path) -> None:
+    folder = tmp_path / "project" / ".opencode"
+    for name in ("plugin/a.ts", "plugin/b.js", "tools/c.ts"):
+        write(folder / name, "export default {}")
+    (folder / "tool").mkdir()  # empty
+    assert [(one.path, one.why.partition(";")[0]) for one in find(tmp_path).problems] == [
+        (str(folder / "plugin"), "plugins of opencode are not run here"),
+        (str(folder / "tools"), "tools of opencode are not run here"),
+    ]
+
+
 def test_a_hook_that_would_wake_the_model_waits_for_nothing(tmp_path: Path) -> None:
     handler = {"type": "command", "command": "wake", "asyncRewake": True}
     settings = {"hooks": {"Stop": [{"hooks": [handler]}]}}

@@ -103,7 +103,8 @@ def _github(fields: Mapping[str, object]) -> Mapping[str, object]:
         given["subagents"] = agents
     if isinstance(given.get("tools"), str | list):
         several = [str(one).strip() for one in _listed(given["tools"])]
-        given["tools"] = [name for one in several for name in github_tools(one)]
+        ours = [name for one in several for name in github_tools(one)]
+        given["tools"] = ours or several  # unknown names are reported
     return given
 
 

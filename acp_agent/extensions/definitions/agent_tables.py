@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from acp_agent.config.json_comments import read_json
 from acp_agent.content import printable_line
@@ -61,7 +62,8 @@ def read_table(path: Path, origin: Origin | None, problems: list[Problem]) -> li
     except OSError:
         return []  # there is none, which is usual
     try:
-        entries = _entries(path, origin)
+        raw = read_file(path, origin)
+        entries = _entries(path, raw, origin)
     except ConfigError as error:
         problems.append(problem(path, error))
         return []
@@ -76,20 +78,23 @@ def read_table(path: Path, origin: Origin | None, problems: list[Problem]) -> li
     found = []
     for entry in entries:
         try:
-            found.append(_agent(path, origin, entry, problems))
+            agent = _agent(path, origin, entry, problems)
         except ConfigError as error:
             problems.append(problem(path, _of(entry, error)))
+        else:
+            whole = raw.decode("utf-8", "replace")
+            found.append(replace(agent, whole=whole, entry=("agent", entry.name)))
     return found
 
 
-def _entries(path: Path, origin: Origin | None) -> list[_Entry]:
+def _entries(path: Path, raw: bytes, origin: Origin | None) -> list[_Entry]:
     """The agents of a file that are not turned off.
 
     Raises:
         ConfigError: it cannot be read.
     """
     try:
-        content = read_json(read_file(path, origin))
+        content = read_json(raw)
     except InvalidInputError as error:
         raise ConfigError(str(error)) from None
     agents = content.get("agent") if isinstance(content, dict) else None

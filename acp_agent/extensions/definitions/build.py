@@ -20,7 +20,7 @@ from acp_agent.extensions.definitions.fields import (
     SkillFields,
 )
 from acp_agent.extensions.definitions.locations import Source
-from acp_agent.extensions.definitions.tool_names import normalize_tools, restricted_tool
+from acp_agent.extensions.definitions.tool_names import may_exist, normalize_tools, restricted_tool
 from acp_agent.extensions.definitions.types import (
     SMALL,
     TASK,
@@ -40,13 +40,19 @@ _REF = re.compile(r"[^/\s]+/\S")
 
 
 class DefinitionFile(Struct, Generic[Fields], frozen=True, kw_only=True):
-    """A file as it was read: its front matter, and the Markdown below, which begins at `line`."""
+    """A file as it was read: its front matter, and the Markdown below, which begins at `line`.
+
+    `whole` is the text of the file. `entry` leads to the definition in a table, such as ("agent",
+    "reviewer"); a file that is not a table has one definition.
+    """
 
     path: Path
     source: Source
     fields: Fields
     text: str
     line: int = 1
+    whole: str = ""
+    entry: tuple[str, ...] = ()
 
 
 def build_skill(file: DefinitionFile[SkillFields], config: DefinitionConfig) -> Skill:
@@ -152,6 +158,12 @@ def find_warnings(fields: RunFields, config: DefinitionConfig) -> Iterator[Confi
                 f"tools: {printable_line(tool, 80)} is a part of a tool, so it is left out; name "
                 "the tool alone"
             )
+    whole = [one for one in normalize_tools(fields.tools or ()) if restricted_tool(one) is None]
+    if whole and not any(map(may_exist, whole)):
+        yield ConfigError(
+            f"tools: {printable_line(', '.join(whole), 80)} is not known here, so it has no tools; "
+            "name tools of this program, such as read and shell, or take the field out"
+        )
     for tool in normalize_tools(fields.disallowed_tools or ()):
         if restricted_tool(tool) is not None:
             yield ConfigError(

@@ -19,7 +19,8 @@ from acp_agent.extensions.definitions.build import (
     build_skill,
     find_warnings,
 )
-from acp_agent.extensions.definitions.fields import AgentFields, SkillFields
+from acp_agent.extensions.definitions.fields import FIELD_ALIASES, AgentFields, SkillFields
+from acp_agent.extensions.definitions.front_matter import field_line
 from acp_agent.extensions.definitions.locations import (
     AGENT_TABLES,
     DefinitionFolders,
@@ -239,6 +240,27 @@ def _is_enabled(
     own = config.get(file.fields.name, _DEFAULT)
     if own.enabled:
         problems += [
-            problem(file.path, remark, left_out=False) for remark in find_warnings(file.fields, own)
+            problem(file.path, _named(file, remark), left_out=False, line=_line(file, remark))
+            for remark in find_warnings(file.fields, own)
         ]
     return own.enabled
+
+
+def _named(file: DefinitionFile[_Fields], error: ConfigError) -> ConfigError:
+    """Return an error with the name of the definition, where the file has several."""
+    if not file.entry:
+        return error
+    kind, name = file.entry[0], printable_line(file.entry[-1], 80)
+    return ConfigError(f"{kind} {name}: {error}")
+
+
+def _line(file: DefinitionFile[_Fields], error: ConfigError) -> int | None:
+    """Return the line of the field that an error begins with; None where it is not known."""
+    wrong: str = str(error).partition(":")[0]
+    if file.entry:
+        from acp_agent.config.json_lines import member_line  # noqa: PLC0415 - rarely
+
+        return member_line(file.whole, (*file.entry, wrong)) if file.whole else None
+    names = (wrong, *(alias for alias, name in FIELD_ALIASES.items() if name == wrong))
+    lines = (field_line(file.whole, name) for name in names)
+    return next(filter(None, lines), None)

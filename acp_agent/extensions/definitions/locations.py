@@ -47,8 +47,12 @@ _HOOK_FILES = (
     ".codex/config.toml", ".codex/hooks.json", ".claude/settings.json",
     ".claude/settings.local.json",
 )  # fmt: skip
-# Files and folders of hooks with another contract, which are not run, in projects.
-OTHER_HOOKS = (".cursor/hooks.json", ".github/hooks")
+# Files and folders of code of other programs with another contract, which is not run, in projects.
+# Only some settings of Gemini have hooks.
+OTHER_HOOKS = (
+    ".cursor/hooks.json", ".github/hooks", ".gemini/settings.json", ".opencode/plugin",
+    ".opencode/plugins", ".opencode/tool", ".opencode/tools",
+)  # fmt: skip
 PACKAGES = ".packages"  # has a folder for each plugin that is a Python package
 BUNDLED_INDEX = "index.json"  # in the folders `skills` and `agents`
 
@@ -257,7 +261,7 @@ def any_hook_file(home: Path, cwd: Path) -> bool:
 
 
 def other_hook_files(cwd: Path) -> tuple[Path, ...]:
-    """Return the files and folders of a project with hooks of another contract."""
+    """Return the files and folders of a project that may have hooks of another contract."""
     top = find_repository(cwd) or cwd
     files = (folder / name for folder in dict.fromkeys((top, cwd)) for name in OTHER_HOOKS)
     return tuple(file for file in files if os.path.exists(file))  # noqa: PTH110 - as above

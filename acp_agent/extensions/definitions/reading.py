@@ -189,6 +189,7 @@ def read_definitions(
                     fields=checked,
                     text=text,
                     line=_first_line(whole, text),
+                    whole=whole,
                 )
             )
     return found

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 
 CHANGES = ("edit", "write", "apply_patch")  # tools that a read-only agent does not have
+
+# Our tools; those of MCP servers and plugins, and skills as tools, have names with prefixes.
+TOOLS = frozenset(
+    {
+        "apply_patch", "ask_user", "background", "call_mcp_tool", "code", "edit", "finish_loop",
+        "glob", "grep", "http_request", "list", "list_mcp_resources", "memory", "read",
+        "read_mcp_resource", "rewind", "search_mcp_tools", "session_search", "shell", "skill",
+        "task", "todo", "web_fetch", "web_search", "write", "write_skill",
+    }
+)  # fmt: skip
 
 # Tools by which others mean one of ours.
 TOOL_ALIASES: Mapping[str, str] = {
@@ -84,6 +95,12 @@ def restricted_tool(name: str) -> str | None:
     """The tool of which others allow or refuse a part so: `Bash(git *)`. None for a whole tool."""
     tool, bracket, _ = name.partition("(")
     return TOOL_ALIASES.get(tool.strip(), tool.strip()) if bracket else None
+
+
+def may_exist(pattern: str) -> bool:
+    """Return whether a pattern names a tool of ours, or may name one of a server or plugin."""
+    is_added = "__" in pattern or pattern.startswith("skill_")
+    return is_added or any(fnmatchcase(tool, pattern) for tool in TOOLS)
 
 
 def github_tools(name: str) -> tuple[str, ...]:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+
 import pytest
 
+from acp_agent import tools
 from acp_agent.config.types import AgentConfig, Config
 from acp_agent.extensions.definitions.build import LONGEST
+from acp_agent.extensions.definitions.tool_names import TOOLS
 from acp_agent.extensions.definitions.types import AgentSpec, RunSettings
+from acp_agent.tools.base import Tool
 from tests.extensions.definitions.definition_files import Files
 
 
@@ -21,6 +27,54 @@ def test_an_agent_is_a_file_whose_text_is_its_prompt(files: Files) -> None:
         source="project",
         uses=RunSettings(model="small", tools=("read", "grep"), max_requests=9),
     )
+
+
+@pytest.mark.parametrize("kind", ["agent", "skill"])
+def test_tools_that_are_all_unknown_are_reported_with_their_line(files: Files, kind: str) -> None:
+    write = files.agent if kind == "agent" else files.skill
+    path = write("fix", "model: small", "tools: [mail_send, Calendar]")
+    (problem,) = files.find().problems
+    assert problem.place == f"{path}:5"
+    assert not problem.left_out
+    assert problem.why == (
+        "tools: mail_send, Calendar is not known here, so it has no tools; name tools of this "
+        "program, such as read and shell, or take the field out"
+    )
+
+
+@pytest.mark.parametrize(
+    "tools", ["[mail_send, Read]", "[mcp__git__*]", "[sample__count]", "[skill_fix]", "'*'", "[]"]
+)
+def test_tools_of_which_one_may_exist_are_not_reported(files: Files, tools: str) -> None:
+    files.agent("fix", f"tools: {tools}")
+    assert files.find().problems == ()
+
+
+def test_unknown_tools_of_github_and_of_a_table_are_reported(files: Files) -> None:
+    folder = files.project / ".github"
+    github = files.agent("a", "tools: ['vscode/openSimpleBrowser']", place=folder)
+    table = files.project / "opencode.json"
+    table.write_text(
+        '{"agent": {"one": {"prompt": "Do."},\n"two": {"prompt": "Do.",\n'
+        '"tools": {"*": false, "mail": true}}}}'
+    )
+    first, second = sorted(files.find().problems, key=lambda one: one.place)
+    assert (first.place, second.place) == (f"{github}:4", f"{table}:3")
+    assert first.why.startswith("tools: vscode/openSimpleBrowser is not known here")
+    assert second.why.startswith("agent two: tools: mail is not known here")
+
+
+def test_the_known_tools_are_those_of_the_program() -> None:
+    for module in pkgutil.walk_packages(tools.__path__, "acp_agent.tools."):
+        importlib.import_module(module.name)
+
+    waiting: list[type] = [Tool]
+    names = set()
+    while waiting:
+        waiting += (one := waiting.pop()).__subclasses__()
+        if one.__module__.startswith("acp_agent.tools."):
+            names.add(getattr(one, "name", "read"))  # the base has none
+    assert names == TOOLS
 
 
 def test_an_agents_file_may_have_another_name_but_two_may_not_have_the_same(files: Files) -> None:

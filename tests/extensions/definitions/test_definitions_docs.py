@@ -19,6 +19,7 @@ from acp_agent.extensions.definitions.tool_names import TOOL_ALIASES
 from tests.extensions.definitions.definition_files import Files
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "skills.md").read_text("utf-8")
+FIELDS = "".join(re.findall(r"^\| Field \|.*\n(?:\|.*\n)+", PAGE, re.MULTILINE))
 
 
 def blocks(language: str) -> list[str]:
@@ -53,7 +54,7 @@ def test_the_examples_are_found_and_nothing_is_wrong_with_them(
 @pytest.mark.parametrize("kind", [SkillFields, AgentFields])
 def test_every_field_is_told(kind: type[RunFields]) -> None:
     told = re.findall(
-        r"`([a-z-]+)`", "\n".join(re.findall(r"^\| (`[^|]*`) \|", PAGE, re.MULTILINE))
+        r"`([a-z-]+)`", "\n".join(re.findall(r"^\| (`[^|]*`) \|", FIELDS, re.MULTILINE))
     )
     names = {field.encode_name for field in msgspec.structs.fields(kind)}
     assert names <= set(told)
