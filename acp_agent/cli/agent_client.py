@@ -29,12 +29,12 @@ class Asked(Struct, frozen=True):
 async def start_own_agent(
     flags: Sequence[str], handlers: Mapping[str, Handler], *, cwd: Path
 ) -> AgentChild:
-    """Start `acp-agent` with `flags` and shake hands, as a client that shows text.
+    """Start `acp-agent` with `flags` and initialize it, as a client that shows text.
 
     Raises:
         RpcError: the agent refused.
-        ConnectionError: the agent ended at once.
-        TimeoutError: the agent does not answer.
+        ConnectionError: the agent exited immediately.
+        TimeoutError: the agent does not respond.
     """
     child = await AgentChild.start(own_process("acp", *flags), handlers, cwd=cwd)
     try:
@@ -51,18 +51,18 @@ async def start_own_agent(
 
 
 class AgentSession:
-    """A session of a child agent process.
+    """A session of an agent that runs as a child process.
 
     Attributes:
-        id: the session's; "" before it is open.
-        show: takes its updates; None: nobody wants them.
+        id: the session's ID; "" before it is open.
+        show: receives its updates; None discards them.
     """
 
     def __init__(self, child: AgentChild, id_: str, show: OnUpdate | None = None) -> None:
         self.id = id_
         self.show = show
         self._child = child
-        self._calls: dict[str, tuple[str, str]] = {}  # title and kind by id
+        self._calls: dict[str, tuple[str, str]] = {}  # title and kind by ID
         self._unshown: OSError | None = None
 
     async def prompt(self, content: str | Sequence[acp.ContentBlock]) -> acp.PromptResponse:
@@ -70,8 +70,8 @@ class AgentSession:
 
         Raises:
             RpcError: the turn failed; the message says why.
-            ConnectionError: the agent ended.
-            OSError: what came could not be shown, so the turn was cancelled.
+            ConnectionError: the agent exited.
+            OSError: the output could not be shown, so the turn was cancelled.
         """
         blocks = [acp.TextContent(text=content)] if isinstance(content, str) else list(content)
         answer = await self._child.connection.request(
@@ -137,9 +137,9 @@ class AgentSession:
 
 
 class AgentClient(AgentSession):
-    """A session with its own child agent process.
+    """A session with its own agent process.
 
-    Make one with `start`, `open` the session, `prompt` in it, and end the agent with `aclose`.
+    Create it with `start`, `open` the session, `prompt` in it, and end the agent with `aclose`.
     """
 
     @classmethod
@@ -151,12 +151,12 @@ class AgentClient(AgentSession):
         on_update: OnUpdate,
         on_permission: OnPermission,
     ) -> Self:
-        """Start `acp-agent` with `flags` and shake hands.
+        """Start `acp-agent` with `flags` and initialize it.
 
         Raises:
             RpcError: the agent refused.
-            ConnectionError: the agent ended at once.
-            TimeoutError: the agent does not answer.
+            ConnectionError: the agent exited immediately.
+            TimeoutError: the agent does not respond.
         """
 
         def updated(params: acp.SessionNotification) -> None:

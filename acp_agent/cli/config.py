@@ -20,7 +20,7 @@ HIDDEN = "[hidden]"
 
 
 def run(argv: list[str]) -> int:
-    """Show the configuration or where it is; returns the exit status."""
+    """Show the configuration or its path; return the exit status."""
     parser = Parser(prog="acp-agent config", description="Show the configuration or its path.")
     actions = parser.add_subparsers(dest="action")
     actions.add_parser("path", help="print the path of the configuration file")
@@ -71,7 +71,7 @@ def _show(*, as_json: bool) -> int:
 
 
 def _all(table: Struct) -> dict[str, Any]:
-    """Every field of `table`, those at their default too, in the order of the types."""
+    """Return every field of `table`, including defaults, in the order of the type."""
     shown: dict[str, Any] = {}
     for field in msgspec.structs.fields(table):
         value = getattr(table, field.name)
@@ -84,7 +84,7 @@ def _all(table: Struct) -> dict[str, Any]:
 
 
 def _without_secrets(name: str, value: Any) -> Any:  # a JSON-like value in, one of its shape out
-    """`value` without what users put keys into, though the file is not meant for them."""
+    """Return `value` without secrets that users put into the file against advice."""
     if isinstance(value, dict):
         if name == "headers":
             return dict.fromkeys(value, HIDDEN)
@@ -98,16 +98,16 @@ def _without_secrets(name: str, value: Any) -> Any:  # a JSON-like value in, one
 
 
 def _toml(settings: dict[str, Any], sources: Mapping[tuple[str, ...], str]) -> str:
-    """The settings as a configuration; what is not set, which TOML has no word for, as comments.
+    """Return the settings as TOML. Unset ones are comments, because TOML has no null.
 
-    A setting that a variable of the environment gives is followed by the name of that variable.
+    A setting from an environment variable is followed by the variable's name.
     """
     import tomlkit  # noqa: PLC0415 - only for this action
     from tomlkit.container import Container  # noqa: PLC0415 - likewise
     from tomlkit.items import Table  # noqa: PLC0415 - likewise
 
     def fill(table: Container | Table, values: dict[str, Any], above: tuple[str, ...]) -> None:
-        # Whatever stands behind the header of a table is the table's.
+        # Everything after a table's header belongs to the table, so plain values come first.
         for key, value in sorted(values.items(), key=lambda item: isinstance(item[1], dict)):
             if value is None:
                 table.add(tomlkit.comment(translate("{key} is not set", key=key)))

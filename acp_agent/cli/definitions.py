@@ -1,4 +1,4 @@
-"""`acp-agent skills` and `acp-agent agents`: list the definitions that a session would have."""
+"""`acp-agent skills` and `acp-agent agents`: list the definitions of a session."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Settings = TypeVar("Settings", bound=DefinitionConfig)
 
 
 def run_skills(argv: list[str]) -> int:
-    """List the skills of a session in a folder; returns the exit status."""
+    """List the skills of a session in a folder; return the exit status."""
     parser = Parser(
         prog="acp-agent skills",
         description="List the skills available in a folder, and errors in their files.",
@@ -42,7 +42,7 @@ def run_skills(argv: list[str]) -> int:
 
 
 def run_agents(argv: list[str]) -> int:
-    """List the agents of a session in a folder; returns the exit status."""
+    """List the agents of a session in a folder; return the exit status."""
     parser = Parser(
         prog="acp-agent agents",
         description="List the agents available in a folder, and errors in their files.",
@@ -58,7 +58,7 @@ def _run(kind: Kind, parser: Parser, argv: list[str]) -> int:
 
 
 def _show(kind: Kind, cwd: Path, *, as_json: bool) -> int:
-    """List what a session in a folder would find; an exit status."""
+    """List the definitions that a session in a folder finds; return the exit status."""
     if not cwd.is_dir():
         complain(translate("{folder} is not a directory", folder=cwd))
         return USAGE
@@ -121,7 +121,7 @@ def _commands(programs: Mapping[str, AgentConfig]) -> dict[str, list[str]]:
 
 
 def _how_to_add(kind: Kind) -> str:
-    """What is said where there is nothing to list."""
+    """Return the text that is shown if there is nothing to list."""
     user = find_paths(os.environ).config_file.parent / kind
     if kind == "skills":
         return translate(
@@ -137,19 +137,19 @@ def _how_to_add(kind: Kind) -> str:
 
 
 def places_of(cwd: Path) -> DefinitionFolders:
-    """Where a session in a folder would look."""
+    """Return the folders that a session in a folder searches."""
     user = find_paths(os.environ).config_file.parent
     return find_folders(cwd.expanduser().absolute(), user=user, home=Path.home())
 
 
 def only(kind: Kind, places: DefinitionFolders) -> DefinitionFolders:
-    """The places of skills, or those of agents."""
+    """Return the folders of skills only, or of agents only."""
     hidden = {"agents": ()} if kind == "skills" else {"skills": ()}
     return structs.replace(places, **hidden)
 
 
 def problem_line(problem: Problem) -> str:
-    """A problem in the user's language."""
+    """Return a problem in the user's language."""
     line = f"{problem.place}: {translate_rendered(problem.why)}"
     if not problem.others:
         return line
@@ -157,7 +157,7 @@ def problem_line(problem: Problem) -> str:
 
 
 def untrusted_line(found: Found) -> str:
-    """What is to be said of files of the project that the user does not trust."""
+    """Return a line about project files that the user does not trust."""
     return translate(
         "{count} not used until you trust the folder. Run acp-agent trust {folder}",
         count=len(found.untrusted),
@@ -170,7 +170,7 @@ def _of(kind: Kind, found: Found) -> tuple[Skill, ...] | tuple[AgentSpec, ...]:
 
 
 def _all_enabled(config: Config) -> Config:
-    """The configuration without its switches: what is switched off is listed, too."""
+    """Return the configuration with everything enabled, to list disabled definitions too."""
     return structs.replace(config, skills=_enabled(config.skills), agents=_enabled(config.agents))
 
 
@@ -196,5 +196,5 @@ def _as_json(one: Skill | AgentSpec, *, enabled: bool) -> dict[str, object]:
 
 
 def _text(path: Path) -> str:
-    """A path as JSON can have it, whatever its bytes."""
+    """Return a path as valid JSON text, whatever its bytes."""
     return os.fsencode(path).decode("utf-8", "replace")

@@ -31,7 +31,7 @@ _STYLES = {"ok": "green", "info": "dim", "missing": "yellow", "broken": "bold re
 
 
 def run(argv: list[str]) -> int:
-    """Check the setup; the exit status is 1 if there are problems."""
+    """Check the setup; return 1 if there are problems."""
     parser = Parser(
         prog="acp-agent doctor",
         description="Check the setup and say how to fix problems.",

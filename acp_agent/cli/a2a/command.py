@@ -14,7 +14,7 @@ from acp_agent.platform import posix
 
 
 def run(argv: list[str]) -> int:
-    """Do what is asked; returns the exit status."""
+    """Run the command; return the exit status."""
     parser = Parser(
         prog="acp-agent a2a",
         description="Offer this agent to programs that speak the Agent2Agent protocol (A2A).",
@@ -40,7 +40,7 @@ def run(argv: list[str]) -> int:
     if options.action is None:
         parser.print_help(sys.stderr)
         return USAGE
-    posix.forbid_inspection()  # what is served may be asked for by others than the user
+    posix.forbid_inspection()  # others than the user may send requests
     return guarded(lambda: _serve(options))
 
 

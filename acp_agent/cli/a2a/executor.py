@@ -1,4 +1,4 @@
-"""Carries out the tasks of A2A clients: each is a turn, each context a session of the journal."""
+"""Execute the tasks of A2A clients: each is a turn, each context a session of the journal."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from protocol.v1 import types as acp
 
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 MODES = ("ask", "accept-edits", "draft", "plan")  # that a client may choose
-_AT_ONCE = 4  # turns that run
-_PAGE = 100  # tasks that are looked at at once
-_SESSION = "session"  # the name of the metadata with the session of a task
-_ANSWER = "answer"  # the id of the artifact with what the model says
+_AT_ONCE = 4  # concurrent turns
+_PAGE = 100  # tasks per page
+_SESSION = "session"  # metadata key of a task's session
+_ANSWER = "answer"  # ID of the artifact with the model's text
 _ALLOW = frozenset({"allow", "approve", "approved", "ok", "okay", "y", "yes", "允许", "是"})
 _REJECT = frozenset({"deny", "n", "no", "refuse", "reject", "rejected", "否", "拒绝"})
 _GOING_ON = (
@@ -40,9 +40,9 @@ class PromptExecutor(AgentExecutor):
     """Runs the agent on the messages of clients.
 
     Args:
-        folders: where it may work: whole paths without symlinks.
-        model: the model of new sessions; None: the configured one.
-        store: where the tasks are kept.
+        folders: folders it may work in: absolute paths without symlinks.
+        model: the model of new sessions; None for the configured one.
+        store: stores the tasks.
     """
 
     def __init__(self, folders: Sequence[Path], model: str | None, store: TaskStore) -> None:
@@ -53,10 +53,10 @@ class PromptExecutor(AgentExecutor):
         self._turns: dict[str, TaskTurn] = {}
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
-        """Begin the task of a message, or go on with it, until it ends or waits for the client.
+        """Start or continue the task of a message, until it ends or waits for the client.
 
         Raises:
-            A2AError: the message cannot be taken.
+            A2AError: the message is not accepted.
         """
         message, task = context.message, context.task_id
         assert message is not None
@@ -95,10 +95,10 @@ class PromptExecutor(AgentExecutor):
         await asyncio.gather(*(turn.aclose() for turn in turns))
 
     async def end_lost_tasks(self) -> None:
-        """Mark the tasks as failed that went on when the server before this one ended."""
+        """Mark the tasks as failed that were open when the previous server ended."""
         context = ServerCallContext()
         for state in _GOING_ON:
-            # Those that are marked are not listed again.
+            # Marked tasks are not listed again.
             while found := (
                 await self._store.list(ListTasksRequest(status=state, page_size=_PAGE), context)
             ).tasks:
@@ -109,7 +109,7 @@ class PromptExecutor(AgentExecutor):
                         await self._store.save(whole, context)
 
     async def _follow(self, task: str, turn: TaskTurn, updater: TaskUpdater) -> None:
-        """Tell what happens in a turn."""
+        """Report the events of a turn to the client."""
         while True:
             text = ""
             for event in await turn.next():
@@ -154,7 +154,7 @@ class PromptExecutor(AgentExecutor):
         )
 
     async def _session_of(self, context: RequestContext) -> str:
-        """Return the session of the last task of a context; "" where it has none."""
+        """Return the session of the last task of a context; "" if there is none."""
         asked = ListTasksRequest(context_id=context.context_id or "", page_size=_PAGE)
         found: Sequence[Task] = (await self._store.list(asked, context.call_context)).tasks
         sessions = (dict(task.metadata).get(_SESSION, "") for task in found)
@@ -191,7 +191,7 @@ async def _end(event: Ended, updater: TaskUpdater) -> None:
 
 
 def read_answer(message: Message) -> bool | None:
-    """Return whether a message allows what was asked; None: it says neither."""
+    """Return whether a message allows the call; None if it is neither a yes nor a no."""
     for part in message.parts:
         if part.HasField("data"):
             (given,) = get_data_parts([part])
@@ -205,10 +205,10 @@ def read_answer(message: Message) -> bool | None:
 
 
 def prompt_blocks(parts: Sequence[Part]) -> Iterator[acp.ContentBlock]:
-    """Return the parts of a message as a prompt.
+    """Yield the parts of a message as a prompt.
 
     Raises:
-        ContentTypeNotSupportedError: one is neither text, nor data, nor a link, nor a picture.
+        ContentTypeNotSupportedError: a part is neither text, data, a link nor an image.
     """
     for part in parts:
         kind = part.media_type.partition(";")[0].strip().lower()

@@ -1,6 +1,7 @@
 """The A2A server: its agent cards, its tasks on disk, and its methods over HTTP.
 
-Version 1.0 of the protocol and 0.3, as JSON-RPC (https://a2a-protocol.org/latest/specification/).
+It supports versions 1.0 and 0.3 of the protocol, as JSON-RPC
+(https://a2a-protocol.org/latest/specification/).
 """
 
 from __future__ import annotations
@@ -46,16 +47,16 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 PATH = "/a2a"
-_MOST_BYTES = 16 * 1024 * 1024  # of a request
-_LOCK_SECONDS = 0.5  # for the server before this one to be gone
+_MOST_BYTES = 16 * 1024 * 1024  # largest request
+_LOCK_SECONDS = 0.5  # for the previous server to exit
 
 
 def serve(options: argparse.Namespace) -> int:
-    """Serve A2A clients until a signal comes; returns the exit status.
+    """Serve A2A clients until a signal arrives; return the exit status.
 
     Raises:
-        InvalidInputError: a folder, the port or the token cannot be used, or the folders are
-            served already.
+        InvalidInputError: a folder, the port or the token is invalid, or another server already
+            serves the folders.
     """
     folders = [Path(os.path.realpath(one.expanduser())) for one in options.folder or [Path()]]
     for folder in folders:
@@ -64,7 +65,7 @@ def serve(options: argparse.Namespace) -> int:
     for name in ("a2a", "sqlalchemy", "sse_starlette"):  # they log what clients send
         logging.getLogger(name).setLevel(logging.CRITICAL)
     token, made = access_token()
-    # The tasks of other folders are not this server's to tell of.
+    # Each set of folders has its own tasks, which other servers do not show.
     served = hashlib.sha256("\n".join(sorted(map(str, folders))).encode()).hexdigest()[:16]
     tasks = find_paths(os.environ).data_dir / "a2a" / f"{served}.sqlite"
     try:
@@ -104,7 +105,7 @@ async def _serve(
 
 
 def make_app(store: DatabaseTaskStore, executor: PromptExecutor, port: int) -> ASGIApp:
-    """Return what answers the requests of clients, whoever they are."""
+    """Return the application that answers clients, without authentication."""
     card = agent_card(port)
     handler = DefaultRequestHandler(
         agent_executor=executor, task_store=store, agent_card=card, extended_agent_card=card
@@ -130,7 +131,7 @@ def make_app(store: DatabaseTaskStore, executor: PromptExecutor, port: int) -> A
 
 
 def agent_card(port: int) -> AgentCard:
-    """Return what clients are told of the agent."""
+    """Return the agent's description for clients."""
     interfaces = [
         AgentInterface(
             url=f"http://127.0.0.1:{port}{PATH}", protocol_binding="JSONRPC", protocol_version=one
@@ -162,13 +163,13 @@ def agent_card(port: int) -> AgentCard:
 
 
 class Limited:
-    """Refuses requests that are too large."""
+    """Rejects requests that are too large."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Read a request, and pass it on."""
+        """Read a whole request, and pass it on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -177,7 +178,7 @@ class Limited:
         while more:
             message = await receive()
             if message["type"] != "http.request":
-                return  # the client is gone
+                return  # the client has disconnected
             body += message.get("body", b"")
             more = message.get("more_body", False)
             if len(body) > _MOST_BYTES:

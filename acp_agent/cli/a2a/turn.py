@@ -1,4 +1,4 @@
-"""A turn of the agent for a task of A2A, which goes on while the task waits for the client."""
+"""A turn of the agent for an A2A task; it continues while the task waits for the client."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _ANSWER_SECONDS = 600.0  # for a question
 
 
 class Opened(Struct, frozen=True):
-    """The session is there."""
+    """The session is open."""
 
     session: str
 
 
 class TextPiece(Struct, frozen=True):
-    """A piece of what the model says; `begins` a message that follows another one."""
+    """A piece of the model's text; `begins` marks the start of a further message."""
 
     text: str
     begins: bool
 
 
 class CallBegan(Struct, frozen=True):
-    """A tool is called."""
+    """A tool call started."""
 
     title: str
 
@@ -45,7 +45,7 @@ class Question(Struct, frozen=True):
 
 
 class Ended(Struct, frozen=True):
-    """The turn is over: the protocol's stop reason, or an error."""
+    """The turn ended, with the protocol's stop reason or an error."""
 
     stop_reason: str = ""
     error: str = ""
@@ -58,10 +58,10 @@ class Work(Struct, frozen=True, kw_only=True):
     """The options of a turn.
 
     Attributes:
-        flags: for the agent.
+        flags: command line flags for the agent.
         cwd: its folder.
-        session: the session to go on with; "" for a new one.
-        mode: the permission mode; None: as the session has it.
+        session: the session to continue; "" for a new one.
+        mode: the permission mode; None for the session's own.
         prompt: the prompt.
     """
 
@@ -73,14 +73,14 @@ class Work(Struct, frozen=True, kw_only=True):
 
 
 class TaskTurn:
-    """A turn in an agent of its own, which runs from now on; take `next` until it `Ended`.
+    """A turn in a separate agent. It starts immediately; call `next` until it returns `Ended`.
 
     Args:
-        work: what it is to do.
-        running: limits how many run at once.
+        work: the options.
+        running: limits the concurrent turns.
 
     Attributes:
-        is_told: the client was told a part of what the model says.
+        is_told: whether a part of the model's text was sent to the client.
     """
 
     def __init__(self, work: Work, running: asyncio.Semaphore) -> None:
@@ -89,12 +89,12 @@ class TaskTurn:
         self._running = running
         self._events: asyncio.Queue[Event] = asyncio.Queue()
         self._answered: asyncio.Future[bool] | None = None
-        self._said = False  # a message was begun
-        self._broken = False  # something came behind it
+        self._said = False  # whether a message has started
+        self._broken = False  # whether a tool call followed it
         self._task = asyncio.create_task(self._run())
 
     async def next(self) -> Sequence[Event]:
-        """Return what happened since the last time, at least one event."""
+        """Return the events since the last call, at least one."""
         events = [await self._events.get()]
         while not self._events.empty():
             events.append(self._events.get_nowait())
@@ -102,11 +102,11 @@ class TaskTurn:
 
     @property
     def waits(self) -> bool:
-        """Whether it waits for an answer."""
+        """Return whether it waits for an answer."""
         return self._answered is not None and not self._answered.done()
 
     def answer(self, *, allow: bool) -> None:
-        """Answer the question that it waits with."""
+        """Answer the open question."""
         if self._answered is not None and not self._answered.done():
             self._answered.set_result(allow)
 
@@ -154,7 +154,7 @@ class TaskTurn:
                 pass
 
     async def _asked(self, asked: Asked) -> acp.RequestPermissionResponse:
-        """Ask the client. Trust in what a folder brings along is given elsewhere, by the user."""
+        """Ask the client. Trust in a folder's files can only be given elsewhere, by the user."""
         allow = False
         if not any(option.option_id == TRUST_OPTION for option in asked.options):
             self._answered = asyncio.get_running_loop().create_future()

@@ -202,9 +202,9 @@ class TerminalChat:
         self._prompt.insert_text(" ".join(map(mention, files)) + " " if files else pasted)
 
     def interrupt(self) -> None:
-        """Ctrl-C: leave a question, cancel the turn, empty the prompt, or quit; one at a time.
+        """Handle Ctrl-C: decline a question, cancel the turn, clear the prompt or quit.
 
-        With nothing to cancel or to empty, the first Ctrl-C warns and a second one quits.
+        Each press does one of these. If nothing is left, the first one warns and the second quits.
         """
         question = self.questions.waiting
         if self._foreground.busy:

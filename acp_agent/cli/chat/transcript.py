@@ -33,17 +33,17 @@ _CALL_COST, _LINE_COST = 2_000, 200  # counted for a call, and for any other lin
 
 
 class Transcript:
-    """Turns updates into lines: complete ones for `commit`, the others with `live`.
+    """Converts updates into lines; complete ones go to `commit`, the others to `live`.
 
     Args:
-        renderer: makes lines.
-        calls: the session's tool calls.
-        width: the columns of the terminal.
-        commit: writes lines that do not change any more.
-        cwd: paths are shown relative to it.
+        renderer: renders lines.
+        calls: returns the session's tool calls.
+        width: returns the columns of the terminal.
+        commit: writes lines that no longer change.
+        cwd: the folder that paths are shown relative to.
 
     Attributes:
-        calls: makes the lines of tool calls.
+        calls: renders the lines of tool calls.
     """
 
     def __init__(

@@ -1,10 +1,9 @@
-"""`acp-agent completion SHELL`: print the script with which a shell completes our commands.
+"""`acp-agent completion SHELL`: print a shell script that completes our commands.
 
-The scripts are short: they ask the program, `acp-agent completion --answer SHELL WORD...`, and so
-follow its version, its language, and the user's sessions and models. shtab's scripts would stay as
-they were when they were written, and bash's lose file names with blanks and `--model=…`;
-argcomplete would import the command that is completed, which takes several times what a person
-who presses Tab should wait.
+The scripts are short: they call `acp-agent completion --answer SHELL WORD...`, and so follow the
+program's version, its language, and the user's sessions and models. The scripts of shtab are
+static, and those for bash break file names with blanks and `--model=…`. argcomplete imports the
+completed command, which takes several times longer than a user should wait after Tab.
 """
 
 from __future__ import annotations

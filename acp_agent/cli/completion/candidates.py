@@ -1,7 +1,7 @@
-"""The completion candidates that a shell receives when the user presses Tab.
+"""Completion candidates for a shell.
 
-The first line says what is to be completed: `words`, which follow, one a line, each with what is
-said of it behind a tab; or `files`, or `folders`, which the shell knows best itself.
+The first line names their kind: `words`, followed by one candidate per line, each with a
+description after a tab; or `files` or `folders`, which the shell completes itself.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@+,%")
-_BREAKS = "=:"  # where bash begins a new word, of what stands in our words
+_BREAKS = "=:"  # characters in our words at which bash splits words
 _TITLE = 60
 
 
 def answer(arguments: Sequence[str], environ: Mapping[str, str]) -> str:
-    """The answer to a shell.
+    """Return the candidates for a shell, as text.
 
     Args:
-        arguments: the shell, and the words of the line up to the one to be completed. `bash-menu`
-            is bash where it puts one candidate after the other in.
+        arguments: the shell, and the words of the line up to the one to complete. `bash-menu`
+            is bash in a mode that inserts one candidate after the other.
         environ: the user's environment.
     """
     if len(arguments) < 3:
@@ -59,7 +59,7 @@ def answer(arguments: Sequence[str], environ: Mapping[str, str]) -> str:
 def _candidates(
     place: Place, typed: str, environ: Mapping[str, str], said: Callable[[str], str]
 ) -> Iterator[Candidate]:
-    """Everything that can stand in a place, whatever is typed there already."""
+    """Yield all candidates for a place, whatever is already typed there."""
     if place.value is not None and (place.needed or not typed.startswith("-")):
         yield from _values(place.value, environ, said)
     if place.needed:
@@ -94,7 +94,7 @@ def _values(
 
 
 def _said(environ: Mapping[str, str]) -> Callable[[str], str]:
-    """How a text is said in the user's language."""
+    """Return a function that translates to the user's language."""
     from acp_agent.cli.completion.values import UserValues  # noqa: PLC0415 - bash does without
     from acp_agent.config.localization import (  # noqa: PLC0415 - only where needed
         choose_language,
@@ -105,7 +105,7 @@ def _said(environ: Mapping[str, str]) -> Callable[[str], str]:
 
 
 def _joined(words: Sequence[str]) -> list[str]:
-    """Words as we get them, of bash's, which begins a new one before and behind `=` and `:`."""
+    """Return our words from those of bash, which splits words before and after `=` and `:`."""
     joined: list[str] = []
     goes_on = False
     for word in words:
@@ -119,17 +119,17 @@ def _joined(words: Sequence[str]) -> list[str]:
 
 
 def _unquoted(word: str) -> str:
-    """A word of bash's without its quotes, of which the last one may be missing."""
+    """Return a word of bash without its quotes; the closing one may be missing."""
     if word[:1] in {"'", '"'}:
         return word[1:].removesuffix(word[0])
     return word.replace("\\", "")
 
 
 def _for_bash(candidate: Candidate, typed: str, *, titles: bool) -> Candidate:
-    """What bash puts in for the last of its words, which may be only the end of ours.
+    """Return what bash inserts for its last word, which may be only the end of ours.
 
-    It shows nothing beside a candidate. Where several sessions could be meant, their titles are
-    part of what is listed: only what the candidates begin with in common is put in then.
+    Bash shows no descriptions. If several sessions match, their titles are part of the listed
+    candidates, because bash then inserts only the common prefix.
     """
     value, about = candidate
     settled = max(typed.rfind(mark) for mark in _BREAKS) + 1
@@ -143,6 +143,6 @@ def _line(value: str, about: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    """A text without anything that could end its line or drive a terminal, and not too long."""
+    """Return a text without line breaks and control characters, shortened."""
     shown = " ".join("".join(one if one.isprintable() else " " for one in text).split())
     return shown if len(shown) <= _TITLE else f"{shown[: _TITLE - 1]}…"

@@ -1,4 +1,4 @@
-"""What can be typed behind `acp-agent`: grammar.json, which publish.py makes from the parsers."""
+"""The command line grammar: grammar.json, which publish.py generates from the parsers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-if TYPE_CHECKING:  # its classes would cost what Tab has no time for
+if TYPE_CHECKING:  # importing typing would slow down completion
     from typing import TypedDict
 
     class Value(TypedDict, total=False):
-        """What an option or an argument takes: one of `choices`, or one of its `kind`.
+        """The value of an option or argument: one of `choices`, or one of its `kind`.
 
-        `optional` values may be left out, `many` may follow each other.
+        An `optional` value may be omitted; `many` values may follow each other.
         """
 
         choices: list[str]
@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # its classes would cost what Tab has no time for
         many: bool
 
     class Option(TypedDict, total=False):
-        """An option by its `names`; one without a value is a flag, `again` may be repeated."""
+        """An option by its `names`. Without a value it is a flag; `again` means repeatable."""
 
         names: list[str]
         about: str
@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # its classes would cost what Tab has no time for
         again: bool
 
     class Command(TypedDict):
-        """What may follow a command. Where there are `actions`, one of them comes first."""
+        """What may follow a command. If it has `actions`, one of them comes first."""
 
         about: str
         options: list[Option]
@@ -54,14 +54,14 @@ def grammar() -> Command:
 
 
 class Place:
-    """The place of the last word of a command line; the words before it are what they are.
+    """The position of the last word of a command line; the words before it are complete.
 
     Attributes:
-        command: the command, or action of a command, that the words lead to.
-        options: its options that are not used yet.
-        value: what can stand here; None where nothing but an option or an action can.
-        needed: whether here stands the value of the option before.
-        prefix: the beginning of the last word that is settled: `--model=` of `--model=demo`.
+        command: the command or action that the words lead to.
+        options: its options that can still be given.
+        value: what can be given here; None if only an option or an action can.
+        needed: whether this is the value of the previous option.
+        prefix: the fixed beginning of the last word: `--model=` in `--model=demo`.
         only_values: whether `--` ended the options.
     """
 
@@ -80,13 +80,13 @@ class Place:
 
     @property
     def options(self) -> list[Option]:
-        """The options that can still be given."""
+        """Return the options that can still be given."""
         if self.only_values:
             return []
         return [one for one in self.command["options"] if one not in self._used or "again" in one]
 
     def _pass(self, word: str, waiting: Option | None) -> Option | None:
-        """Go behind a word; the option whose value is to come."""
+        """Move past a word; return the option whose value comes next."""
         dashed = word.startswith("-") and len(word) > 1 and not self.only_values
         if waiting is not None and not ("optional" in waiting["value"] and dashed):
             return None

@@ -1,6 +1,6 @@
-"""Makes grammar.json from the parsers of the commands; `make schemas` runs it.
+"""Generate grammar.json from the parsers of the commands; `make schemas` runs it.
 
-A test holds the file against the parsers, so that it is never behind them.
+A test compares the file with the parsers, so that it is never outdated.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from acp_agent.permissions.access import Mode
 if TYPE_CHECKING:
     from acp_agent.cli.completion.grammar import Command, Option, Value
 
-# What the parsers call a value, by what can be completed there; what is not here is free text.
+# Kinds of completion by the parsers' metavars; all other values are free text.
 KINDS = {
     "FILE": "file",
     "FILE.svg": "file",
@@ -38,14 +38,14 @@ KINDS = {
 
 
 class _Taken(BaseException):
-    """Carries a command's parser out of it, before it reads any argument."""
+    """Carries a command's parser out of the command, before it reads any arguments."""
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
         self.parser = parser
 
 
 def parser_of(command: str) -> argparse.ArgumentParser:
-    """The parser with which a command reads its arguments."""
+    """Return the parser that a command reads its arguments with."""
 
     def take(parser: argparse.ArgumentParser, *_: object) -> None:
         raise _Taken(parser)
@@ -60,7 +60,7 @@ def parser_of(command: str) -> argparse.ArgumentParser:
 
 
 def published() -> str:
-    """The grammar as JSON text, the same for the same parsers."""
+    """Return the grammar as JSON text, the same for the same parsers."""
     commands = {
         name: {**_command(parser_of(name)), "about": about} for name, about in main.COMMANDS.items()
     }
@@ -104,9 +104,9 @@ def _value(action: argparse.Action) -> Value:
     if action.choices is not None:
         value["choices"] = list(action.choices)
     elif name == "mode":
-        value["choices"] = list(get_args(Mode))  # another agent's are not known
+        value["choices"] = list(get_args(Mode))  # the modes of other agents are unknown
     elif name in KINDS:
-        # `latest` stands for a session where one is read, not where several are deleted.
+        # `latest` names a session to read, but not one of several to delete.
         several = KINDS[name] == "session" and action.nargs == "+"
         value["kind"] = "session id" if several else KINDS[name]
     if action.nargs == "?" and action.option_strings:
@@ -117,7 +117,7 @@ def _value(action: argparse.Action) -> Value:
 
 
 def write() -> int:
-    """Write the file; returns the exit status."""
+    """Write the file; return the exit status."""
     path = Path(grammar.__file__).with_name(grammar.FILE_NAME)
     path.write_text(published(), encoding="utf-8")
     return 0

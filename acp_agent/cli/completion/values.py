@@ -1,7 +1,7 @@
 """Values for completion: the user's sessions, models, providers and editors.
 
-Read without the modules of the commands, as completion must be fast. Values that cannot be read
-are left out; the commands report why.
+They are read without the modules of the commands, because completion must be fast. Unreadable
+values are left out; the commands report why.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from acp_agent.config.paths import Paths, find_paths
 
-Candidate = tuple[str, str]  # what is put in, and what is said of it
+Candidate = tuple[str, str]  # value and description
 
 SESSIONS = 50
 _BUSY_SECONDS = 0.05
@@ -23,7 +23,7 @@ _PACKAGE = Path(__file__).parents[2]
 
 
 class UserValues:
-    """The lists of one user.
+    """The values of one user.
 
     Args:
         environ: the user's environment.
@@ -34,10 +34,10 @@ class UserValues:
         self._paths: Paths = find_paths(environ)
 
     def of(self, kind: str) -> list[Candidate]:
-        """The candidates of a kind; none for one that is not listed here.
+        """Return the candidates of a kind; none for an unknown kind.
 
         Raises:
-            sqlite3.Error: they cannot be read.
+            sqlite3.Error: the sessions cannot be read.
         """
         lists = {
             "session": self._latest,
@@ -49,23 +49,23 @@ class UserValues:
         return list(lists[kind]()) if kind in lists else []
 
     def language(self) -> str:
-        """The setting `language`, and the empty string where there is none."""
+        """Return the setting `language`; empty if it is not set."""
         named = self._environ.get("ACP_AGENT_LANGUAGE") or self._settings().get("language")
         return named if isinstance(named, str) else ""
 
     def _latest(self) -> Iterator[Candidate]:
-        """The sessions, and what stands for the first of them."""
+        """Yield `latest`, which stands for the first session, then the sessions."""
         sessions = list(self._sessions())
         if sessions:
             yield "latest", sessions[0][1]
         yield from sessions
 
     def _sessions(self) -> Iterator[Candidate]:
-        """The sessions that were used last, newest first, with their titles or folders."""
+        """Yield the latest sessions, newest first, with their titles or folders."""
         path = self._paths.sessions_file
         if not path.exists():
             return
-        uri = f"{path.as_uri()}?mode=ro"  # looking must not make one
+        uri = f"{path.as_uri()}?mode=ro"  # read-only, so that the file is not created
         connection = sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS)
         try:
             rows = connection.execute(
@@ -79,7 +79,7 @@ class UserValues:
             yield session, title or cwd
 
     def _models(self) -> Iterator[Candidate]:
-        """The models of the catalog, and those that the configuration names."""
+        """Yield the models of the catalog and of the configuration."""
         catalog = json.loads((_PACKAGE / "models" / "catalog.json").read_text("utf-8"))
         known = {model["ref"]: model["name"] for model in catalog["models"]}
         settings = self._settings()
@@ -91,7 +91,7 @@ class UserValues:
         yield from known.items()
 
     def _providers(self) -> Iterator[Candidate]:
-        """The providers that we know, and those of the configuration."""
+        """Yield the known providers and those of the configuration."""
         presets = json.loads((_PACKAGE / "models" / "providers.json").read_text("utf-8"))
         known = {preset["id"]: preset["name"] for preset in presets if preset["api"] != "demo"}
         for name in _strings(self._settings().get("providers")):
@@ -104,7 +104,7 @@ class UserValues:
             yield name, table["title"]
 
     def _settings(self) -> dict[str, Any]:
-        """The configuration file as it is written; nothing where it cannot be read."""
+        """Return the configuration file's content; nothing if it cannot be read."""
         try:
             return tomllib.loads(self._paths.config_file.read_text("utf-8"))
         except (OSError, ValueError):
@@ -112,7 +112,7 @@ class UserValues:
 
 
 def _strings(*lists: object) -> Iterator[str]:
-    """The strings of lists and the keys of tables, as far as they are what they should be."""
+    """Yield the strings in lists and the keys of tables; skip other values."""
     for one in lists:
         if isinstance(one, Iterable) and not isinstance(one, str):
             yield from (item for item in one if isinstance(item, str))

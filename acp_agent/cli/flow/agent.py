@@ -49,7 +49,7 @@ class StepSession(AgentSession):
 
     @property
     def has_agent(self) -> bool:
-        """Whether it runs as an agent, which may have a model of its own."""
+        """Return whether it runs as an agent, which may have its own model."""
         return self.settings.get("agent", _NO_AGENT) != _NO_AGENT
 
     async def set_option(self, option: str, value: str) -> None:

@@ -19,7 +19,7 @@ _RUNS = 10
 
 
 def show(options: argparse.Namespace) -> int:
-    """List the workflows of a folder and the runs that can be continued; an exit status."""
+    """List a folder's workflows and the runs that can be resumed; return the exit status."""
     files = listed(options.cwd)
     trusts = trust_store().trusts
     runs = unfinished(str(options.cwd))
@@ -91,7 +91,7 @@ def show(options: argparse.Namespace) -> int:
 
 
 def unfinished(cwd: str) -> list[RunRecord]:
-    """The last runs in a folder that ended before they were done, the newest first."""
+    """Return the latest unfinished runs of a folder, newest first."""
     folder = find_paths(os.environ).flows_dir
     return [
         one
@@ -103,7 +103,7 @@ def unfinished(cwd: str) -> list[RunRecord]:
 
 
 def check(options: argparse.Namespace) -> int:
-    """Report the mistakes in files; an exit status."""
+    """Report the errors in workflow files; return the exit status."""
     files = [locate(name, options.cwd) for name in options.file]
     lines = {one.path: [*mistake_lines(one), *step_mistakes(one, options.cwd)] for one in files}
     if options.json:

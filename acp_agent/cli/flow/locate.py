@@ -1,4 +1,4 @@
-"""Find the workflow that the user named: a file, or the name of one in the places for them."""
+"""Find a workflow by file path or by name."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from acp_agent.extensions.workflows.find import (
 )
 from acp_agent.trust.store import TrustStore
 
-_LISTED = 20  # mistakes of a file
+_LISTED = 20  # errors listed per file
 
 
 def is_file_name(named: str) -> bool:
-    """Whether what the user named is a file, and not a name in the list."""
+    """Return whether the argument is a file, and not a name."""
     return "/" in named or named.endswith(SUFFIXES) or Path(named).exists()
 
 
@@ -30,7 +30,7 @@ def listed(cwd: Path) -> list[WorkflowFile]:
     found = find_workflows(cwd, user=find_paths(os.environ).config_file.parent)
     trusts = trust_store().trusts
     named: dict[str, WorkflowFile] = {}
-    for one in found:  # a project's hides the user's only if it can be run
+    for one in found:  # a project's workflow overrides the user's only if it can be run
         known = named.get(one.name)
         can_run = one.workflow is not None and one.item is not None and trusts(one.item)
         if known is None or known.source == "project" or can_run:
@@ -39,10 +39,10 @@ def listed(cwd: Path) -> list[WorkflowFile]:
 
 
 def locate(named: str, cwd: Path) -> WorkflowFile:
-    """Return the workflow that a file or a name stands for. Blocks.
+    """Return the workflow for a file or a name. Blocks.
 
     Raises:
-        InvalidInputError: there is none of this name.
+        InvalidInputError: no workflow has this name.
     """
     if is_file_name(named):
         return read_workflow(Path(named).expanduser().absolute())
@@ -55,13 +55,13 @@ def locate(named: str, cwd: Path) -> WorkflowFile:
 
 
 def trust_store() -> TrustStore:
-    """The user's store of trust."""
+    """Return the user's trust store."""
     paths = find_paths(os.environ)
     return TrustStore(paths.trust_file, load_config(paths.config_file, os.environ).trusted_folders)
 
 
 def require_trust(file: WorkflowFile) -> None:
-    """Raise ConfigError unless the user trusts a project's workflow that is run by name."""
+    """Raise ConfigError if a project's workflow that is run by name is not trusted."""
     if file.item is None or trust_store().trusts(file.item):
         return
     raise ConfigError(
@@ -71,7 +71,7 @@ def require_trust(file: WorkflowFile) -> None:
 
 
 def mistake_lines(file: WorkflowFile) -> list[str]:
-    """The mistakes of a file in the user's language, one a line."""
+    """Return the errors in a file in the user's language, one per line."""
     lines = []
     for one in file.mistakes[:_LISTED]:
         where = f"{file.path}:{one.line}" if one.line else str(file.path)
@@ -83,5 +83,5 @@ def mistake_lines(file: WorkflowFile) -> list[str]:
 
 
 def by_name(file: WorkflowFile, named: str) -> str:
-    """The name that a workflow was found by; "" where the user gave the path."""
+    """Return the name that a workflow was found by; "" if the user gave the path."""
     return "" if is_file_name(named) else file.name

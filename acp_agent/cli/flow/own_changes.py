@@ -1,4 +1,4 @@
-"""Which changes of files a run made itself, so that they do not start it again."""
+"""Detect file changes that a run made itself, so that they do not start it again."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from msgspec import UNSET
 from protocol.v1 import types as acp
 
 _CHANGES = {"edit", "delete", "move"}
-# Runs in a row that only followed changes during a run: more are taken for its own doing.
+# After this many runs in a row that were only started by changes during the previous run,
+# further changes are attributed to the run itself.
 MOST_FOLLOWING = 3
 
 
 class OwnChanges:
-    """Collects the files that the agent changes, as its updates name them.
+    """Collects the files that the agent changes, according to its updates.
 
     Args:
         top: the folder that names are relative to.
@@ -25,11 +26,11 @@ class OwnChanges:
     def __init__(self, top: Path) -> None:
         self._top = os.path.realpath(top)
         self._names: set[str] = set()
-        self._changing: set[str] = set()  # calls that change the files they name
+        self._changing: set[str] = set()  # calls that change the files in their locations
         self._following = 0
 
     def see(self, update: acp.SessionUpdate) -> None:
-        """Take in an update."""
+        """Record the files that an update changes."""
         if not isinstance(update, acp.ToolCall | acp.ToolCallProgress):
             return
         if update.kind in _CHANGES:
@@ -39,16 +40,16 @@ class OwnChanges:
             self._names.add(name.replace(os.sep, "/"))
 
     def begin(self, *, following: bool) -> None:
-        """Begin a run, which is `following` if only changes during the last one started it."""
+        """Start a run; `following` means that only changes during the last run started it."""
         self._names.clear()
         self._changing.clear()
         self._following = self._following + 1 if following else 0
 
     def of_others(self, changed: Sequence[str]) -> list[str]:
-        """Return those of the files that changed during a run which someone else changed.
+        """Return the changed files that the run did not change itself.
 
-        A command can change files that no update names. So after some runs in a row all changes
-        count as the run's own: else it could start itself for ever.
+        A command can change files that no update names. After several following runs in a row, all
+        changes are therefore attributed to the run; otherwise it could start itself forever.
         """
         if self._following >= MOST_FOLLOWING:
             return []

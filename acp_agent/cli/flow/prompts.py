@@ -1,4 +1,4 @@
-"""What a step says to the agent, with the values of the run filled in."""
+"""The prompts of steps, with the values of the run filled in."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from acp_agent.extensions.workflows.types import Step
 from acp_agent.session.commands.command import COMMANDS
 
 _LIST_MARK = re.compile(r"^\s*(?:[-*+]|\d{1,4}[.)])\s+")
-_LONGEST_VALUE = 100_000  # characters of an output that is filled in
-# Commands that do what a prompt does. The others change settings, which only the user may.
+_LONGEST_VALUE = 100_000  # characters of an output that are filled in
+# Commands that act like a prompt. The others change settings, which is left to the user.
 _PROMPTS = frozenset({"compact", "init"})
 _OWN = frozenset(command.name for command in COMMANDS) - _PROMPTS
 
 
 class RunValues:
-    """The values that placeholders and conditions of a run have.
+    """Values for the placeholders and conditions of a run.
 
     Args:
-        record: of the run.
-        failed: whether a step failed, which conditions ask for.
-        item: what the step runs for, where that is a list.
+        record: the run's record.
+        failed: whether a step failed, for conditions.
+        item: the current item of a step that runs for a list.
     """
 
     def __init__(self, record: RunRecord, *, failed: bool, item: str = "") -> None:
@@ -35,7 +35,7 @@ class RunValues:
         self._record = record
 
     def value(self, reference: Reference) -> str:
-        """Return the value of a reference, "" where there is none yet."""
+        """Return the value of a reference, or "" if it has none yet."""
         record = self._record
         match reference.path:
             case ("inputs", name):
@@ -58,7 +58,7 @@ def prompt_text(text: str, values: RunValues) -> str:
     """Return the prompt of a step.
 
     Raises:
-        InvalidInputError: it is a command that only the user gives.
+        InvalidInputError: it is a command that only the user may give.
     """
     filled = fill_placeholders(text, lambda reference: _short(values.value(reference)))
     if not filled.lstrip().startswith("/"):
@@ -79,7 +79,7 @@ def refuse_command(text: str) -> None:
 
 
 def skill_arguments(step: Step, values: RunValues) -> str:
-    """Return what follows the command of a step's skill."""
+    """Return the arguments for the command of a step's skill."""
 
     def filled(text: str) -> str:
         return fill_placeholders(text, lambda reference: _short(values.value(reference)))
@@ -92,7 +92,7 @@ def skill_arguments(step: Step, values: RunValues) -> str:
 
 
 def list_items(text: str) -> list[str]:
-    """Return the lines of a text that say something, without the marks of a Markdown list."""
+    """Return the non-empty lines of a text, without Markdown list markers."""
     lines = (_LIST_MARK.sub("", line).strip() for line in text.splitlines())
     return [line for line in lines if line]
 

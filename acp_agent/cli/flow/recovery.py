@@ -1,4 +1,4 @@
-"""Find out whether a prompt was answered before a crash, from the session's own journal."""
+"""Find out from the session's journal whether a prompt was answered before a crash."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from acp_agent.ids import SessionId
 
 
 class PromptHistory(Struct, frozen=True):
-    """The prompts of a session; `answer` is that of the one in question, if it is complete."""
+    """The number of prompts in a session, and the complete answer to one of them, if any."""
 
     prompts: int
     answer: str | None
 
 
 async def read_prompts(session: str, before: int) -> PromptHistory | None:
-    """Return what became of the prompt that followed `before` others; None: no such session.
+    """Return the answer to the prompt after `before` others; None if there is no such session.
 
     Raises:
         StoreError: the sessions cannot be read.

@@ -1,4 +1,4 @@
-"""Run a workflow: its steps in order, those of a group at the same time, each written down."""
+"""Run a workflow: steps in order, those of a group concurrently, with a journal."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from acp_agent.extensions.workflows.types import Step, Workflow
 from protocol.jsonrpc.errors import RpcError
 from protocol.v1 import types as acp
 
-_UNFINISHED = 3  # the model refused, or a limit was reached
-_REFUSED = 4  # a permission, as nobody could be asked
-_MOST_ITEMS = 50  # that one step runs for
+_UNFINISHED = 3  # the model refused, or reached a limit
+_REFUSED = 4  # a permission was refused because there was nobody to ask
+_MOST_ITEMS = 50  # items that one step runs for
 _ITEMS_AT_ONCE = 4
-_CANCEL_SECONDS = 10.0  # for a turn to end that was cancelled
+_CANCEL_SECONDS = 10.0  # for a cancelled turn to end
 
 
 class _Result(Struct, frozen=True, kw_only=True):
-    """What came of an attempt: the output, or an error and the exit status that it gives."""
+    """The result of an attempt: the output, or an error and its exit status."""
 
     output: str = ""
     error: str = ""
@@ -49,11 +49,11 @@ class FlowRunner:
     """Runs one workflow once.
 
     Args:
-        workflow: what to run.
-        journal: knows what is done already, and takes what is done now.
-        options: what the user chose.
-        view: shows it.
-        observe: sees all updates, too.
+        workflow: the workflow.
+        journal: has the results so far, and records new ones.
+        options: the user's options.
+        view: shows the run.
+        observe: also receives all updates.
     """
 
     def __init__(
@@ -73,23 +73,23 @@ class FlowRunner:
         self._observe = observe
         self._sessions = StepSessions(workflow, journal, options, view)
         self._active: set[StepSession] = set()
-        self._skills: SkillInputs | None = None  # read with the first step that has one
+        self._skills: SkillInputs | None = None  # read before the first step with a skill
         self._stopping = asyncio.Event()
         self._failure: int | None = None
-        self._statuses: dict[str, int] = {}  # exit statuses of steps that failed
+        self._statuses: dict[str, int] = {}  # exit statuses of failed steps
 
     @property
     def started(self) -> bool:
-        """Whether an agent was started."""
+        """Return whether an agent was started."""
         return self._sessions.started
 
     async def run(self) -> Outcome:
-        """Run all steps that are not done.
+        """Run all unfinished steps.
 
         Raises:
             RpcError: the agent cannot start.
-            ConnectionError: the agent ended.
-            OSError: what came could not be shown.
+            ConnectionError: the agent exited.
+            OSError: the output could not be shown.
             AcpAgentError: the journal cannot be written.
         """
         for step in self._workflow.steps:
@@ -114,7 +114,7 @@ class FlowRunner:
         )
 
     def stop(self) -> None:
-        """Cancel what runs and begin no further step."""
+        """Cancel the running turns and start no further step."""
         self._stopping.set()
         for session in self._active:
             session.cancel()
@@ -124,7 +124,7 @@ class FlowRunner:
         await self._sessions.aclose(timeout=timeout)
 
     def _last_output(self) -> str:
-        """Return the output of the last step, unless that failed."""
+        """Return the output of the last completed step, unless a later one failed."""
         for step in reversed(self._workflow.steps):
             ended = self._record.steps.get(step.id)
             if ended is not None and ended.status == "completed":
@@ -134,13 +134,13 @@ class FlowRunner:
         return ""
 
     async def _step(self, step: Step, *, beside: bool) -> StepEnded | None:
-        """Run a step unless it is done; None if it did not run to an end."""
+        """Run a step unless it is done; return None if it did not end."""
         known = self._record.steps.get(step.id)
         if known is not None and known.done:
             return None if known.status == "failed" else known
         if not self._wanted(step):
             skipped = StepEnded(at=_now(), step=step.id, status="skipped", done=True)
-            if self._failure is None:  # else it may be wanted when the run is continued
+            if self._failure is None:  # otherwise it may run when the run is resumed
                 self._journal.write(skipped)
             self._view.step_ended(skipped)
             return skipped
@@ -164,7 +164,7 @@ class FlowRunner:
         return is_true(step.condition, RunValues(self._record, failed=failed))
 
     async def _for_each(self, step: Step) -> StepEnded | None:
-        """Run a step for each item, a few at the same time, each in a session of its own."""
+        """Run a step for each item, a few concurrently, each in its own session."""
         if isinstance(step.for_each, str):
             values = RunValues(self._record, failed=self._failure is not None)
             items = list_items(fill_placeholders(step.for_each, values.value))
@@ -254,7 +254,7 @@ class FlowRunner:
         )
 
     async def _attempt(self, step: Step, attempt: int, *, beside: bool) -> _Result:
-        """Prompt once. After a crash an answer that the session has already is taken."""
+        """Prompt once. After a crash, use the answer that the session already has."""
         if self._stopping.is_set():
             return _Result(error="the turn was cancelled", status=INTERRUPTED)
         known = self._record.open_steps.get(step.id) if attempt == 1 else None
@@ -298,11 +298,11 @@ class FlowRunner:
         return _Result(error=f"the turn ended early: {reason}", status=_UNFINISHED)
 
     async def _give_up(self, session: StepSession, task: asyncio.Task[acp.PromptResponse]) -> None:
-        """Cancel a turn whose time is up, and wait for its end."""
+        """Cancel a turn that timed out, and wait for its end."""
         session.cancel()
         await asyncio.wait({task}, timeout=_CANCEL_SECONDS)
         if task.done():
-            task.exception()  # nobody else asks for it
+            task.exception()  # marks the exception as retrieved
 
     async def _text(self, step: Step, session: StepSession) -> str:
         values = RunValues(self._record, failed=self._failure is not None, item=step.item)
@@ -321,7 +321,7 @@ class FlowRunner:
     def _check_skill(self, skill: str, arguments: str) -> None:
         if self._skills is None:
             self._skills = skill_inputs(self._options.cwd)
-        inputs = self._skills.get(skill)  # a plugin's is not known here
+        inputs = self._skills.get(skill)  # inputs of plugin skills are not known here
         if inputs:
             check_arguments(skill, inputs, arguments, self._options.cwd)
 

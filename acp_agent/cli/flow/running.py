@@ -1,4 +1,4 @@
-"""`acp-agent flow run`: one run of a workflow, from its beginning or continued."""
+"""`acp-agent flow run`: a new or resumed run of a workflow."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ from acp_agent.extensions.workflows.types import Workflow
 from acp_agent.ids import new_flow_id
 from protocol.jsonrpc.errors import RpcError
 
-_FORCED_EXIT_SECONDS = 1.0  # what the agent gets to end after a second Ctrl-C
+_FORCED_EXIT_SECONDS = 1.0  # for the agent to exit after a second Ctrl-C
 
 
 class Trigger(Struct, frozen=True):
-    """What starts a run: `manual`, `files` with those that changed, or `schedule`."""
+    """The trigger of a run: `manual`, `files` with the changed files, or `schedule`."""
 
     kind: str = "manual"
     files: Sequence[str] = ()
 
 
 def run_workflow(options: argparse.Namespace) -> int:
-    """Run a workflow as the arguments say; returns the exit status."""
+    """Run a workflow; return the exit status."""
     named, resume = _named(options.file, options.resume)
     if named is None and resume is None:
         complain(translate("name a workflow, or --resume; see acp-agent flow run --help"))
@@ -70,20 +70,20 @@ def run_workflow(options: argparse.Namespace) -> int:
 
 
 def _named(file: str | None, resume: str | None) -> tuple[str | None, str | None]:
-    """The workflow and the run; in `--resume FILE` the file is no run."""
+    """Return the workflow and the run; in `--resume FILE` the argument is the workflow."""
     if file is None and resume and not resume.startswith("flow_") and is_file_name(resume):
         return resume, ""
     return file, resume
 
 
 def require_named_trust(file: WorkflowFile, named: str) -> None:
-    """Raise ConfigError if a workflow was found by its name and is not trusted."""
+    """Raise ConfigError if a workflow was found by name and is not trusted."""
     if by_name(file, named):
         require_trust(file)
 
 
 def trust_if_wanted(options: argparse.Namespace) -> None:
-    """Trust the folder, if `--trust` says so."""
+    """Trust the folder if `--trust` is set."""
     if options.trust:
         from acp_agent.cli.trust import trust_folder  # noqa: PLC0415 - where it is wanted
 
@@ -91,14 +91,14 @@ def trust_if_wanted(options: argparse.Namespace) -> None:
 
 
 def view_of(options: argparse.Namespace) -> FlowView:
-    """Where the runs are shown."""
+    """Return the view that shows the runs."""
     if options.json:
         return JsonView(sys.stdout)
     return TextView(sys.stderr, cwd=options.cwd, answer=sys.stdout)
 
 
 def usable(file: WorkflowFile) -> WorkflowFile | None:
-    """Return a file without mistakes; report those of any other."""
+    """Return the file if it has no errors; otherwise report them."""
     if file.workflow is not None and not file.mistakes:
         return file
     for line in mistake_lines(file):
@@ -152,10 +152,10 @@ def _continue(named: str | None, resume: str, options: argparse.Namespace, view:
 
 
 def _find_run(runs: Sequence[RunRecord], named: str | None, resume: str, cwd: Path) -> RunRecord:
-    """Return the run to continue.
+    """Return the run to resume.
 
     Raises:
-        InvalidInputError: there is none, or several begin so.
+        InvalidInputError: there is none, or the ID is ambiguous.
     """
     if resume:
         found = meant(resume, [(one.started.run, one.started.file) for one in runs])
@@ -191,18 +191,18 @@ def new_run(
     *,
     observe: OnUpdate = lambda _: None,
 ) -> Iterator[FlowRunner]:
-    """Begin the journal of a run for the length of the block, and yield what runs it.
+    """Open the journal of a new run for the duration of the block, and yield its runner.
 
     Args:
-        file: has the workflow, without mistakes.
+        file: the workflow file, without errors.
         named: the name that it was found by.
-        options: the arguments.
-        view: shows it.
-        trigger: what starts it.
-        observe: sees all updates, too.
+        options: the command line arguments.
+        view: shows the run.
+        trigger: what started it.
+        observe: also receives all updates.
 
     Raises:
-        InvalidInputError: the inputs are not those of the workflow.
+        InvalidInputError: the inputs do not match the workflow.
         StoreError: the journal cannot be written.
     """
     assert file.workflow is not None
@@ -240,11 +240,11 @@ def given_inputs(workflow: Workflow, given: Sequence[str]) -> Mapping[str, str]:
     """Return the values of all inputs.
 
     Args:
-        workflow: has the inputs.
-        given: `NAME=VALUE` each.
+        workflow: defines the inputs.
+        given: values as `NAME=VALUE`.
 
     Raises:
-        InvalidInputError: one is unknown, or missing.
+        InvalidInputError: an input is unknown or missing.
     """
     values = {one.name: one.default or "" for one in workflow.inputs}
     named = {}
@@ -265,7 +265,7 @@ def given_inputs(workflow: Workflow, given: Sequence[str]) -> Mapping[str, str]:
 
 
 async def _finish(runner: FlowRunner, view: FlowView) -> int:
-    """Run what is left to do, as the user's signals allow; returns the exit status."""
+    """Run the unfinished steps, handling signals; return the exit status."""
     me = asyncio.current_task()
     assert me is not None
     status = INTERRUPTED
@@ -293,7 +293,7 @@ async def _finish(runner: FlowRunner, view: FlowView) -> int:
 
 
 async def execute(runner: FlowRunner, view: FlowView) -> int:
-    """Run what is left to do and end the agent; returns the exit status."""
+    """Run the unfinished steps and end the agent; return the exit status."""
     timeout = EXIT_SECONDS
     try:
         outcome = await runner.run()
@@ -304,7 +304,7 @@ async def execute(runner: FlowRunner, view: FlowView) -> int:
     except RpcError as error:
         view.failed(error.message)
         return FAILED
-    except BrokenPipeError:  # not the agent, but the reader of our own output is gone
+    except BrokenPipeError:  # the reader of our output is gone, not the agent
         raise
     except (ConnectionError, TimeoutError):
         view.failed(
@@ -318,10 +318,10 @@ async def execute(runner: FlowRunner, view: FlowView) -> int:
 
 
 def _utf8(text: str) -> str:
-    """Return a text that the journal can have.
+    """Return the text if the journal can store it.
 
     Raises:
-        InvalidInputError: it has bytes that are no UTF-8.
+        InvalidInputError: it contains bytes that are not UTF-8.
     """
     try:
         text.encode()

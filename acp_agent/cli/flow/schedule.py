@@ -1,4 +1,4 @@
-"""When a workflow with a schedule runs next."""
+"""The schedule of a workflow's next run."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from datetime import datetime
 
 from acp_agent.extensions.workflows.types import Triggers
 
-_LONGEST_WAIT = 30.0  # seconds; the clock may be set, and the computer may sleep
+_LONGEST_WAIT = 30.0  # seconds; the clock may be changed, and the computer may sleep
 
 
 class Schedule:
-    """The times of a workflow. What falls into a run is made up for by one run after it.
+    """The scheduled times of a workflow. Times missed during a run lead to one run after it.
 
     Args:
-        triggers: have the times.
-        now: returns the local time, without a zone.
-        monotonic: returns seconds that only grow.
+        triggers: define the times.
+        now: returns the local time, without a time zone.
+        monotonic: returns seconds of a monotonic clock.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class Schedule:
         self._next_time = self._next_cron()
 
     async def due(self) -> None:
-        """Wait until the next time, and set the one after it."""
+        """Wait until the next time, then schedule the following one."""
         while True:
             wait = self._seconds_left()
             if wait <= 0:
@@ -43,7 +43,7 @@ class Schedule:
         self.advance()
 
     def advance(self) -> None:
-        """Leave out the times that have passed."""
+        """Skip the times that have passed."""
         every = self._triggers.every
         if every is not None:
             passed = self._monotonic() - self._next_interval

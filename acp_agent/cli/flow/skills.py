@@ -1,4 +1,4 @@
-"""The skills that steps can name, and what these are to be given."""
+"""The skills that steps can use, and checks of their inputs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SkillInputs = Mapping[str, Sequence[Argument]]
 
 
 def skill_inputs(cwd: Path) -> SkillInputs:
-    """Return the inputs of each skill of a session in a folder. Blocks: reads files of skills."""
+    """Return the inputs of each skill of a session in a folder. Blocks: reads skill files."""
     config = load_config(find_paths(os.environ).config_file, os.environ)
     bundled = (
         read_bundled(one.name, config.skills.get(one.name, DefinitionConfig()))
@@ -38,7 +38,7 @@ def skill_inputs(cwd: Path) -> SkillInputs:
 
 
 def step_mistakes(file: WorkflowFile, cwd: Path) -> list[str]:
-    """Return a line for each step that cannot work here. Blocks: reads files of skills."""
+    """Return an error line for each step that cannot work here. Blocks: reads skill files."""
     return [f"{file.path}:{line}: {translate_rendered(why)}" for line, why in _found(file, cwd)]
 
 
@@ -56,7 +56,7 @@ def _found(file: WorkflowFile, cwd: Path) -> Iterator[tuple[int, str]]:
 
 
 def _check_skill(step: Step, skill: str, known: SkillInputs) -> None:
-    """Raise InvalidInputError if there is no such skill, or it has other inputs."""
+    """Raise InvalidInputError if the skill does not exist, or has other inputs."""
     if skill not in known:
         raise InvalidInputError(
             f"skill: there is no skill {skill} here that you trust; see acp-agent skills"
@@ -75,12 +75,12 @@ def _check_skill(step: Step, skill: str, known: SkillInputs) -> None:
 
 
 def check_arguments(skill: str, inputs: Sequence[Argument], arguments: str, cwd: Path) -> None:
-    """Check what a skill is given, as its session would. Blocks for a look at files.
+    """Check a skill's arguments as its session does. Blocks: checks files.
 
-    A session asks the user for what is missing, and answers the rest; a step fails instead.
+    A session asks the user for missing inputs; a step fails instead.
 
     Raises:
-        InvalidInputError: something is missing, or of another type.
+        InvalidInputError: an input is missing or has the wrong type.
     """
     given = read_inputs(inputs, arguments, cwd)
     if given.missing:

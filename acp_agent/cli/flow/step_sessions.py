@@ -1,4 +1,4 @@
-"""The sessions that the steps of a run work in, with their settings and permissions."""
+"""The sessions of a run's steps, with their settings and permissions."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from acp_agent.errors import InvalidInputError
 from acp_agent.extensions.workflows.types import Step, StepMode, Workflow
 from protocol.v1 import types as acp
 
-# From the strictest to the most permissive: a file may only go down from what the user chose.
+# From the strictest to the most permissive: a file can only be stricter than the user's choice.
 _MODES: Mapping[StepMode, int] = {"plan": 0, "draft": 1, "ask": 2, "accept-edits": 3, "full": 4}
 
 
 class RunOptions(Struct, frozen=True, kw_only=True):
-    """What the user chose for a run; it takes precedence over the file's top, not its steps."""
+    """The user's options for a run. They override the file's defaults, but not its steps."""
 
     cwd: Path
     model: str | None = None
@@ -34,12 +34,12 @@ class RunOptions(Struct, frozen=True, kw_only=True):
 
 
 class StepSessions:
-    """Opens the sessions of a run, in one agent that is started with the first.
+    """Opens the sessions of a run, in one agent that is started with the first one.
 
     Args:
-        workflow: what is run.
-        journal: knows the sessions that there are, and takes new ones.
-        options: what the user chose.
+        workflow: the workflow.
+        journal: has the existing sessions, and records new ones.
+        options: the user's options.
         view: shows permissions.
     """
 
@@ -54,7 +54,7 @@ class StepSessions:
         self._start = asyncio.Lock()
         self._asking = asyncio.Lock()
         self._asking_step = ""
-        self._sessions: dict[str, StepSession] = {}  # by step; "" is the shared one
+        self._sessions: dict[str, StepSession] = {}  # by step; "" is the shared session
         ask = view.ask
         self._answers = Answers(
             options.allow,
@@ -64,12 +64,12 @@ class StepSessions:
 
     @property
     def started(self) -> bool:
-        """Whether an agent was started."""
+        """Return whether an agent was started."""
         return self._agent is not None
 
     @property
     def unasked(self) -> Sequence[Asked]:
-        """What was refused as there was nobody to ask."""
+        """Return the requests that were refused because there was nobody to ask."""
         return tuple(self._answers.unasked)
 
     async def aclose(self, *, timeout: float) -> None:
@@ -78,11 +78,11 @@ class StepSessions:
             await self._agent.aclose(timeout=timeout)
 
     async def for_step(self, step: Step) -> StepSession:
-        """Return the session that a step works in, with the step's settings.
+        """Return the session of a step, with the step's settings.
 
         Raises:
             RpcError: the agent refused, or cannot start.
-            InvalidInputError: the file asks for more than the user chose.
+            InvalidInputError: the file requests a more permissive mode than the user's.
         """
         key = step.id if step.own_session else ""
         session = self._sessions.get(key)

@@ -1,4 +1,4 @@
-"""Shows a run: as text for people, or as JSON lines for programs."""
+"""Show a run as text for people, or as JSON lines for programs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STATUS_STYLES: Mapping[Status, Style] = {"completed": "good", "failed": "bad", 
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """What came of a run: its exit status, the last output, and what was refused unasked."""
+    """The result of a run: exit status, last output, and requests refused without asking."""
 
     run: str
     status: int
@@ -34,47 +34,47 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 
 class FlowView(Protocol):
-    """Where a run is shown. `ask` shows a question; it is None where there is nobody to ask."""
+    """Shows a run. `ask` shows a question; it is None if there is nobody to ask."""
 
     @property
     def ask(self) -> Callable[[str, Asked], None] | None:
-        """Show a permission request of a step, before its answer is read."""
+        """Return a function that shows a step's permission request before its answer is read."""
         ...
 
     def run_started(self, run: str, name: str, *, resumed: bool) -> None:
-        """A run began or goes on."""
+        """Show that a run started or was resumed."""
         ...
 
     def step_started(self, step: Step, session: str, *, beside: bool) -> None:
-        """A step began; others may run `beside` it."""
+        """Show that a step started; `beside` means that others may run concurrently."""
         ...
 
     def update(self, step: str, update: acp.SessionUpdate) -> None:
-        """An update of a step's session."""
+        """Show an update of a step's session."""
         ...
 
     def answered(self, step: str, asked: Asked, given: Given) -> None:
-        """A permission was given or refused without asking."""
+        """Show a permission request that was answered without asking."""
         ...
 
     def retrying(self, step: str, error: str) -> None:
-        """A step failed and is tried again."""
+        """Show that a step failed and is retried."""
         ...
 
     def step_ended(self, ended: StepEnded) -> None:
-        """A step is over."""
+        """Show that a step ended."""
         ...
 
     def notice(self, text: str) -> None:
-        """Something that matters to the user."""
+        """Show a notice to the user."""
         ...
 
     def ended(self, outcome: Outcome) -> None:
-        """The run is over."""
+        """Show the result of the run."""
         ...
 
     def failed(self, message: str) -> None:
-        """The run cannot go on."""
+        """Show that the run cannot continue."""
         ...
 
 
@@ -82,9 +82,9 @@ class TextView:
     """A run as text: progress on one stream, the last output on the other.
 
     Args:
-        out: shows everything.
+        out: the stream for progress.
         cwd: the folder that paths are shown relative to.
-        answer: takes the output.
+        answer: the stream for the output.
     """
 
     def __init__(self, out: TextIO, *, cwd: Path, answer: TextIO) -> None:
@@ -98,7 +98,7 @@ class TextView:
         self.ask = self._ask if terminal else None
 
     def run_started(self, run: str, name: str, *, resumed: bool) -> None:
-        """Show the run's id."""
+        """Show the run's ID."""
         text = (
             translate("Continuing {name} ({run})", name=name, run=run)
             if resumed
@@ -108,7 +108,7 @@ class TextView:
 
     def step_started(self, step: Step, session: str, *, beside: bool) -> None:
         """Show a heading."""
-        del session  # the journal has it
+        del session  # recorded in the journal
         if beside:
             self._beside[step.id] = Screen(_prefixed(self._paint, step.id), cwd=self._cwd)
         self._screen(step.id).say(translate("Step {step}", step=step.id), "bold")
@@ -122,7 +122,7 @@ class TextView:
         self._screen(step).answered(asked, given.text)
 
     def retrying(self, step: str, error: str) -> None:
-        """Show why a step is tried again."""
+        """Show why a step is retried."""
         why = translate_rendered(error)
         said = translate("{step} failed, retrying: {error}", step=step, error=why)
         self._screen(step).say(said, "warning")
@@ -146,9 +146,9 @@ class TextView:
         self._main.say(f"! {text}", "warning")
 
     def ended(self, outcome: Outcome) -> None:
-        """Show the output, and how to continue where something is left to do."""
+        """Show the output, and how to continue if something is unfinished."""
         self._main.close_line()
-        # Whoever sees the progress in the same terminal has seen the output.
+        # Anyone who sees the progress in the same terminal has seen the output.
         if outcome.output and not (self._answer.isatty() and self._out.isatty()):
             readable = escape_hidden if self._answer.isatty() else escape_controls
             self._answer.write(readable(outcome.output.rstrip("\n")) + "\n")
@@ -176,7 +176,7 @@ class TextView:
 
 
 def _prefixed(paint: Paint, step: str) -> Paint:
-    """Write whole lines, each behind the name of its step, so that steps can share a terminal."""
+    """Return a `paint` that writes whole lines prefixed with the step, for a shared terminal."""
     pending: list[tuple[str, Style]] = []
 
     def write(text: str, style: Style) -> None:
@@ -196,7 +196,7 @@ def _prefixed(paint: Paint, step: str) -> Paint:
 
 
 class JsonView:
-    """A run as one JSON object a line; see docs/workflows.md for their types."""
+    """A run as one JSON object per line; docs/workflows.md describes their types."""
 
     ask = None
 

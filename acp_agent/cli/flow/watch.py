@@ -1,4 +1,4 @@
-"""`acp-agent watch`: run a workflow whenever files change or its time comes, until stopped."""
+"""`acp-agent watch`: run a workflow on file changes or on a schedule, until stopped."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from acp_agent.extensions.workflows.patterns import FilePatterns
 from acp_agent.extensions.workflows.types import Triggers
 from acp_agent.platform import posix
 
-_NAMED = 5  # files that are named
+_NAMED = 5  # changed files that are listed
 
 
 def run(argv: list[str]) -> int:
-    """Run a workflow again and again; returns the exit status."""
+    """Run a workflow repeatedly; return the exit status."""
     parser = Parser(
         prog="acp-agent watch",
         description="Run a workflow when files change or on a schedule (its field `on`), until "
@@ -91,7 +91,7 @@ class _Watch:
         self._pending: list[str] = []  # files that changed during a run
 
     async def run(self) -> None:
-        """Run until a signal comes."""
+        """Run until a signal arrives."""
         me = asyncio.current_task()
         assert me is not None
 
@@ -129,7 +129,7 @@ class _Watch:
                 await self._run_once(trigger, following=following)
 
     async def _next(self, schedule: Schedule) -> Trigger | None:
-        """Wait for what starts the next run; None: the watch was stopped."""
+        """Wait for the next trigger; return None if the watch was stopped."""
         if self._pending:
             files, self._pending = self._pending, []
             schedule.advance()
@@ -168,7 +168,7 @@ class _Watch:
             self._pending = self._own.of_others(await self._changes.changes())
 
     async def _run_workflow(self, trigger: Trigger) -> None:
-        """Read the file, which may have changed, and run it."""
+        """Read the file again, because it may have changed, and run it."""
         named = self._options.file
         file = usable(locate(named, self._options.cwd))
         if file is None:
@@ -186,7 +186,7 @@ class _Watch:
 
 
 def describe_triggers(triggers: Triggers) -> str:
-    """The triggers in a few words."""
+    """Return a short description of the triggers."""
     parts = [*triggers.files, *(f"cron {line.text}" for line in triggers.cron)]
     if triggers.every is not None:
         parts.append(translate("every {seconds} s", seconds=f"{triggers.every:g}"))

@@ -1,4 +1,4 @@
-"""What `acp-agent mcp serve` offers: to prompt the agent in a folder, and to read its sessions."""
+"""The tools of `acp-agent mcp serve`: prompt the agent in a folder, and read its sessions."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from acp_agent.workspace.scrub import scrub
 from protocol.jsonrpc.errors import RpcError
 from protocol.v1 import types as acp
 
-_AT_ONCE = 4  # prompts that run
+_AT_ONCE = 4  # prompts that run concurrently
 _PIECE = 50_000  # characters of a session that one call returns
-_ANSWER_SECONDS = 600.0  # for a question
+_ANSWER_SECONDS = 600.0  # for the answer to a question
 
 Mode = Literal["ask", "accept-edits", "draft", "plan"]
 ServedContext = Context[Any, Any]
@@ -74,8 +74,8 @@ class AgentTools:
     """The tools, for sessions in and below some folders.
 
     Args:
-        folders: whole paths without symlinks.
-        model: the model of new sessions; None: the configured one.
+        folders: absolute paths without symlinks.
+        model: the model of new sessions; None for the configured one.
     """
 
     def __init__(self, folders: Sequence[Path], model: str | None) -> None:
@@ -190,7 +190,7 @@ class AgentTools:
         """Return a served folder, without symlinks.
 
         Raises:
-            ToolError: it is no folder, or not served.
+            ToolError: it is not a folder, or is not served.
         """
         folder = Path(os.path.realpath(self._folders[0] / name))
         if not self._serves(folder):
@@ -206,10 +206,10 @@ class AgentTools:
 
 
 async def _asked(context: ServedContext, asked: Asked) -> bool:
-    """Return whether the user of the client allows a call this time; False where none is there.
+    """Return whether the client's user allows a call once; False if there is nobody to ask.
 
-    Trust in what a folder brings along, and permissions for longer, are given in an editor or with
-    `acp-agent trust`: a client may be a program that agrees to everything.
+    Trust in a folder's files and lasting permissions are given in an editor or with
+    `acp-agent trust`, because a client may be a program that accepts everything.
     """
     capabilities = context.client_capabilities
     able = None if capabilities is None else capabilities.elicitation

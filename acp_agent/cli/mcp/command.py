@@ -12,7 +12,7 @@ from acp_agent.platform import posix
 
 
 def run(argv: list[str]) -> int:
-    """List, add, remove, test or import MCP servers, or serve; returns the exit status."""
+    """List, add, remove, test, import or serve MCP servers; return the exit status."""
     parser = _parser()
     options = parser.parse_args(argv)
     if options.action is None:

@@ -1,4 +1,4 @@
-"""`acp-agent mcp add` and `remove`: change the servers of the user's configuration file."""
+"""`acp-agent mcp add` and `remove`: change the servers in the user's configuration file."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _DEFAULT = asdict(McpServerConfig())
 
 
 def add(options: argparse.Namespace) -> int:
-    """Add a server to the user's configuration; returns the exit status.
+    """Add a server to the user's configuration; return the exit status.
 
     Raises:
-        ConfigError, InvalidInputError: it cannot be used, or the file cannot be written.
+        ConfigError, InvalidInputError: it is invalid, or the file cannot be written.
     """
     if options.target is None:
         table = known_server(options.name)
@@ -46,7 +46,7 @@ def add(options: argparse.Namespace) -> int:
         env=dict(_pair(one, "=", "--env") for one in options.env),
         env_vars=list(options.env_var),
     )
-    # A variable may be set later: only what is wrong in itself is refused.
+    # Variables may be set later, so only errors in the definition itself are refused.
     build_server(options.name, table, _Anything(), field=KEY, source="user")
     file = find_paths(os.environ).config_file
     save({options.name: table}, file)
@@ -56,7 +56,7 @@ def add(options: argparse.Namespace) -> int:
 
 
 def remove(options: argparse.Namespace) -> int:
-    """Remove a server from the user's configuration; returns the exit status.
+    """Remove a server from the user's configuration; return the exit status.
 
     Raises:
         ConfigError, InvalidInputError: there is none, or the file cannot be written.
@@ -86,11 +86,11 @@ class _Anything(dict[str, str]):
 
 
 def save(tables: Mapping[str, McpServerConfig], file: Path) -> None:
-    """Write servers into a configuration file; what it has besides stays as it is.
+    """Add servers to a configuration file; the rest of the file is unchanged.
 
     Raises:
         ConfigError: it is not TOML.
-        InvalidInputError: it has a server of a name already, or cannot be written.
+        InvalidInputError: it already has a server with this name, or cannot be written.
     """
 
     def change(servers: MutableMapping[str, object]) -> None:
@@ -105,7 +105,7 @@ def save(tables: Mapping[str, McpServerConfig], file: Path) -> None:
 
 
 def toml_table(table: McpServerConfig) -> tomlkit.items.Table:
-    """Return a server as a table of the configuration, without what is at its default."""
+    """Return a server as a configuration table, without default values."""
     written = tomlkit.table()
     for key, value in asdict(table).items():
         if value == _DEFAULT[key]:

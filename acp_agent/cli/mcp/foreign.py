@@ -1,4 +1,4 @@
-"""The MCP servers that `acp-agent mcp import` takes over, without their secrets."""
+"""Read the MCP servers for `acp-agent mcp import`, without their secrets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NO_LETTER = re.compile(r"[^A-Za-z0-9]+")
 
 
 class Foreign(Struct, frozen=True, kw_only=True):
-    """What a file comes to: servers by name, and what could not be taken over, with the reason."""
+    """The content of a file: servers by name, and notes on what was not imported."""
 
     file: Path
     servers: dict[str, McpServerConfig]
@@ -30,7 +30,7 @@ class Foreign(Struct, frozen=True, kw_only=True):
 
 
 def places(folder: Path, home: Path, environ: Mapping[str, str]) -> list[Path]:
-    """Return where other agents keep servers, of the user and of a folder; those that exist."""
+    """Return the existing configuration files of other agents, of the user and of a folder."""
     claude = environ.get("CLAUDE_CONFIG_DIR")
     codex = Path(environ.get("CODEX_HOME") or home / ".codex")
     config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
@@ -55,11 +55,11 @@ def places(folder: Path, home: Path, environ: Mapping[str, str]) -> list[Path]:
 
 
 def read_foreign(file: Path, folder: Path) -> Foreign:
-    """Read the servers of a file, by its name and its folder's.
+    """Read the servers of a file; its path determines the format.
 
     Args:
-        file: of another agent.
-        folder: the project, whose own servers a user's file may have.
+        file: a file of another agent.
+        folder: the project; a user's file may have servers for it.
 
     Raises:
         ConfigError: it cannot be read.
@@ -92,7 +92,7 @@ def _object(value: object) -> Mapping[str, Any]:
 
 
 def _without_secrets(name: str, server: McpServerConfig, notes: list[str]) -> McpServerConfig:
-    """Return a server that gets its secrets from variables: none is copied to our file."""
+    """Return the server with secrets replaced by variables; none is copied to our file."""
     env, headers, variables = {}, {}, list(server.env_vars)
     for key, value in server.env.items():
         if is_secret_name(key) and value and "${" not in value:

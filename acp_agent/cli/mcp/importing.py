@@ -1,4 +1,4 @@
-"""`acp-agent mcp import`: take over the MCP servers of other coding agents."""
+"""`acp-agent mcp import`: import the MCP servers of other coding agents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from acp_agent.extensions.mcp.configured import KEY
 
 
 def import_servers(options: argparse.Namespace) -> int:
-    """Show the servers of other agents as ours, and save them once confirmed; the exit status.
+    """Show the servers of other agents, and save them after confirmation; return the exit status.
 
     Raises:
         ConfigError, InvalidInputError: the configuration cannot be read or written.

@@ -1,4 +1,4 @@
-"""The servers that `acp-agent mcp add NAME` adds by their name alone."""
+"""The known servers, which `acp-agent mcp add NAME` adds by name alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from acp_agent.errors import InvalidInputError
 
 
 class KnownServer(TypedDict, total=False):
-    """An entry of known_servers.toml, which describes the fields."""
+    """An entry of known_servers.toml, which documents the fields."""
 
     command: str
     args: list[str]
@@ -33,10 +33,10 @@ def known_servers() -> Mapping[str, KnownServer]:
 
 
 def known_server(name: str) -> McpServerConfig:
-    """Return how a known server is started on this computer.
+    """Return the configuration that starts a known server on this computer.
 
     Raises:
-        InvalidInputError: there is none of this name, or a program that it needs is missing.
+        InvalidInputError: the name is unknown, or a required program is missing.
     """
     servers = known_servers()
     entry = servers.get(name)
@@ -58,7 +58,7 @@ def known_server(name: str) -> McpServerConfig:
 
 
 def _found(name: str, entry: KnownServer, programs: list[str]) -> str:
-    """Return the path of the first program that is installed."""
+    """Return the path of the first installed program."""
     for program in programs:
         path = which(program)
         if path is not None:

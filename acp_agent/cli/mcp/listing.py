@@ -1,4 +1,4 @@
-"""`acp-agent mcp list` and `test`: what is configured, and what answers."""
+"""`acp-agent mcp list` and `test`: list the configured servers, and connect to them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from acp_agent.workspace.scrub import scrub
 
 
 def show_servers(options: argparse.Namespace) -> int:
-    """List the servers that a session in a folder has, and what is wrong; the exit status."""
+    """List the servers and problems of a session in a folder; return the exit status."""
     setup = load_user_config()
     found = _found(setup, options)
     servers = first_of_each_name(found.servers)
@@ -76,7 +76,7 @@ def _say_none() -> None:
 
 
 def where(server: ServerConfig) -> str:
-    """A server's command line or address, without secrets."""
+    """Return a server's command line or address, without secrets."""
     match server:
         case ProgramServer():
             text = " ".join((server.command, *server.args))
@@ -100,10 +100,10 @@ def _found(setup: UserConfig, options: argparse.Namespace) -> FoundServers:
 
 
 def test(options: argparse.Namespace) -> int:
-    """Connect to servers and show what they offer; the exit status.
+    """Connect to servers and show what they offer; return the exit status.
 
     Raises:
-        InvalidInputError: there is no server of a name.
+        InvalidInputError: a server name is unknown.
     """
     setup = load_user_config()
     found = _found(setup, options)
@@ -132,36 +132,36 @@ def test(options: argparse.Namespace) -> int:
 
 
 class _Reporter(Struct):
-    """Takes what a server reports (`acp_agent.extensions.mcp.server.Owner` and `Asker`)."""
+    """Receives a server's reports (`acp_agent.extensions.mcp.server.Owner` and `Asker`)."""
 
     why: str = ""
 
     def changed(self) -> None:
-        """Nothing depends on its lists."""
+        """Do nothing; the lists are not cached."""
 
     def trace(self) -> JsonObject:
-        """No turn runs."""
+        """Return nothing; no turn runs."""
         return {}
 
     async def tell(self, title: str, description: str = "") -> None:
-        """Keep the reason of a failure."""
+        """Store the reason of a failure."""
         self.why = description or title
 
     async def ask_form(self, form: Form) -> Response | None:
-        """Nobody is asked."""
+        """Return None; there is nobody to ask."""
         del form
         return None
 
     async def ask_page(self, page: Page) -> Response | None:
-        """Nobody is asked."""
+        """Return None; there is nobody to ask."""
         del page
         return None
 
     def page_done(self, visit: str) -> None:
-        """Nobody was sent to a page."""
+        """Do nothing; nobody was sent to a page."""
 
     async def refused(self, what: str) -> None:
-        """Nobody was asked."""
+        """Do nothing; nobody was asked."""
 
 
 async def _connect(

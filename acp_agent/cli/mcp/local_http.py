@@ -1,4 +1,4 @@
-"""Serving programs of this computer over HTTP: on 127.0.0.1, to those that show a token."""
+"""Serve programs on this computer over HTTP, on 127.0.0.1, with an access token."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from acp_agent.errors import InvalidInputError
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-_CLOSING_SECONDS = 10  # for requests that run when the server ends
+_CLOSING_SECONDS = 10  # for running requests to finish at shutdown
 
 
 def access_token() -> tuple[str, str | None]:
-    """Return the token that clients show, and the same where it was made for this run.
+    """Return the clients' access token, and the same again if it was generated for this run.
 
-    The variable that has it is taken out of the environment: no command of the agent's may see it.
+    The environment variable with the token is removed, so that no command of the agent sees it.
 
     Raises:
-        InvalidInputError: it cannot be a token.
+        InvalidInputError: it is not a valid token.
     """
     token = os.environ.pop(TOKEN_VARIABLE, None)
     if token is None:
@@ -36,14 +36,14 @@ def access_token() -> tuple[str, str | None]:
 
 
 def local_listener(port: int, option: str) -> socket.socket:
-    """Return a socket that listens, before anybody is told its address.
+    """Return a listening socket, before its address is announced.
 
     Args:
-        port: where; 0: any free one.
-        option: what the user gave it with, for the error.
+        port: the port; 0 for any free one.
+        option: the option that set the port, for the error message.
 
     Raises:
-        InvalidInputError: the port cannot be had.
+        InvalidInputError: the port is not available.
     """
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -59,13 +59,13 @@ def local_listener(port: int, option: str) -> socket.socket:
 async def serve_local(
     app: ASGIApp, listener: socket.socket, path: str, *, shown: str | None
 ) -> None:
-    """Serve until a signal comes.
+    """Serve until a signal arrives.
 
     Args:
-        app: what answers.
+        app: the application.
         listener: from `local_listener`.
-        path: of the address that the user is told.
-        shown: the token, where the user is to be told it.
+        path: the path of the address that is shown to the user.
+        shown: the token, if it is to be shown to the user.
     """
     import uvicorn  # noqa: PLC0415 - only over HTTP
 
@@ -87,12 +87,12 @@ async def serve_local(
 
 
 class Guarded:
-    """Passes on the requests that show the token.
+    """Passes on requests with the right token.
 
     Args:
-        app: what answers them.
-        token: what they show, as `Authorization: Bearer …`.
-        public: paths for which none is needed.
+        app: answers the requests.
+        token: the token that requests send as `Authorization: Bearer …`.
+        public: paths that need no token.
     """
 
     def __init__(self, app: ASGIApp, token: str, public: frozenset[str] = frozenset()) -> None:
@@ -101,7 +101,7 @@ class Guarded:
         self._public = public
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Handle one request."""
         if scope["type"] == "lifespan" or self._knows(scope):
             await self._app(scope, receive, send)
             return

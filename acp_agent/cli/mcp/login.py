@@ -1,4 +1,4 @@
-"""`acp-agent mcp login` and `logout`: OAuth at an MCP server."""
+"""`acp-agent mcp login` and `logout`: OAuth login to an MCP server."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ from acp_agent.extensions.mcp.oauth.provider import (
 )
 from acp_agent.extensions.mcp.tables import build_server
 
-_SECONDS = 600.0  # that the user has
+_SECONDS = 600.0  # for the user to log in
 _REQUEST_SECONDS = 30.0
-_LONGEST_LINE = 16_000  # bytes of the browser's request
+_LONGEST_LINE = 16_000  # bytes of a line of the browser's request
 _HELLO = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -54,10 +54,10 @@ _HELLO = {
 
 
 def login(options: argparse.Namespace) -> int:
-    """Log in at a server; returns the exit status.
+    """Log in to a server; return the exit status.
 
     Raises:
-        ConfigError, InvalidInputError: there is no such server, or it does not work.
+        ConfigError, InvalidInputError: there is no such server, or the login failed.
     """
     setup = load_user_config()
     server, settings = _find(options.name, setup)
@@ -66,7 +66,7 @@ def login(options: argparse.Namespace) -> int:
     address = urlsplit(server.url)
     if address.scheme != "https" and not is_loopback(address.hostname or ""):
         raise ConfigError(f"{server.url} is not https: anybody on the way could read the tokens")
-    # The package logs a failed flow with a traceback; the user gets its reason.
+    # The package logs a failed flow with a traceback; the user sees the reason instead.
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
     store = LoginStore(setup.paths.mcp_logins_file)
     begin = Login(keyring=options.keyring)
@@ -85,10 +85,10 @@ def login(options: argparse.Namespace) -> int:
 
 
 def logout(options: argparse.Namespace) -> int:
-    """Forget the login at a server; returns the exit status.
+    """Delete the login to a server; return the exit status.
 
     Raises:
-        ConfigError, InvalidInputError: there is no such server, or it cannot be forgotten.
+        ConfigError, InvalidInputError: there is no such server, or the login cannot be deleted.
     """
     setup = load_user_config()
     server, _ = _find(options.name, setup)
@@ -126,7 +126,7 @@ async def _login(
     begin: Login,
     options: argparse.Namespace,
 ) -> bool:
-    """Log in and keep the tokens; return whether the server wanted a login."""
+    """Log in and save the tokens; return whether the server required a login."""
     trust = await asyncio.to_thread(tls_verification, server.url)
 
     def client(auth: httpx2.Auth | None = None) -> httpx2.AsyncClient:
@@ -169,7 +169,7 @@ def _show_code(address: str, code: str) -> None:
 
 @asynccontextmanager
 async def _callback(options: argparse.Namespace) -> AsyncIterator[Person]:
-    """Listen for the browser; also take the address that the user pastes."""
+    """Listen for the browser's redirect; also accept the address if the user pastes it."""
     loop = asyncio.get_running_loop()
     came: asyncio.Future[AuthorizationCodeResult] = loop.create_future()
 
@@ -199,7 +199,7 @@ async def _callback(options: argparse.Namespace) -> AsyncIterator[Person]:
             )
         )
         sys.stdout.flush()
-        with suppress(OSError, ValueError):  # a file, or none
+        with suppress(OSError, ValueError):  # stdin is a file, or missing
             loop.add_reader(sys.stdin.fileno(), pasted)
         if not options.no_browser:
             with suppress(OSError, webbrowser.Error):
@@ -227,7 +227,7 @@ async def _callback(options: argparse.Namespace) -> AsyncIterator[Person]:
 
 
 def _result(address: str) -> AuthorizationCodeResult | None:
-    """Return what the authorization server said in an address; None where it said nothing."""
+    """Return the authorization server's response in an address; None if there is none."""
     values = {name: each[0] for name, each in parse_qs(urlsplit(address).query).items()}
     if not ({"code", "error"} & values.keys()):
         return None

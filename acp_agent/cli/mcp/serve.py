@@ -18,10 +18,10 @@ from acp_agent.errors import InvalidInputError
 
 
 def serve(options: argparse.Namespace) -> int:
-    """Serve MCP clients until the end of the input, or a signal; returns the exit status.
+    """Serve MCP clients until the end of input or a signal; return the exit status.
 
     Raises:
-        InvalidInputError: a folder, the port or the token cannot be used.
+        InvalidInputError: a folder, the port or the token is invalid.
     """
     folders = [Path(os.path.realpath(one.expanduser())) for one in options.folder or [options.cwd]]
     for folder in folders:

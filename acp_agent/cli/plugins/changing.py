@@ -22,10 +22,10 @@ from acp_agent.session.plugins import PythonPlugins
 
 
 def add(options: argparse.Namespace) -> int:
-    """Show what a plugin brings along, and add it once confirmed; returns the exit status.
+    """Show the contents of a plugin, and add it after confirmation; return the exit status.
 
     Raises:
-        ConfigError: it cannot be fetched, is no plugin, or is there already.
+        ConfigError: it cannot be fetched, is not a plugin, or already exists.
     """
     own = folder_of_plugins(load_user_config())
     folder = Path(options.source).expanduser()
@@ -101,10 +101,10 @@ def _show(one: adding.Candidate) -> None:
 
 
 def update(options: argparse.Namespace) -> int:
-    """Fetch plugins again, and take what changed once confirmed; returns the exit status.
+    """Fetch plugins again, and apply changes after confirmation; return the exit status.
 
     Raises:
-        ConfigError: no plugin of a name was added.
+        ConfigError: a plugin of this name was not added.
     """
     own = folder_of_plugins(load_user_config())
     known = read_installed(own)
@@ -131,7 +131,7 @@ def update(options: argparse.Namespace) -> int:
 
 
 def remove(options: argparse.Namespace) -> int:
-    """Remove a plugin; returns the exit status.
+    """Remove a plugin; return the exit status.
 
     Raises:
         ConfigError: no plugin of this name was added.
@@ -143,7 +143,7 @@ def remove(options: argparse.Namespace) -> int:
 
 
 def enable(options: argparse.Namespace, *, on: bool) -> int:
-    """Use a plugin, or do not; returns the exit status.
+    """Turn a plugin on or off; return the exit status.
 
     Raises:
         ConfigError: no plugin of this name was added.
@@ -158,7 +158,9 @@ def enable(options: argparse.Namespace, *, on: bool) -> int:
 
 
 def import_plugins(options: argparse.Namespace) -> int:
-    """Add the plugins that other programs' settings enable, each once confirmed; the exit status.
+    """Add the plugins that other programs' settings enable; return the exit status.
+
+    Each one needs a confirmation.
 
     Raises:
         ConfigError: the list of plugins cannot be read.

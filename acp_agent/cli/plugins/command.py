@@ -11,7 +11,7 @@ from acp_agent.cli.parser import Parser, add_folder, has_folder
 
 
 def run(argv: list[str]) -> int:
-    """Add, list, check, update, remove, enable or disable plugins; returns the exit status."""
+    """Add, list, check, update, remove, enable or disable plugins; return the exit status."""
     parser = _parser()
     options = parser.parse_args(argv)
     if options.action is None:

@@ -1,4 +1,4 @@
-"""`acp-agent plugin list` and `check`: what there is, what it brings along, and what is wrong."""
+"""`acp-agent plugin list` and `check`: show plugins, their contents and problems."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def folder_of_plugins(setup: UserConfig) -> Path:
 
 
 def show(options: argparse.Namespace) -> int:
-    """List the plugins of a folder, and what is wrong with them; returns the exit status."""
+    """List the plugins of a folder and their problems; return the exit status."""
     setup = load_user_config()
     places = find_folders(options.cwd, user=setup.paths.config_file.parent, home=Path.home())
     trusts = TrustStore(setup.paths.trust_file, setup.config.trusted_folders).trusts
@@ -95,14 +95,14 @@ def _as_json(plugin: Plugin, record: Installed | None) -> dict[str, object]:
 
 
 def check(options: argparse.Namespace) -> int:
-    """Check the folder of a plugin, as its author; returns the exit status.
+    """Check the folder of a plugin, for its author; return the exit status.
 
     Raises:
-        ConfigError: it is none, or its manifest cannot be used.
+        ConfigError: it is not a plugin, or its manifest is invalid.
     """
     with tempfile.TemporaryDirectory() as empty:
         plugin = read_plugin(options.path.expanduser(), data=Path(empty, "data"), source="user")
-        # As a session would find it: alone, among the plugins of a folder.
+        # As a session finds it: in a folder of plugins, without others.
         alone = Path(empty, "plugins")
         alone.mkdir()
         (alone / plugin.name).symlink_to(plugin.root)

@@ -1,1 +1,1 @@
-"""`acp-agent policy` and `acp-agent audit`: what may run, why, and what was decided."""
+"""`acp-agent policy` and `acp-agent audit`: permission rules, and past decisions."""

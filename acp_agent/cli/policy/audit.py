@@ -1,4 +1,4 @@
-"""`acp-agent audit`: what was allowed and refused in a session, by whom and why."""
+"""`acp-agent audit`: the permission decisions of a session, with who decided and why."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Decision(Struct, frozen=True):
     """A decision about a call.
 
     `at` is in milliseconds since 1970 (UTC). `child` is the session of the subagent that made the
-    call; None for the session's own.
+    call; None for the session itself.
     """
 
     at: int
@@ -34,7 +34,7 @@ class Decision(Struct, frozen=True):
 
 
 def run(argv: list[str]) -> int:
-    """Show the decisions of a session; returns the exit status."""
+    """Show the decisions of a session; return the exit status."""
     parser = Parser(
         prog="acp-agent audit",
         description="Show what was allowed and refused in a session, by whom and why.",
@@ -75,7 +75,7 @@ async def _show(name: str, *, refused: bool, as_json: bool) -> int:
 
 
 def decisions(stored: Sequence[StoredEvent]) -> Iterator[Decision]:
-    """Yield the decisions of a session in their order, those of its subagents too."""
+    """Yield the decisions of a session and its subagents, in order."""
     calls: dict[str, events.ToolCalled] = {}
     asked: set[str] = set()
     for each in readable_events(stored):

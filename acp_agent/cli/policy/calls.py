@@ -1,4 +1,4 @@
-"""Reads what `acp-agent policy test` is asked about: a command, a path, an address or a tool."""
+"""Parse the subject of `acp-agent policy test`: a command, a path, an address or a tool."""
 
 from __future__ import annotations
 
@@ -26,14 +26,16 @@ _PREFIXES = ("/", "~", "./", "../")
 
 
 class Call(Struct, frozen=True):
-    """A call that is asked about, in the form of a rule, and what it would touch."""
+    """A call to test, in the form of a rule, and what it would access."""
 
     text: str
     access: Access
 
 
 def read_calls(text: str, folder: Path) -> list[Call]:
-    """Return the calls that a text means; a path is read, edited, and run where it is a program.
+    """Return the calls that a text stands for.
+
+    A path stands for reading and editing it, and for running it if it is a program.
 
     Args:
         text: a command line, a path, an http address, `mcp__server__tool`, or one of these in the
@@ -41,7 +43,7 @@ def read_calls(text: str, folder: Path) -> list[Call]:
         folder: the session's folder, absolute and resolved.
 
     Raises:
-        InvalidInputError: a tool is named that no rule can be about.
+        InvalidInputError: no rule can be about the named tool.
     """
     form = _FORM.fullmatch(text)
     subject = subject_of(form["tool"]) if form is not None else subject_of(text)
@@ -57,7 +59,7 @@ def read_calls(text: str, folder: Path) -> list[Call]:
 
 
 def _meanings(text: str, folder: Path) -> Iterator[Subject]:
-    """What a text without the form of a rule may be: a path where it is one word and looks so."""
+    """Yield the meanings of a text that is not a rule; a word that looks like a path is a path."""
     path = folder / Path(text).expanduser() if "\0" not in text else folder
     one_word = not any(map(str.isspace, text))
     exists = os.path.lexists(path)

@@ -18,7 +18,7 @@ MOST_DAYS = 3_660
 
 
 def run(argv: list[str]) -> int:
-    """Test, list, import, suggest or revoke rules; returns the exit status."""
+    """Test, list, import, suggest or revoke rules; return the exit status."""
     parser = _parser()
     options = parser.parse_args(argv)
     if options.action is None:

@@ -1,4 +1,4 @@
-"""`acp-agent policy test`: what would be decided about a call, and by which rule."""
+"""`acp-agent policy test`: show the decision about a call, and the rule behind it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from acp_agent.permissions.policy.commands import LineMatch
 
 
 def test_call(options: argparse.Namespace, permissions: UserPermissions, folder: Path) -> int:
-    """Explain what would be decided; 1 where `--expect` names another outcome."""
+    """Explain the decision about a call; return 1 if `--expect` names another outcome."""
     words: list[str] = options.call
     text = words[0] if len(words) == 1 else shlex.join(words)
     explained = [_explain(call, options, permissions, folder) for call in read_calls(text, folder)]
@@ -45,7 +45,7 @@ def test_call(options: argparse.Namespace, permissions: UserPermissions, folder:
 
 
 def outcome(verdict: Verdict) -> str:
-    """Return the effect that a rule would need for the same outcome."""
+    """Return the rule effect that has the same outcome."""
     return {Allow: "allow", Ask: "ask", Refuse: "deny"}[type(verdict)]
 
 
@@ -75,7 +75,7 @@ def _explain(
 
 
 def _outside(call: Call, folder: Path) -> Refuse | None:
-    """Return the refusal of a file that the file tools do not reach."""
+    """Return a refusal if the file is outside the reach of the file tools."""
     access = call.access
     if not isinstance(access, ReadAccess | WriteAccess) or is_below(access.paths[0], [str(folder)]):
         return None

@@ -1,4 +1,4 @@
-"""`acp-agent policy import`: take over the permissions of other agents."""
+"""`acp-agent policy import`: import the permissions of other agents."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ Rules = Sequence[tuple[Effect, RuleConfig]]
 
 
 class Addition(Struct, frozen=True):
-    """The new rules of a configuration file."""
+    """The new rules for a configuration file."""
 
     file: Path
     rules: Rules
 
     def shown(self) -> str:
-        """The rules as TOML, without what the file has already."""
+        """Return the new rules as TOML."""
         document = tomlkit.document()
         add_rules(document, self.rules)
         return document.as_string().strip()
 
 
 def import_rules(options: argparse.Namespace, paths: Paths, folder: Path, home: Path) -> int:
-    """Show the rules that other agents' permissions come to, and save them once confirmed.
+    """Show the rules translated from other agents' permissions, and save them after confirmation.
 
     Raises:
         InvalidInputError, ConfigError: a file cannot be read or written.
@@ -94,13 +94,13 @@ def _addition(file: Path, translations: Iterable[Translation]) -> Addition:
 
 
 def _plain(rule: RuleConfig) -> str | dict[str, object]:
-    """The rule as a configuration has it: its text where there is nothing else."""
+    """Return the rule as written in a configuration: its text, or a table if it has more fields."""
     values = {key: value for key, value in asdict(rule).items() if value}
     return rule.rule if len(values) == 1 else values
 
 
 def add_rules(document: tomlkit.TOMLDocument, rules: Rules) -> None:
-    """Add rules behind those that a configuration has."""
+    """Append rules to those of a configuration."""
     table = document.get(KEY)
     if not isinstance(table, Table):
         table = tomlkit.table()
@@ -125,7 +125,7 @@ def add_rules(document: tomlkit.TOMLDocument, rules: Rules) -> None:
 
 
 def save(addition: Addition) -> None:
-    """Write new rules to a configuration file; a copy of what it had is kept beside it.
+    """Write new rules to a configuration file, and back up its previous version next to it.
 
     Raises:
         InvalidInputError: it cannot be written.

@@ -14,11 +14,11 @@ from acp_agent.permissions.opening import UserPermissions
 from acp_agent.permissions.policy.loading import project_rules
 from acp_agent.permissions.policy.rules import PolicyRule
 
-_SHORTEST = 4  # characters of an answer's id that are enough to name it
+_SHORTEST = 4  # characters of an answer's ID that are enough to name it
 
 
 def list_rules(options: argparse.Namespace, permissions: UserPermissions, folder: Path) -> int:
-    """List the rules that hold in a folder, and the answers that are remembered for it."""
+    """List the rules that apply in a folder, and its remembered answers."""
     policy = permissions.policies.of(str(folder))
     inert = [
         rule
@@ -67,10 +67,10 @@ def list_rules(options: argparse.Namespace, permissions: UserPermissions, folder
 
 
 def revoke(options: argparse.Namespace, permissions: UserPermissions, folder: Path) -> int:
-    """Forget remembered answers.
+    """Delete remembered answers.
 
     Raises:
-        InvalidInputError: an id names none, or several.
+        InvalidInputError: an ID is unknown or ambiguous.
         StoreError: they could not be removed.
     """
     if options.all:

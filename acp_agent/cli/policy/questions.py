@@ -1,4 +1,4 @@
-"""The questions that the user answered in earlier sessions, and the calls that they were about."""
+"""The questions that the user answered in earlier sessions, with their calls."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DAY = 86_400_000  # ms
 
 
 class Question(Struct, frozen=True):
-    """A question that the user answered, in a session of the folder `cwd`."""
+    """A question that the user answered in a session of the folder `cwd`."""
 
     cwd: str
     access: Access
@@ -38,8 +38,8 @@ async def read_questions(store: Store, *, cwd: str | None, days: int) -> AsyncIt
 
     Args:
         store: the journal.
-        cwd: only sessions of this folder.
-        days: only sessions that were used in so many days.
+        cwd: only sessions of this folder; None for all.
+        days: only sessions that were used in the last `days` days.
     """
     since = time.time() * 1000 - days * _DAY
     cursor: str | None = None
@@ -73,7 +73,7 @@ def questions(stored: Sequence[StoredEvent], cwd: str) -> Iterator[Question]:
 
 
 def _access(call: events.ToolCalled, cwd: str) -> Access | None:
-    """What a call would have touched; None where its arguments do not tell."""
+    """Return what a call would have accessed; None if its arguments do not show it."""
     arguments = _arguments(call.arguments)
     if call.kind in {"edit", "delete", "move"}:
         paths = tuple(location.path for location in call.locations)

@@ -1,4 +1,4 @@
-"""`acp-agent policy suggest`: rules that would have made questions needless."""
+"""`acp-agent policy suggest`: rules that would have avoided questions."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ from acp_agent.permissions.paths import CommandContext
 from acp_agent.permissions.policy.loading import Policies, make_rule
 from acp_agent.permissions.policy.rules import PolicyRule, RuleError, Source, tool_name
 
-_LEAST = 2  # questions that a rule must have made needless
-_MOST = 10  # rules
+_LEAST = 2  # questions that a rule must avoid
+_MOST = 10  # rules that are suggested
 _NO_GRANTS = Path("/nonexistent/grants.json")
 
 
 class Suggestion(Struct, frozen=True):
-    """A rule, and how many questions it would have made needless, with those before it."""
+    """A rule, and how many questions it would have avoided beyond those of earlier rules."""
 
     rule: str
     avoided: int
 
 
 def suggest(options: argparse.Namespace, permissions: UserPermissions, folder: Path) -> int:
-    """Print the rules that would have made the most questions needless."""
+    """Print the rules that would have avoided the most questions."""
     asked = asyncio.run(_questions(None if options.all else str(folder), options.days))
     found = find_suggestions(asked, permissions)
     if options.json:
@@ -87,10 +87,10 @@ async def _questions(cwd: str | None, days: int) -> list[Question]:
 def find_suggestions(
     asked: Sequence[Question], permissions: UserPermissions, *, mode: Mode = "ask"
 ) -> list[Suggestion]:
-    """Return rules, each with the questions that it makes needless beside those before it.
+    """Return rules, each with the number of questions that it avoids beyond earlier ones.
 
-    No rule is about what destroys something, about anything that the user refused, or about what is
-    not asked about any more.
+    Rules never allow destructive calls, calls that the user refused, or calls that are no longer
+    asked about.
     """
     asks = _still_asked(permissions.gate, mode)
     unanswered = [each for each in asked if each.allowed and asks(each)]
@@ -117,14 +117,14 @@ def _texts(needs: Sequence[Sequence[set[str]]]) -> set[str]:
 
 
 def _allows(rules: Sequence[PolicyRule], access: Access, cwd: str, mode: Mode) -> bool:
-    """Whether rules alone would let a call run."""
+    """Return whether the rules alone would allow a call."""
     gate = PolicyGate(GrantStore(_NO_GRANTS), policies=Policies(rules))
     verdict = gate.judge(access, mode=mode, project=cwd)
     return isinstance(verdict, Allow) and bool(verdict.rule)
 
 
 def _greedy(needs: Sequence[Sequence[set[str]]], usable: set[str]) -> Iterator[str]:
-    """Yield the rule that avoids the most questions, then the next; the narrower where equal."""
+    """Yield the rule that avoids the most questions, then the next; prefer narrower ones."""
     chosen: set[str] = set()
     left = list(needs)
     for _ in range(_MOST):
@@ -142,7 +142,7 @@ def _greedy(needs: Sequence[Sequence[set[str]]], usable: set[str]) -> Iterator[s
 
 
 def _still_asked(gate: PolicyGate, mode: Mode) -> Callable[[Question], bool]:
-    """Return what says whether a question would be asked today, and not for a warning."""
+    """Return a function that tells whether a question would still be asked, without a warning."""
 
     @cache
     def judge(access: Access, cwd: str) -> bool:

@@ -1,1 +1,1 @@
-"""Reads the permissions of other agents as rules of our policy."""
+"""Translate the permissions of other agents to our rules."""

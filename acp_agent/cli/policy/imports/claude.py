@@ -1,6 +1,7 @@
-"""The permissions in Claude's settings: `.claude/settings.json` and `settings.local.json`.
+"""Translate the permissions in Claude's settings.
 
-Their rules have the form of ours. https://code.claude.com/docs/en/permissions
+These are in `.claude/settings.json` and `settings.local.json`.
+Claude's rules have the same form as ours. https://code.claude.com/docs/en/permissions
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def read_claude(file: Path) -> Translation:
 
 
 def _elsewhere(key: str) -> str:
-    """Return what takes the place of a setting."""
+    """Return the replacement of a setting."""
     match key:
         case "defaultMode":
             return translate("set `mode` in the configuration instead")

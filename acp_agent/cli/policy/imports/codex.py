@@ -1,7 +1,7 @@
-"""The rules of codex: files of Starlark with `prefix_rule(…)` and `network_rule(…)`.
+"""Translate the rules of codex: Starlark files with `prefix_rule(…)` and `network_rule(…)`.
 
-The files are read and not run: values must be written out, as codex itself writes them, or be
-lists and names of such. Starlark's expressions are a part of Python's.
+The files are parsed, not run: values must be literals, as codex itself writes them, or lists and
+names of literals. Starlark's expressions are a subset of Python's.
 https://github.com/openai/codex/tree/main/codex-rs/execpolicy
 """
 
@@ -26,7 +26,7 @@ _EFFECTS: Mapping[object, Effect] = {
     "forbidden": "deny",
     "deny": "deny",
 }
-_MOST_RULES = 64  # that one prefix_rule with alternatives may become
+_MOST_RULES = 64  # limit for one prefix_rule with alternatives
 _PARAMETERS = {
     "prefix_rule": ("pattern", "decision", "match", "not_match", "justification"),
     "network_rule": ("host", "protocol", "decision", "justification"),
@@ -34,7 +34,7 @@ _PARAMETERS = {
 
 
 class _UnknownValueError(Exception):
-    """A value is only known when the file is run."""
+    """The value is only known when the file is run."""
 
 
 def read_codex(file: Path) -> Translation:
@@ -136,7 +136,7 @@ def _prefix_rule(given: Mapping[str, object], found: Translation, what: str) -> 
 
 
 def _quoted(word: str) -> str:
-    """A word of a pattern, in which `*` is no wildcard."""
+    """Return a pattern word with `*` escaped, which is not a wildcard there."""
     return shlex.quote(word).replace("*", "\\*")
 
 

@@ -1,6 +1,6 @@
-"""The policies of Gemini CLI: `.gemini/policies/*.toml`.
+"""Translate the policies of Gemini CLI: `.gemini/policies/*.toml`.
 
-There the rule with the highest priority decides, and of two with the same the first.
+In Gemini, the rule with the highest priority decides, and the first of several with the same one.
 https://geminicli.com/docs/reference/policy-engine
 """
 
@@ -50,7 +50,7 @@ def read_gemini(file: Path) -> Translation:
     rules.sort(key=_priority, reverse=True)
     servers = sorted({str(rule["mcpName"]) for rule in rules if "mcpName" in rule})
     groups: dict[_Group, list[OrderedRule]] = {}
-    for rule in reversed(rules):  # here the last one that matches decides
+    for rule in reversed(rules):  # in the result, the last matching rule decides
         agents = tuple(_strings(rule.get("subagent")))
         modes = tuple(_MODES[mode] for mode in texts(rule.get("modes")) if mode in _MODES)
         groups.setdefault((agents, modes), []).extend(_ordered(rule, found))
@@ -78,7 +78,7 @@ def _ordered(rule: Mapping[str, object], found: Translation) -> Iterator[Ordered
 
 
 def _tools(rule: Mapping[str, object]) -> Iterator[str]:
-    """The tools of a rule; those of MCP servers as `server_tool`."""
+    """Yield the tools of a rule; those of MCP servers as `server_tool`."""
     server = rule.get("mcpName")
     for name in _strings(rule.get("toolName")) or ["*"]:
         if server is not None:

@@ -1,7 +1,7 @@
-"""The permissions of opencode: `permission` of opencode.json, for all agents and for one.
+"""Translate the permissions of opencode: `permission` in opencode.json, global and per agent.
 
-There the last rule that matches decides; here the strictest. A rule that a later one always
-overrides is left out, and so is an exception that an earlier, stricter rule would swallow here.
+In opencode the last matching rule decides, here the strictest one. Left out are rules that a later
+one always overrides, and exceptions that an earlier, stricter rule would override here.
 https://opencode.ai/docs/permissions
 """
 
@@ -25,7 +25,7 @@ _TOOLS = {
     "bash": "Bash", "shell": "Bash", "edit": "Edit", "read": "Read", "webfetch": "WebFetch",
     "websearch": "WebSearch",
 }  # fmt: skip
-# What opencode calls other tools of its own; anything else is an MCP server's.
+# Opencode's names of its other tools; any other name is a tool of an MCP server.
 _OWN = frozenset(
     {"glob", "grep", "list", "lsp", "task", "skill", "todowrite", "todoread", "question"}
     | {"codesearch", "external_directory", "doom_loop", "plan_enter", "plan_exit"}
@@ -34,7 +34,7 @@ _HOST = re.compile(r"(?:(?:https?|\*)://)?(?P<host>[A-Za-z0-9.*-]+)(?:/?\*{0,2})
 
 
 class OrderedRule(Struct, frozen=True):
-    """A rule of a list of which the last one that matches decides."""
+    """A rule in a list in which the last matching rule decides."""
 
     tool: str
     pattern: str
@@ -43,11 +43,11 @@ class OrderedRule(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The rule as a message shows it."""
+        """Return the rule as shown in messages."""
         return f"{self.tool}: {shown(self.pattern)}: {self.effect}"
 
     def covers(self, other: OrderedRule) -> bool:
-        """Whether it matches everything that another one does."""
+        """Return whether it matches everything that the other rule matches."""
         return _matches(self.tool, other.tool) and _matches(self.pattern, other.pattern)
 
 
@@ -91,14 +91,14 @@ def add_ordered(
     agents: Sequence[str] = (),
     modes: Sequence[ModeName] = (),
 ) -> None:
-    """Add rules of which the last one that matches decides, as rules of which the strictest does.
+    """Add rules where the last match decides, as rules where the strictest decides.
 
     Args:
-        found: takes the rules, and what has no counterpart.
-        rules: the rules in their order.
-        servers: names of MCP servers, which begin the names of their tools.
-        agents: the agents that the rules hold for; all where it is empty.
-        modes: the modes that the rules hold in; all where it is empty.
+        found: receives the rules, and what has no counterpart.
+        rules: the rules in order.
+        servers: names of MCP servers, which prefix the names of their tools.
+        agents: the agents that the rules apply to; all if empty.
+        modes: the modes that the rules apply in; all if empty.
     """
     standing: list[OrderedRule] = []
     for at, rule in enumerate(rules):
@@ -163,7 +163,7 @@ def _flat(value: object, found: Translation) -> Iterator[OrderedRule]:
 
 
 def _listed(value: object, found: Translation) -> Iterator[OrderedRule]:
-    """The rules of the newer form, a list of objects."""
+    """Yield the rules of the newer form, a list of objects."""
     for each in value if isinstance(value, list) else []:
         known = each if isinstance(each, dict) else {}
         effect = known.get("effect")
@@ -176,7 +176,7 @@ def _listed(value: object, found: Translation) -> Iterator[OrderedRule]:
 
 
 def _matches(pattern: str, text: str) -> bool:
-    """Whether a pattern matches a text, or all that a pattern does."""
+    """Return whether a pattern matches a text, or everything that another pattern matches."""
     if pattern.endswith(" *") and text == pattern[:-2]:
         return True
     parts = (".*" if part == "*" else "." if part == "?" else re.escape(part) for part in pattern)
@@ -184,7 +184,7 @@ def _matches(pattern: str, text: str) -> bool:
 
 
 def _texts(rule: OrderedRule, servers: Sequence[str], found: Translation) -> Iterator[str]:
-    """The rules of ours that one of opencode's comes to."""
+    """Yield our rules for a rule of opencode."""
     if rule.tool == "*":
         if rule.pattern != "*":
             found.skip(rule.text, translate("the tool of the pattern is missing"))
@@ -222,7 +222,7 @@ def _command(rule: OrderedRule, found: Translation) -> Iterator[str]:
 
 
 def _path(rule: OrderedRule) -> str:
-    """A path in which `*` goes over slashes, as a pattern of a gitignore file."""
+    """Return a gitignore pattern for a path in which `*` also matches slashes."""
     pattern = rule.pattern
     for home in ("$HOME/", "~/"):
         if pattern.startswith(home):
@@ -250,6 +250,6 @@ def _over_slashes(pattern: str) -> str:
 
 
 def _mcp(tool: str, servers: Sequence[str]) -> str:
-    """A tool of an MCP server, whose name opencode puts before it: `server_tool`."""
+    """Return the rule of an MCP tool, which opencode names `server_tool`."""
     server = next((name for name in servers if tool.startswith(f"{name}_")), tool.partition("_")[0])
     return f"mcp__{server}__{tool[len(server) + 1 :] or '*'}"

@@ -1,4 +1,4 @@
-"""Finds the files in which other agents keep permissions, and reads each by its kind."""
+"""Find the permission files of other agents, and translate each by its kind."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _RULES = ("*.rules", "*.codexpolicy")
 
 
 class Found(Struct, frozen=True):
-    """A file with permissions; `project` where it is the folder's and not the user's."""
+    """A file with permissions; `project` means that it is the folder's and not the user's."""
 
     file: Path
     project: bool
 
 
 def find_files(folder: Path, home: Path, environ: Mapping[str, str]) -> list[Found]:
-    """Return the files of the user and of a folder that exist, the user's first.
+    """Return the existing files of the user and of a folder, the user's first.
 
-    Claude's settings of the folder are not among them: they hold as they are.
+    The folder's Claude settings are not included, because they apply without an import.
     """
     claude = Path(environ.get("CLAUDE_CONFIG_DIR") or home / ".claude")
     codex = Path(environ.get("CODEX_HOME") or home / ".codex")
@@ -47,7 +47,7 @@ def find_files(folder: Path, home: Path, environ: Mapping[str, str]) -> list[Fou
 
 
 def files_at(path: Path, folder: Path) -> list[Found]:
-    """Return the files that a path names: itself, or those of a project's folder.
+    """Return the files at a path: the file itself, or those of a project folder.
 
     Raises:
         InvalidInputError: there is none.
@@ -63,7 +63,7 @@ def files_at(path: Path, folder: Path) -> list[Found]:
 
 
 def read_found(file: Path) -> Translation:
-    """Translate a file, by its name, or by what is in it.
+    """Translate a file; its name or content determines the format.
 
     Raises:
         InvalidInputError: it cannot be read; the message names it.

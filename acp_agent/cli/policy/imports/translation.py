@@ -1,4 +1,4 @@
-"""What came of reading another agent's permissions: rules, and what has no counterpart."""
+"""The result of a translation: rules, and settings without a counterpart."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from acp_agent.permissions.policy.loading import make_rule
 from acp_agent.permissions.policy.rules import Effect, RuleError, Source
 from acp_agent.platform.descriptor_limit import describe_os_error
 
-_LONGEST = 60  # characters of a value that is shown
+_LONGEST = 60  # characters of a shown value
 _LARGEST = 1_000_000  # bytes of a file
 
 
@@ -29,12 +29,12 @@ class Untranslated(Struct, frozen=True):
 
 
 class Translation:
-    """The rules that a file was translated to, in its order.
+    """The rules translated from a file, in order.
 
     Attributes:
         file: the file.
         rules: the rules with their effects.
-        untranslated: what is in the file and in none of the rules.
+        untranslated: settings in the file without a counterpart.
     """
 
     def __init__(self, file: Path) -> None:
@@ -43,12 +43,12 @@ class Translation:
         self.untranslated: list[Untranslated] = []
 
     def add(self, effect: Effect, rule: RuleConfig, *, what: str = "") -> None:
-        """Add a rule if it has a meaning here; examples that do not hold here are left out.
+        """Add a rule if it is valid here; drop its examples that do not hold here.
 
         Args:
-            effect: what it does.
+            effect: the rule's effect.
             rule: the rule.
-            what: how the file has it, where that is not the rule's text.
+            what: the rule's text in the file, if that differs.
         """
         source = Source(file=str(self.file))
         try:
@@ -68,7 +68,7 @@ class Translation:
             self.rules.append((effect, rule))
 
     def skip(self, what: str, why: str) -> None:
-        """Record what has no counterpart."""
+        """Record a setting without a counterpart."""
         self.untranslated.append(Untranslated(what, why))
 
 
@@ -90,7 +90,7 @@ def read_settings(file: Path) -> dict[str, object]:
     """Return the settings in a file of JSON with comments.
 
     Raises:
-        InvalidInputError: it cannot be read, or has no object.
+        InvalidInputError: it cannot be read, or is not an object.
     """
     content = parse(read_file(file)).content
     if not isinstance(content, dict):
@@ -99,11 +99,11 @@ def read_settings(file: Path) -> dict[str, object]:
 
 
 def shown(value: object) -> str:
-    """Return a value as JSON, short."""
+    """Return a value as JSON, shortened."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def texts(value: object) -> Sequence[str]:
-    """Return the texts of a list; nothing of anything else."""
+    """Return the texts of a list; nothing for other values."""
     return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
