@@ -79,7 +79,7 @@ class Account:
         process, may have stored one.
 
         Raises:
-            AuthRequiredError, InvalidInputError: as `choose`.
+            AuthRequiredError, InvalidInputError: see `choose`.
         """
         try:
             return await self.choose(None)

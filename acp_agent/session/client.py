@@ -43,7 +43,7 @@ class Client(Protocol):
 
     @property
     def asks_outside_turns(self) -> bool:
-        """Whether the client also shows forms while no turn runs."""
+        """Return whether the client also shows forms while no turn runs."""
         ...
 
     def buffers(self, session: SessionId) -> EditorBuffers | None:
@@ -181,7 +181,7 @@ class AttachedClient:
 
     @property
     def asks_outside_turns(self) -> bool:
-        """Whether the attached client also shows forms while no turn runs."""
+        """Return whether the attached client also shows forms while no turn runs."""
         return self._client is not None and self._client.asks_outside_turns
 
     def buffers(self, session: SessionId) -> EditorBuffers:
@@ -300,13 +300,13 @@ class _AttachedBuffers:
 
     @property
     def can_read(self) -> bool:
-        """Whether the attached client can read files."""
+        """Return whether the attached client can read files."""
         now = self._now()
         return now is not None and now.can_read
 
     @property
     def can_write(self) -> bool:
-        """Whether the attached client can write files."""
+        """Return whether the attached client can write files."""
         now = self._now()
         return now is not None and now.can_write
 

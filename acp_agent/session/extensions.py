@@ -105,7 +105,7 @@ class Extensions:
 
     async def select_servers(self) -> None:
         """Read the configured servers, and connect to the selected ones."""
-        from acp_agent.session.mcp.selection import ServerSelection  # noqa: PLC0415 - where there are any
+        from acp_agent.session.mcp.selection import ServerSelection  # noqa: PLC0415 - if there are any
 
         async with self._selection_lock:
             selection = self.selection = self.selection or ServerSelection(self._core)
@@ -137,7 +137,7 @@ class Extensions:
         if self.mcp is None:
             if not servers:
                 return
-            from acp_agent.session.mcp.servers import McpServers  # noqa: PLC0415 - where there are any
+            from acp_agent.session.mcp.servers import McpServers  # noqa: PLC0415 - if there are any
 
             self.mcp = McpServers(
                 session=core.id,
@@ -211,12 +211,12 @@ class Definitions:
 
     @property
     def there(self) -> bool:
-        """Whether there is a folder of definitions; reads the disk."""
+        """Return whether there is a folder of definitions; reads the disk."""
         return self._found is not None or any_folder_exists(self._places)
 
     @property
     def found(self) -> bool:
-        """Whether there are any besides bundled ones; does not read the disk."""
+        """Return whether there are any besides bundled ones; does not read the disk."""
         return bool(self.skills or self.agents or self.other_agents)
 
     async def load(self) -> None:
@@ -295,7 +295,7 @@ class Definitions:
 
     @property
     def has_untrusted(self) -> bool:
-        """Whether the project has definitions that the user does not trust."""
+        """Return whether the project has definitions that the user does not trust."""
         return self._found is not None and bool(self._found.untrusted)
 
     def skill(self, name: str) -> Skill | None:

@@ -161,7 +161,7 @@ def folders(cwd: str, directories: Sequence[str]) -> tuple[Path, list[Path]]:
     """Return a session's folders as paths, after a check that each exists. Blocks.
 
     Raises:
-        InvalidInputError: one is not absolute or does not exist.
+        InvalidInputError: a folder is not absolute or does not exist.
     """
     folder = _folder(cwd, "cwd")
     further = [

@@ -93,7 +93,7 @@ def find_items(
 
     found = [] if git is None else [git.item]
     if any_folder_exists(places):
-        from acp_agent.extensions.definitions.discovery import find_definitions  # noqa: PLC0415 - where there are any
+        from acp_agent.extensions.definitions.discovery import find_definitions  # noqa: PLC0415 - if there are any
 
         found += find_definitions(places, config, _nothing).untrusted
     found += [
@@ -102,11 +102,11 @@ def find_items(
         if any(rule.effect == "allow" for rule in one.rules)
     ]
     if any(os.path.lexists(file) for file in mcp_files(cwd)):
-        from acp_agent.extensions.mcp.configured import project_items  # noqa: PLC0415 - where there are any
+        from acp_agent.extensions.mcp.configured import project_items  # noqa: PLC0415 - if there are any
 
         found += project_items(cwd)
     if any(os.path.lexists(file) for file in project_hook_files(cwd)):
-        from acp_agent.hooks.sources import project_items as hooks_of  # noqa: PLC0415 - where there are any
+        from acp_agent.hooks.sources import project_items as hooks_of  # noqa: PLC0415 - if there are any
 
         found += hooks_of(cwd)
     return [*found, *items_above(cwd)]
@@ -151,7 +151,7 @@ def diff(change: Change) -> str:
     item, before = change.item, change.before
     if before is None or not (before.text and item.text):
         return ""
-    import difflib  # noqa: PLC0415 - where something changed
+    import difflib  # noqa: PLC0415 - only for changes
 
     lines = list(
         difflib.unified_diff(
@@ -292,7 +292,7 @@ class FolderTrust:
 
     async def _chosen(self, changes: Sequence[Change]) -> str | None:
         """Return the user's choice; None unless the user, and not a flag, answered."""
-        from acp_agent.agent.resources import PermissionRequest  # noqa: PLC0415 - where asked
+        from acp_agent.agent.resources import PermissionRequest  # noqa: PLC0415 - only when asking
         from acp_agent.permissions.access import Ask, Choice  # noqa: PLC0415 - likewise
 
         core, client = self._core, self._core.client.current

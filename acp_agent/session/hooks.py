@@ -68,7 +68,7 @@ class HookSource:
         return self._hooks
 
     def _find(self) -> FoundHooks:
-        from acp_agent.hooks.sources import find_hooks  # noqa: PLC0415 - where there may be any
+        from acp_agent.hooks.sources import find_hooks  # noqa: PLC0415 - if there may be any
 
         services = self._core.services
         found = find_hooks(
@@ -98,7 +98,7 @@ class HookSource:
         )
 
     def _make(self, found: FoundHooks, tools: WorkspaceTools) -> SessionHooks:
-        from acp_agent.hooks.session_hooks import SessionHooks  # noqa: PLC0415 - where there are any
+        from acp_agent.hooks.session_hooks import SessionHooks  # noqa: PLC0415 - if there are any
 
         core, services = self._core, self._core.services
         sandbox = tools.workspace.processes.sandbox
@@ -107,7 +107,7 @@ class HookSource:
             core.background.spawn(work)
 
         def helpers() -> Helpers | None:
-            from acp_agent.session.hook_helpers import SessionHelpers  # noqa: PLC0415 - where one asks
+            from acp_agent.session.hook_helpers import SessionHelpers  # noqa: PLC0415 - only if one asks
 
             turn = self._turn
             return None if turn is None else SessionHelpers(core, turn, self._servers)
@@ -249,7 +249,7 @@ def hook_runner(
         sandbox: the session's sandbox; None if there is none.
         helpers: returns the object that asks models and MCP servers; None outside a session.
     """
-    from acp_agent.hooks.running import HookRunner  # noqa: PLC0415 - where there are any
+    from acp_agent.hooks.running import HookRunner  # noqa: PLC0415 - if there are any
     from acp_agent.workspace.environment import command_environ  # noqa: PLC0415 - likewise
 
     async def confine(

@@ -200,7 +200,7 @@ def encodable(events: Sequence[AnyEvent]) -> Sequence[AnyEvent]:
 
 def _is_broken(event: AnyEvent) -> bool:
     try:
-        if isinstance(event, AgentText | AgentThought | ToolOutput):  # most events by far
+        if isinstance(event, AgentText | AgentThought | ToolOutput):  # the fast path: most events
             if not event.text.isascii():
                 event.text.encode()
         else:

@@ -34,7 +34,7 @@ def with_known_providers(found: Found, main: ModelInfo, models: Models, config: 
     def provider(ref: str) -> str:
         try:
             return models.resolve(ref).provider
-        except AcpAgentError:  # it cannot be used anyway
+        except AcpAgentError:  # the model cannot be used
             return ""
 
     every: list[Skill | AgentSpec] = [*found.skills, *found.agents]

@@ -51,7 +51,7 @@ async def memory_index(core: SessionCore) -> str:
         folders = note_folders(core)
         if folders is None:
             return ""
-        from acp_agent.tools.memory.notes import describe_notes  # noqa: PLC0415 - as above
+        from acp_agent.tools.memory.notes import describe_notes  # noqa: PLC0415 - likewise
 
         return describe_notes(folders.all())
 

@@ -256,7 +256,7 @@ class PromptHandler:
         if mcp is not None and any(
             isinstance(one, TextBlock) and "@" in one.text for one in content
         ):
-            from acp_agent.session.mcp.attachments import attached_resources  # noqa: PLC0415 - so
+            from acp_agent.session.mcp.attachments import attached_resources  # noqa: PLC0415 - likewise
 
             texts += map(core.clean, await attached_resources(content, mcp))
         return "\n\n".join(texts)
@@ -268,8 +268,8 @@ class PromptHandler:
         turn = await self._resources.for_turn()
 
         from acp_agent.agent.attachments import linked_paths  # noqa: PLC0415 - for links only
-        from acp_agent.agent.folder_instructions import FolderInstructions  # noqa: PLC0415 - so
-        from acp_agent.session.turns.system_prompt import find_instructions  # noqa: PLC0415 - so
+        from acp_agent.agent.folder_instructions import FolderInstructions  # noqa: PLC0415 - likewise
+        from acp_agent.session.turns.system_prompt import find_instructions  # noqa: PLC0415 - likewise
 
         known: list[Path] = []
         if self._core.context.system_prompt is None:  # it is written when the turn begins

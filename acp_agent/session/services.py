@@ -56,7 +56,7 @@ class ConcurrencyLimit:
 
     @property
     def full(self) -> bool:
-        """Whether `acquire` would wait."""
+        """Return whether `acquire` would wait."""
         return self._free == 0
 
     async def acquire(self, session: str) -> None:
@@ -210,7 +210,7 @@ class SharedPlugins:
 
     def of(self, own: Path) -> PythonPlugins:
         """Return the importer of the packages in the user's plugin folder."""
-        from acp_agent.session.plugins import PythonPlugins  # noqa: PLC0415 - where there are any
+        from acp_agent.session.plugins import PythonPlugins  # noqa: PLC0415 - if there are any
 
         with self._lock:
             if self._plugins is None:

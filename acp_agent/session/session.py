@@ -120,14 +120,14 @@ class Session:
             self.core.background.spawn(self.extensions.trust.ask_by_form())
         self.core.background.spawn(self.resources.prepare(modules, busy))
 
-    # -- while it is open ----------------------------------------------------------------------
+    # -- running -------------------------------------------------------------------------------
 
     async def set_option(self, option: str, value: str) -> None:
         """Set an option of the session.
 
         Raises:
             InvalidInputError: there is no such option, or it has no such value.
-            AuthRequiredError: the model that was named cannot be used.
+            AuthRequiredError: the model cannot be used.
             StoreError: the journal could not be written; the option is unchanged.
         """
         if option == "agent":
@@ -156,12 +156,12 @@ class Session:
 
     @property
     def closing(self) -> bool:
-        """Whether it is being closed, or is closed."""
+        """Return whether it is being closed, or is closed."""
         return self.core.closing
 
     @property
     def closed(self) -> bool:
-        """Whether it is closed or failed to close; in both cases others may open it."""
+        """Return whether it is closed or failed to close; in both cases others may open it."""
         return self._closing is not None and self._closing.done()
 
     async def close(self) -> None:

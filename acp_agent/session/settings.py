@@ -278,7 +278,7 @@ class Settings:
                 field="configId",
             )
         if option == "model":
-            await self._services.models.choose(value, None)  # raises where it cannot be used
+            await self._services.models.choose(value, None)  # raises if it cannot be used
         return ConfigChanged(option=option, value=value)
 
     async def choose_model(self) -> ModelInfo:

@@ -84,7 +84,7 @@ class Checkpoints:
         self._reports = ChangeReports(core, background_runs)
         self._trees: dict[Path, str] = {}  # the last saved trees
 
-    # -- around the turns --------------------------------------------------------------------
+    # -- turns -------------------------------------------------------------------------------
 
     async def before(self, access: Access) -> None:
         """Save the files before the first call of a turn that may write.
@@ -199,7 +199,7 @@ class Checkpoints:
                 if not self._only_tools:
                     await self._reports.turn_changed(await self._changed(found, limit))
                 self._trees = {root: one.tree for root, one in found.items()}
-        except (AcpAgentError, TimeoutError) as error:  # a restore then leaves more files unchanged
+        except (AcpAgentError, TimeoutError) as error:  # later restores leave more files unchanged
             _log.warning("the files were not saved at a turn's end: %s", str(error) or "too slow")
         else:
             limit = Deadline(SWEEP_SECONDS)

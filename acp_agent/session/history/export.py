@@ -174,7 +174,7 @@ def _joined(stored: Sequence[StoredEvent]) -> Iterator[StoredEvent]:
 
     Events of other child sessions or other calls in between do not separate the pieces.
     """
-    texts: dict[int, list[StoredEvent]] = {}  # by the place of the first piece
+    texts: dict[int, list[StoredEvent]] = {}  # by the index of the first piece
     last: dict[tuple[str, str], tuple[_Text | None, int]] = {}  # by child session and call
     for place, item in enumerate(stored):
         event = of_a_child(item.event)

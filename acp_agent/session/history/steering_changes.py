@@ -69,7 +69,7 @@ class SteeringChanges:
         """Warn about changed files that steer agents.
 
         Args:
-            paths: the absolute paths of files that were created, changed or deleted.
+            paths: absolute paths of files that were created, changed or deleted.
             cause: what ran while they changed.
 
         Raises:
@@ -146,7 +146,7 @@ class ChangeReports:
 
     @property
     def background_ran(self) -> bool:
-        """Whether a command ran in the background since the files were last compared."""
+        """Return whether a command ran in the background since the files were last compared."""
         return self._background_ran
 
     async def compare_background(self, checkpoints: FolderCheckpoints) -> bool:

@@ -54,7 +54,7 @@ class SessionEditChecks:
 
     @property
     def know_symbols(self) -> bool:
-        """Whether a server that knows definitions of symbols has run in this session.
+        """Return whether a server that knows definitions of symbols has run in this session.
 
         It never becomes false again, to preserve the provider's cache: the list of tools changes at
         most once in a session, early, when the first file of a language is touched.
@@ -65,7 +65,7 @@ class SessionEditChecks:
 
     @property
     def due(self) -> bool:
-        """Whether changed files are not checked yet."""
+        """Return whether changed files are not checked yet."""
         return bool(self._changed) or (self._checks is not None and self._checks.due)
 
     def touched(self, path: Path) -> None:

@@ -45,7 +45,7 @@ class Notes:
         Args:
             today: the user's local date.
             mode: the permission mode.
-            moved_to: the folders if they may differ from those in the system prompt.
+            moved_to: the current folders, if the system prompt may name others; otherwise None.
         """
         notes = {
             "day": f"[Today is {today:%A, %Y-%m-%d}.]",

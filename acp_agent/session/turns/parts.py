@@ -182,7 +182,7 @@ class TurnBudget:
 
     @property
     def _limited(self) -> bool:
-        """Whether there is any budget."""
+        """Return whether there is any budget."""
         core = self._core
         ever_set = bool(core.state.budget) or core.services.config.budget != BudgetConfig()
         return ever_set and bool(self._budget.limits)

@@ -194,17 +194,17 @@ class SessionResources:
             return [SessionSearchTool(tools.workspace, core.dated_history)]
 
         def web_search() -> Sequence[AnyTool]:
-            from acp_agent.agent.provider_search import provider_search_tool  # noqa: PLC0415 - as above
+            from acp_agent.agent.provider_search import provider_search_tool  # noqa: PLC0415 - likewise
 
             return [provider_search_tool(turn)]
 
         def code() -> Sequence[AnyTool]:
-            from acp_agent.tools.code import CodeTool  # noqa: PLC0415 - where a server runs
+            from acp_agent.tools.code import CodeTool  # noqa: PLC0415 - only if a server runs
 
             return [CodeTool(tools.workspace, lambda: tools.edit_checks.servers)]
 
         def rewind() -> Sequence[AnyTool]:
-            from acp_agent.tools.rewind import RewindTool  # noqa: PLC0415 - where the user wants it
+            from acp_agent.tools.rewind import RewindTool  # noqa: PLC0415 - only if enabled
 
             by_model = self.rewinder.by_model
             return [RewindTool(tools.workspace, by_model, lambda: len(tools.open_calls) <= 1)]
@@ -321,7 +321,7 @@ class SessionResources:
 
     @property
     def has_background(self) -> bool:
-        """Whether a command runs in the background."""
+        """Return whether a command runs in the background."""
         return bool(self.background and self.background.running)
 
     @property
@@ -370,7 +370,7 @@ class SessionResources:
         request, self.compaction_request = self.compaction_request, None
         return request
 
-    # -- around a turn -------------------------------------------------------------------------
+    # -- turns ---------------------------------------------------------------------------------
 
     def turn_begins(self, repetition: Repetition | None) -> None:
         """Set the repetition of a turn that begins; None if it has none."""

@@ -54,7 +54,7 @@ class TurnRunner:
 
     @property
     def is_steerable(self) -> bool:
-        """Whether a prompt would become part of the running turn."""
+        """Return whether a prompt would become part of the running turn."""
         return self.current is not None and self.current.is_steerable
 
     def check(self, steers: bool | None) -> None:
@@ -102,7 +102,7 @@ class TurnRunner:
                 return turn
             await turn.wait()
             self.check(steers)
-        if self._core.state.turn_is_open:  # its end could not be written
+        if self._core.state.turn_is_open:  # writing its end failed
             await self._core.emit(*close_open_turn(await self._core.history()))
         if withdrawn():
             raise PromptCancelledError
@@ -126,7 +126,7 @@ class TurnRunner:
         """
         self._check_idle()
         async with self.lock:
-            self._check_idle()  # one may have begun in the meantime
+            self._check_idle()  # a turn may have begun
             yield
 
     def _check_idle(self) -> None:

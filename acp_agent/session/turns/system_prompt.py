@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # first needed when a prompt runs
     from acp_agent.session.turns.environment import EnvironmentGatherer
     from acp_agent.workspace.instructions.files import Instructions
 
-_REFUSED = 10  # files that a notice names
+_REFUSED = 10  # files that a notice lists
 
 
 def given_system_prompt(

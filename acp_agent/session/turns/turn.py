@@ -35,7 +35,7 @@ from acp_agent.session.turns.titles import first_title, improve_title
 if TYPE_CHECKING:  # first needed when a prompt runs
     from acp_agent.session.turns.plan import TurnPlan
 
-UNAUTHORIZED = 401  # RFC 9110, section 15.5.2: it lacks valid credentials
+UNAUTHORIZED = 401  # RFC 9110, section 15.5.2: no valid credentials
 
 _log = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ class Turn:
         """Wait until the first prompt is in the conversation.
 
         Raises:
-            StoreError: it could not be written.
+            StoreError: the journal could not be written.
         """
         assert self._insertion is not None
         await asyncio.shield(self._insertion)
@@ -151,7 +151,7 @@ class Turn:
 
     @property
     def is_steerable(self) -> bool:
-        """Whether a prompt can still become part of the turn."""
+        """Return whether a prompt can still become part of the turn."""
         return not self._closing and not self._cancelled
 
     async def steer(self, message: UserMessage, reply: Sequence[AnyEvent]) -> None:
