@@ -1,4 +1,4 @@
-"""What the user's hooks decide about a call before it runs, and add to its result."""
+"""Run the user's hooks around a tool call: they decide about it and add to its result."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from acp_agent.workspace.scrub import scrub
 
 
 class CallHooks:
-    """The hooks around the calls of one answer.
+    """Runs the hooks around the calls of one answer.
 
     Args:
-        turn: what the turn works with.
-        hooks: the hooks of its session.
+        turn: the resources of the turn.
+        hooks: the hooks of the session.
     """
 
     def __init__(self, turn: TurnResources, hooks: SessionHooks) -> None:
@@ -32,17 +32,17 @@ class CallHooks:
         self._hooks = hooks
         self._accesses: dict[str, Access] = {}
         self._arguments: dict[str, JsonObject] = {}
-        self._ended: dict[str, JsonObject] = {}  # where hooks are told of all calls together
-        self._changed: dict[str, str] = {}  # what the model is told of a call that was changed
+        self._ended: dict[str, JsonObject] = {}  # ended calls, for the hooks on all calls together
+        self._changed: dict[str, str] = {}  # notes for the model about changed arguments
 
     async def before(self, call: ProposedCall, access: Access) -> HookAnswer:
-        """Ask about a call that is about to be judged.
+        """Ask the hooks about a call before its permission is checked.
 
         Returns:
-            What the hooks answered; with new arguments the call is to be made with these.
+            The answer of the hooks. If it has arguments, they replace those of the call.
 
         Raises:
-            PermissionRefusedError: a hook does not allow it.
+            PermissionRefusedError: a hook refuses the call.
             StoreError: the journal could not be written.
         """
         self._accesses[call.call] = access
@@ -65,10 +65,10 @@ class CallHooks:
         return answer
 
     async def in_place_of_user(self, call: ProposedCall, access: Access) -> HookAnswer:
-        """Ask in the user's place whether a call may run.
+        """Ask the hooks for permission before the user is asked.
 
         Raises:
-            PermissionRefusedError: a hook does not allow it.
+            PermissionRefusedError: a hook refuses the call.
             StoreError: the journal could not be written.
         """
         answer = await self._hooks.on_question(
@@ -92,7 +92,7 @@ class CallHooks:
         await self._record(call, answer, allowed=True)
 
     async def after(self, call: ProposedCall, ended: ToolEnded) -> tuple[ToolEnded, bool]:
-        """Return the end of a call as the hooks want it told, and whether the turn ends here."""
+        """Return the end of a call as changed by the hooks, and whether the turn ends here."""
         answer = await self._hooks.after_call(
             call,
             self._arguments_of(call),

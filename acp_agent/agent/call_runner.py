@@ -1,8 +1,8 @@
-"""Runs the tool calls of one answer: validate, prepare, check permission, run, record the result.
+"""Run the tool calls of one answer: validate, prepare, check permission, run, record the result.
 
-Calls that do not conflict run at the same time. A call that touches what an earlier one touches is
-prepared only after that one has ended, so that it sees the changes. The user is asked about one
-call at a time, in the order of the calls.
+Calls that do not conflict run at the same time. A call that conflicts with an earlier call is
+prepared after that call has ended, so that it sees the changes. The user is asked about one call at
+a time, in the order of the calls.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _log = logging.getLogger(__name__)
 
 
 class CallRunner:
-    """Runs the calls of one answer, each in a task of its own, so that it can be stopped alone."""
+    """Runs the calls of one answer. Each has its own task, so that it can be stopped alone."""
 
     def __init__(self, turn: TurnResources) -> None:
         self._turn = turn
@@ -70,11 +70,11 @@ class CallRunner:
         self._instructions = FolderInstructions(turn)
 
     async def run(self, calls: Sequence[ProposedCall]) -> bool:
-        """Run all calls; each has ended when this returns or is cancelled.
+        """Run all calls. Every call has ended when this returns or is cancelled.
 
         Returns:
-            Whether the turn ends here: a tool asked for it, to let the user reply, or the user
-            refused a call and the settings say so.
+            True if the turn ends here: a tool waits for the user's reply, a hook ends the turn, or
+            the user refused a call and the settings end the turn then.
         """
         for call in calls:
             self._turn.tools.open_calls.add(call.call)
@@ -83,7 +83,7 @@ class CallRunner:
         for call in calls:
             scheduled.append(_ScheduledCall(call, scheduled))
         try:
-            # All tasks exist from the beginning, so that a call that still waits can be stopped.
+            # All tasks are created first, so that a waiting call can be stopped too.
             async with asyncio.TaskGroup() as group:
                 for one in scheduled:
                     group.create_task(self._run_one(one))
@@ -98,7 +98,7 @@ class CallRunner:
         return self._end_turn or self._permissions.end_turn
 
     async def _run_one(self, scheduled: _ScheduledCall) -> None:
-        """Run one call to its end. A stop by the user ends it alone; a cancelled turn ends all."""
+        """Run one call until it ends. The user can stop one call; cancelling the turn stops all."""
         call, task = scheduled.call, asyncio.current_task()
         assert task is not None
         try:
@@ -123,12 +123,12 @@ class CallRunner:
             await self._turn.journal.emit(stopped_end(call.call))
 
     async def _close_open(self, calls: Sequence[ProposedCall]) -> None:
-        """End the calls that are still open; the editor must not show one running forever."""
+        """End the calls that are still open, so that the editor does not show them as running."""
         removed = [call.call for call in calls if self._turn.tools.open_calls.remove(call.call)]
         await self._turn.journal.emit(*cancelled_ends(removed))
 
     async def _prepare(self, scheduled: _ScheduledCall) -> Prepared | None:
-        """Do everything before the call may run; None if it ended here."""
+        """Return the call, prepared and permitted, or None if it ended before it could run."""
         call = scheduled.call
         try:
             tool, params = await self._declare(scheduled)
@@ -155,22 +155,23 @@ class CallRunner:
         return None
 
     async def _prepare_again(self, tool: AnyTool, arguments: JsonObject) -> Prepared:
-        """Prepare a call with the arguments that a hook gave.
+        """Prepare a call with arguments from a hook.
 
         Raises:
-            ToolError: they are wrong.
+            ToolError: the arguments are invalid.
         """
         text = json.encode(arguments).decode()
         _, params, _ = self._turn.tools.toolset.resolve(tool.name, text)
         return await tool.prepare(params)
 
     async def _declare(self, scheduled: _ScheduledCall) -> tuple[AnyTool, BaseModel]:
-        """Find out what the call touches, once all earlier calls have declared it.
+        """Determine what the call touches, after all earlier calls have declared what they touch.
 
-        Paths are resolved after the calls that may change them: those that touch everything.
+        Paths are resolved after the earlier calls that touch everything have ended, because those
+        may change them.
 
         Raises:
-            ToolError: there is no such tool, or the arguments are wrong.
+            ToolError: there is no such tool, or the arguments are invalid.
         """
         await scheduled.wait_for_declarations()
         toolset, call = self._turn.tools.toolset, scheduled.call
@@ -180,12 +181,12 @@ class CallRunner:
             if touches.unless_granted and await self._is_trusted(tool, params):
                 touches = NOTHING
             elif touches.unless_only_reads:
-                # What a command does may depend on files that an earlier call still writes.
+                # The effect of a command may depend on files that an earlier call still writes.
                 await scheduled.wait_for_conflicts(ALL_FILES_READ)
                 if await self._only_reads(tool, params):
                     touches = ALL_FILES_READ
         except AcpAgentError:
-            touches = EVERYTHING  # preparing it will fail with the reason
+            touches = EVERYTHING  # the preparation reports the error
         scheduled.declare(touches)
         return tool, params
 
@@ -195,7 +196,7 @@ class CallRunner:
         return isinstance(verdict, Allow) and verdict.by == "grant"
 
     async def _only_reads(self, tool: AnyTool, params: BaseModel) -> bool:
-        """Return whether the gate lets a command run because it only reads."""
+        """Return whether the gate allows a command because it only reads."""
         verdict = await self._permissions.judge(await tool.prepare(params))
         return isinstance(verdict, Allow) and verdict.only_reads
 
@@ -254,7 +255,7 @@ class CallRunner:
             await self._turn.journal.emit(ended)
 
     def _unshown_command(self, call: ProposedCall, command: str) -> str | None:
-        """Return a command without secrets unless the call's arguments have it as such."""
+        """Return a command without secrets, or None if the call's arguments show it already."""
         try:
             is_shown = read_arguments(call.arguments).get("command") == command
         except ValueError:
@@ -264,7 +265,7 @@ class CallRunner:
     async def _end_of(
         self, scheduled: _ScheduledCall, prepared: Prepared, outcome: Outcome
     ) -> ToolEnded:
-        """Return the end of a call: its outcome without secrets and of limited length."""
+        """Return the end of a call, with its outcome without secrets and cut to the limit."""
         turn, call, text = self._turn, scheduled.call, outcome.text
         if scheduled.ignored:
             text += f"\n[ignored, no such fields: {', '.join(scheduled.ignored)[:300]}]"
@@ -284,9 +285,9 @@ class CallRunner:
         )
 
     async def _fail_with(self, call: ProposedCall, error: Exception) -> None:
-        """End a call that failed; raise CancelledError if it failed because the turn is cancelled.
+        """End a call that failed, or raise CancelledError if its task is cancelled.
 
-        A tool that is cancelled may raise another error on its way out, which hides that.
+        A cancelled tool may raise another error during cleanup, which hides the cancellation.
         """
         task = asyncio.current_task()
         if task is not None and task.cancelling():
@@ -303,7 +304,7 @@ class CallRunner:
         )
 
     async def _fail(self, call: ProposedCall, why: str, *, shown: str = "") -> None:
-        """End a call that failed: `why` is for the model, `shown` (or `why`) for the user."""
+        """End a call that failed. The model gets `why`; the user sees `shown`, or else `why`."""
         why, shown = (scrub(text, self._turn.journal.secrets) for text in (why, shown or why))
         self._turn.tools.open_calls.remove(call.call)
         ended = ToolEnded(call=call.call, failed=True, result=why, content=(text_part(shown),))
@@ -319,15 +320,15 @@ def _call_hooks(turn: TurnResources, hooks: SessionHooks) -> CallHooks:
 
 
 class _ScheduledCall:
-    """A call and what it waits for among the calls before it.
+    """A call that waits for earlier calls of the same answer.
 
     Attributes:
         call: the call.
-        touches: what it reads and writes, once `declared` is set.
-        ignored: fields of it that the tool does not have, to be named in the result.
+        touches: what the call reads and writes, valid once `declared` is set.
+        ignored: argument fields that the tool does not have; the result names them.
         declared: set when `touches` is known.
-        decided: set when the user no longer has to be asked about it.
-        ended: set when it has ended or will never begin.
+        decided: set when the call is allowed or refused.
+        ended: set when the call has ended or will never start.
     """
 
     def __init__(self, call: ProposedCall, earlier: Sequence[_ScheduledCall]) -> None:
@@ -345,15 +346,15 @@ class _ScheduledCall:
         self.declared.set()
 
     def release(self) -> None:
-        """Let no call wait for this one any longer."""
+        """Release all calls that wait for this one."""
         self.declared.set()
         self.decided.set()
         self.ended.set()
 
     async def wait_for_declarations(self) -> None:
-        """Wait until all earlier calls are declared, and those that touch everything have ended.
+        """Wait until all earlier calls are declared and those that touch everything have ended.
 
-        Those may change where a path leads.
+        A call that touches everything may change where a path leads.
         """
         for call in self._earlier:
             await call.declared.wait()
@@ -361,7 +362,7 @@ class _ScheduledCall:
                 await call.ended.wait()
 
     async def wait_for_conflicts(self, touches: Touches | None = None) -> None:
-        """Wait until the earlier calls that touch the same things, or `touches`, have ended."""
+        """Wait until earlier calls that conflict with this call, or with `touches`, have ended."""
         for call in self._earlier:
             if conflict(call.touches, touches or self.touches):
                 await call.ended.wait()

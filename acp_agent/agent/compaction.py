@@ -1,4 +1,4 @@
-"""Summarises the earlier part of a conversation, visibly to the user."""
+"""Summarise the earlier part of a conversation, and show the progress to the user."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from acp_agent.models.base import (
 )
 from acp_agent.workspace.scrub import scrub
 
-_MAX_SHARE = 0.9  # of the tokens it replaces, the share that a summary may take
+_MAX_SHARE = 0.9  # the largest size of a summary, as a share of the tokens that it replaces
 _RESULT_LIMITS = (2_000, 500, 150)  # characters of a result, tried until the transcript fits
-_FRAME = 200  # tokens of a request that are not the transcript
+_FRAME = 200  # tokens of a request in addition to the transcript
 _MIN_ANSWER = 1_000  # tokens; some models reason first
-_HEAD = 0.3  # of a transcript that does not fit, the share kept of its beginning
+_HEAD = 0.3  # the share of a cut transcript that is taken from its beginning
 
 
 async def compact(
@@ -50,17 +50,17 @@ async def compact(
 ) -> str | None:
     """Replace the messages before an index by a summary.
 
-    The journal records the progress, and also that it was cancelled.
+    The journal records the progress, including cancellation.
 
     Args:
-        turn: what the turn works with.
+        turn: the resources of the turn.
         before: the index of the first message to keep.
-        max_tokens: the tokens that the summary may take, with what is kept verbatim.
-        focus: what matters, in the user's words.
-        models: the models to ask, one after the other.
+        max_tokens: the tokens that the summary and the verbatim details may take together.
+        focus: what the summary should concentrate on, in the user's words.
+        models: the models to ask, in this order, until one returns a summary.
 
     Returns:
-        Why it failed, in words for the user; None on success.
+        The reason of a failure, for the user, or None on success.
 
     Raises:
         StoreError: the journal could not be written.
@@ -86,7 +86,7 @@ async def compact(
     except BaseException:
         await work.record("cancelled")
         raise
-    # Messages that came meanwhile are behind the index, and stay.
+    # Messages that arrived during the compaction are after the index and stay.
     keep_from = view.entries[before].id if before < len(view.entries) else None
     await work.record(
         "completed", summary=scrub(summary, turn.journal.secrets), keep_from=keep_from
@@ -127,10 +127,10 @@ class _Compaction:
         )
 
     def check_length(self, summary: str) -> None:
-        """Check that a summary is worth having.
+        """Check that a summary is short enough.
 
         Raises:
-            ModelError: it is hardly shorter than what it replaces.
+            ModelError: the summary is not much shorter than the messages that it replaces.
         """
         view = self._turn.journal.context.view
         replaced = sum(entry.tokens for entry in view.entries[view.first : self._before])
@@ -138,10 +138,10 @@ class _Compaction:
             raise ModelError("the summary is not shorter than what it replaces", provider="")
 
     async def summarize(self, models: Sequence[ModelInfo]) -> str:
-        """Return the summary of the first model that gives one.
+        """Return the summary of the first model that succeeds.
 
         Raises:
-            AcpAgentError: none did, or not in time.
+            AcpAgentError: all models failed, or the time is over.
         """
         seconds = self._turn.limits.context.compaction_timeout
         failure: AcpAgentError = ModelError("there is no model to ask", provider="")
@@ -183,7 +183,7 @@ class _Compaction:
 
 
 def _transcript_tokens(turn: TurnResources, model: ModelInfo) -> int:
-    """Return the estimated tokens that a model may be sent."""
+    """Return how many tokens, by our estimate, can be sent to a model."""
     refused = turn.journal.context.refused.get(model.ref)
     maximum = context_limits(model, turn.limits.context, refused).maximum
     tools = turn.tools.toolset.measured(tool_tokens)
@@ -215,7 +215,7 @@ def _texts(view: ContextView, before: int) -> Iterator[tuple[str, float]]:
 
 
 def _results(view: ContextView, before: int) -> Iterator[str]:
-    """Yield the results of calls, to search for identifiers."""
+    """Yield the results of calls, which are searched for identifiers."""
     for entry in view.entries[view.first : before]:
         for part in entry.message.parts:
             if isinstance(part, ToolResult):
@@ -225,7 +225,7 @@ def _results(view: ContextView, before: int) -> Iterator[str]:
 def _values(arguments: str) -> Iterator[str]:
     """Yield the strings and numbers in a call's arguments, decoded.
 
-    In JSON text a line break is a backslash and an n, which would count as part of a name.
+    In JSON text a line break is written as a backslash and an n, which would become part of a name.
     """
     try:
         yield from _leaves(msgspec.json.decode(arguments))
@@ -252,7 +252,7 @@ def _leaves(value: object) -> Iterator[str]:
 def transcript(view: ContextView, before: int, max_tokens: int) -> str:
     """Return the messages before an index as a text of at most `max_tokens`.
 
-    Results are cut shorter until it fits; if that is not enough, the middle is left out.
+    Results are cut shorter until the text fits. If that is not enough, the middle is left out.
     """
     summary = view.summary.partition(KEPT)[0].strip()
     begin = f"[Summary of what came before:]\n{summary}\n\n" if summary else ""

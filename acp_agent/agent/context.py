@@ -1,8 +1,8 @@
-"""What the model is sent: a pure function of the session's events.
+"""Compute the messages for the model from the session's events.
 
-The list of messages only grows at its end, so every request begins with the bytes of the previous
-one and the provider's cache holds. The exceptions are a refusal, whose turn the protocol removes,
-and the events that shorten the context (`acp_agent.agent.context_view`).
+Messages are only added at the end, so every request begins with the bytes of the previous one and
+the provider's cache stays valid. There are two exceptions: the protocol removes a refused turn, and
+some events shorten the context (`acp_agent.agent.context_view`) or rewind it.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class Context:
     Attributes:
         system_prompt: the system prompt; None until it is written.
         measured: the provider's token count of the last request.
-        refused: for each model the lowest estimate that was too much for it.
-        turn: the number of turns begun.
-        pictures: those that no model described, by the id of their message or call.
-        was_repeated: whether a prompt was repeated.
+        refused: for each model, the lowest number of tokens that it refused as too many.
+        turn: the number of turns started.
+        pictures: the pictures without a description, by the id of their message or call.
+        was_repeated: true if a prompt was repeated.
     """
 
     def __init__(self) -> None:
@@ -79,16 +79,16 @@ class Context:
         self._system_tokens = 0
         self._asked: MessageId | None = None  # the answer that is being written
         self._asked_tokens = 0
-        self._compactions: dict[str, int] = {}  # the index in the entries at which each began
+        self._compactions: dict[str, int] = {}  # the number of entries when each began
         self._answer: PendingAnswer | None = None
         self._input = PendingInput()
         self._turn_began_at = 0  # index in the entries
-        self._has_new_message = False  # of the user, since the model was asked
-        # With a message or with results: its id or the index in the entries, the path, the text.
+        self._has_new_message = False  # the user has sent one since the last request
+        # Instruction files: the id of the message or the index of the results, the path, the text.
         self._instructions: list[tuple[MessageId | int, str, str]] = []
 
     def feed(self, events: Iterable[Event]) -> None:
-        """Apply further events."""
+        """Apply more events."""
         for event in events:
             handle = self._HANDLERS.get(type(event))
             if handle is not None:
@@ -96,63 +96,63 @@ class Context:
 
     @property
     def messages(self) -> Sequence[Message]:
-        """The messages to send, complete ones only."""
+        """Return the messages to send. Incomplete messages are not included."""
         return self._view.messages
 
     @property
     def entries(self) -> Sequence[Entry]:
-        """Every message so far, including those that are no longer sent."""
+        """Return all messages so far, including those that are no longer sent."""
         return self._view.entries
 
     @property
     def view(self) -> ContextView:
-        """Which of the entries are sent, and how. Only events may change it."""
+        """Return the view that selects the entries to send. Only events may change it."""
         return self._view
 
     @property
     def tokens(self) -> int:
-        """The estimate for the system prompt and the messages."""
+        """Return the estimated tokens of the system prompt and the messages."""
         return self._system_tokens + self._view.tokens
 
     @property
     def turn_was_answered(self) -> bool:
-        """Whether the model answered or called anything in this turn."""
+        """Return whether the model has given an answer or a call in this turn."""
         began = self._view.entries[self._turn_began_at :]
         return any(isinstance(entry.message, ModelSide) for entry in began)
 
     @property
     def is_shortened(self) -> bool:
-        """Whether the model is sent less than the whole conversation."""
+        """Return whether parts of the conversation are not sent to the model."""
         return self._view.is_shortened
 
     @property
     def latest(self) -> Message | None:
-        """The last message of either side."""
+        """Return the last message of either side, if there is one."""
         entries = self._view.entries
         return entries[-1].message if entries else None
 
     @property
     def awaits_answer(self) -> bool:
-        """Whether the last message is of the user's side, so that the model is to be asked."""
+        """Return whether the last message is of the user's side, so the model must be asked."""
         entries = self._view.entries
         return bool(entries) and isinstance(entries[-1].message, UserSide)
 
     @property
     def has_unanswered_message(self) -> bool:
-        """Whether the last message is the user's own, instead of the results of calls."""
+        """Return whether the last message is of the user's side and has no results of calls."""
         return self.awaits_answer and not any(
             isinstance(part, ToolResult) for part in self._view.entries[-1].message.parts
         )
 
     @property
     def has_unsent_message(self) -> bool:
-        """Whether the last message is the user's own and no model was sent it."""
+        """Return whether the last message is the user's and has not been sent to a model."""
         return self._has_new_message and self.has_unanswered_message
 
     def has_instruction(self, path: str, text: str | None) -> bool:
-        """Return whether the model is sent an instruction file, or a text from another one.
+        """Return whether the messages for the model contain an instruction file, or its text.
 
-        One that was summarised, left out or rewound is not sent any more.
+        An instruction that was summarised, left out or rewound does not count.
         """
         system = self.system_prompt or ""
         if f"## {path}\n" in system or (text is not None and text in system):
@@ -188,7 +188,7 @@ class Context:
         self._append_ready()
 
     def _on_repeated_prompt(self, event: PromptRepeated) -> None:
-        self.was_repeated = self.was_repeated or event.rounds > 0  # a step of a flow has none
+        self.was_repeated = self.was_repeated or event.rounds > 0  # 0 for a step of a workflow
         self._input.add_repeated(event)
         self._append_ready()
 
@@ -202,14 +202,14 @@ class Context:
 
     def _on_request(self, event: ModelAsked) -> None:
         if self._answer is not None or self._input.has_calls:
-            self._close()  # the end of the last answer has a damaged id: send it as it is
+            self._close()  # the last answer was not ended, because its id is damaged
         if event.note:
             self._view.append(UserSide((UserText(event.note),)), None, turn=self.turn)
         self._asked, self._asked_tokens = event.message, self.tokens
         self._has_new_message = False
 
-    # The agent writes messages of its own too, in the middle of an answer or a call. The model
-    # must not see those, so only the text of the message that was asked for counts.
+    # The agent writes its own messages during an answer or a call, and the model must not see them.
+    # Therefore only text of the requested message is added.
 
     def _on_text(self, event: AgentText) -> None:
         if event.message == self._asked:
@@ -233,12 +233,12 @@ class Context:
         if event.message != self._asked:
             return
         if event.discarded:
-            # The same request is made again, without what the user wrote meanwhile.
+            # The same request is sent again, without messages that the user wrote meanwhile.
             self._answer = None
             self._input.discard_calls()
             return
         self._append_answer()
-        if event.usage and event.complete:  # else the count is that of a part
+        if event.usage and event.complete:  # otherwise the count covers only a part
             self.measured = MeasuredTokens(
                 model=event.model,
                 input=event.usage.input,
@@ -317,20 +317,20 @@ class Context:
         self._answer = self._asked = None
 
     def _append_ready(self) -> None:
-        """Append the results behind their answer, then the user's messages, if complete."""
+        """Append the results after their answer, then the user's messages, if all are complete."""
         if self._asked is not None or self._answer is not None:
             return
         for message, message_id, opens in self._input.take_ready():
             self._view.append(message, message_id, turn=self.turn, opens=opens)
 
     def _close(self) -> None:
-        """Append what is open as it is: an answer that was cut off, calls without a result."""
+        """Append the open answer and its calls, even if they are incomplete."""
         self._append_answer()
         self._input.end_calls()
         self._append_ready()
 
-    # Dispatch by type is faster than patterns: a session that is loaded has thousands of events.
-    # A child's events are none of these; it has a context of its own.
+    # Dispatch by type is faster than patterns, which matters when a long session is loaded.
+    # Events of a child session are not listed: the child has its own context.
     _HANDLERS: ClassVar[Mapping[type[Event], Callable[[Context, Any], None]]] = {
         AgentText: _on_text,
         AgentThought: _on_thought,

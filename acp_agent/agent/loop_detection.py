@@ -1,15 +1,17 @@
-"""Detects that a model repeats itself without progress.
+"""Detect that a model repeats itself without progress.
 
-There are three kinds of loops. `repeat`: the same call with the same result, again and again.
-`cycle`: a few calls that repeat in the same order with the same results. `errors`: calls of one
-tool that fail with the same error, whatever their arguments.
+There are three kinds of loops:
 
-A call with other arguments or another result ends a repeat and a cycle; a changed file, or a call
-of the tool that succeeds, ends a series of errors. Polling is not a loop: calls of a tool that is
-meant for it (`Tool.polls`), commands that sleep or wait.
+- `repeat`: the same call with the same result, several times in a row.
+- `cycle`: a few calls that repeat in the same order with the same results.
+- `errors`: calls of one tool that fail with the same error, with any arguments.
 
-A message of the user may change everything: rounds before it count only as far as one short of the
-first step.
+A call with other arguments or another result ends a repeat and a cycle. A changed file, or a
+successful call of the same tool, ends a series of errors. Polling is not a loop: this covers tools
+made for polling (`Tool.polls`) and commands that sleep or wait.
+
+After a message of the user, the rounds before it no longer suffice for the first step; at least one
+more round is needed.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ _EVENTS = {ToolCalled, ToolEnded, UserMessage, LoopNoticed, TurnEnded, TurnInter
 
 
 class Loop(NamedTuple):
-    """A loop at the end of the calls: `rounds` repetitions over `span` calls."""
+    """A loop in the latest calls: `rounds` repetitions over `span` calls."""
 
     kind: LoopKind
     rounds: int
@@ -57,7 +59,7 @@ class Loop(NamedTuple):
 
 
 class LoopLimits(NamedTuple):
-    """After how many rounds each step is due; 0: never."""
+    """The number of rounds after which each step is due; 0 means never."""
 
     told: int = 3
     asked: int = 5
@@ -66,7 +68,7 @@ class LoopLimits(NamedTuple):
     def steps(self) -> list[tuple[LoopStep, int]]:
         """Return the steps that can be due, each with its number of rounds.
 
-        A step whose number is above that of a later step is never due.
+        A step that needs more rounds than a later step is never due.
         """
         steps: list[tuple[LoopStep, int]] = [
             ("told", self.told),
@@ -86,9 +88,9 @@ class LoopDetector:
 
     def __init__(self) -> None:
         self._steps: list[Step] = []
-        self._new: list[_Call] = []  # not compared yet: most never are
-        self._count = 0  # of all steps so far
-        self._open: dict[CallId, ToolCalled] = {}  # in the order in which they were made
+        self._new: list[_Call] = []  # not converted to steps yet, which is rarely needed
+        self._count = 0  # the number of all steps so far
+        self._open: dict[CallId, ToolCalled] = {}  # in the order of the calls
         self._ends: dict[CallId, ToolEnded] = {}
         self._message_at = 0  # the count of steps at the user's last message
         self._last = CallId("")
@@ -96,7 +98,7 @@ class LoopDetector:
         self._noticed_at = 0
 
     def feed(self, events: Iterable[Event]) -> None:
-        """Apply further events."""
+        """Apply more events."""
         for event in events:
             kind = type(event)
             if kind in _EVENTS:
@@ -126,10 +128,10 @@ class LoopDetector:
         self._message_at, self._noticed = self._count, None
 
     def _end_answer(self) -> None:
-        """Count the calls of one answer in their order, when all of them have ended."""
+        """Add the calls of one answer in their order, after all of them have ended."""
         for call, called in self._open.items():
             end = self._ends[call]
-            if not end.cancelled:  # a call that the user stopped is no loop
+            if not end.cancelled:  # a call that the user stopped does not count
                 self._new.append((called, end))
                 self._count += 1
                 self._last = call
@@ -139,7 +141,7 @@ class LoopDetector:
             del self._new[:-_KEPT_STEPS]
 
     def _add_steps(self) -> None:
-        """Turn the calls that ended since the last time into steps."""
+        """Convert the calls that ended since the last check to steps."""
         self._steps += [step_of(called, ended) for called, ended in self._new]
         self._new.clear()
         del self._steps[:-_KEPT_STEPS]
@@ -147,13 +149,13 @@ class LoopDetector:
     def due(
         self, limits: LoopLimits, polls: Callable[[str], bool] = lambda _: False
     ) -> tuple[LoopStep, Loop] | None:
-        """Return the step that is due now and its loop, if any.
+        """Return the step that is due now and its loop, or None.
 
-        No step is skipped: the user is not asked before the model was told.
+        Steps are not skipped: the model is told before the user is asked.
 
         Args:
-            limits: after how many rounds each step is due.
-            polls: whether the tool of a name is meant to be called repeatedly.
+            limits: the number of rounds after which each step is due.
+            polls: returns whether the tool with this name is meant to be called repeatedly.
         """
         steps = limits.steps()
         if not steps:
@@ -165,7 +167,7 @@ class LoopDetector:
         taken = 0
         if self._noticed is not None:
             since = self._count - self._noticed_at
-            if since < loop.span:  # the same loop, whatever its kind is by now
+            if since < loop.span:  # the same loop, even if its kind has changed
                 names = [step for step, _ in steps]
                 taken = names.index(self._noticed.step) + 1 if self._noticed.step in names else 0
         if taken < len(steps) and loop.rounds >= steps[taken][1]:
@@ -228,7 +230,7 @@ def _waits(step: Step, polls: Callable[[str], bool]) -> bool:
 
 
 _WORD = re.compile(r"[\w./~@+-]+")
-_MIN_WORD = 3  # characters of an argument's word that is removed from an error
+_MIN_WORD = 3  # characters; shorter words of arguments are not removed from an error
 _MAX_ARGUMENT = 10_000  # characters of an argument that are split into words
 _TIMES = re.compile(
     r"(?<![\w.])\d+(?:\.\d+)? ?(?:[nmu\u00b5]?s|secs?|seconds?|min|minutes?)\b"
@@ -238,10 +240,10 @@ _TIMES = re.compile(
 
 
 class Step(NamedTuple):
-    """A call that ended, without what does not matter when calls are compared.
+    """A call that ended, in a form for comparison.
 
-    That is the order of the arguments, and for a failure also the arguments themselves and the time
-    it took. The time that a success took may be what the model wants to know.
+    The arguments are sorted. Words of the arguments and times are removed from the result of a
+    failed call. A successful result is not changed: the model may have asked for the time.
     """
 
     name: str
@@ -249,12 +251,12 @@ class Step(NamedTuple):
     result: str
     failed: bool
     kind: ToolKind = "other"
-    is_silent: bool = False  # it failed without a reason
+    is_silent: bool = False  # the call failed without output
 
 
 def step_of(called: ToolCalled, ended: ToolEnded) -> Step:
-    """Return a call and its end for comparison."""
-    # A long result names the file with all of it, which contains the call's id.
+    """Return the step for a call and its end."""
+    # A long result names the file with the whole text, and that name contains the call's id.
     result = ended.result.replace(called.call, "") if called.call in ended.result else ended.result
     try:
         given: object = msgspec.json.decode(called.arguments)
@@ -272,7 +274,7 @@ def step_of(called: ToolCalled, ended: ToolEnded) -> Step:
 
 
 def _error(text: str, given: object) -> str:
-    """Return an error without the words of the arguments, so that it is equal for another path."""
+    """Return an error without words of the arguments, so that errors for other paths are equal."""
     values = given.values() if isinstance(given, dict) else ()
     texts = {one for one in values if isinstance(one, str)}
     for one in sorted((one for one in texts if one and one in text), key=len, reverse=True):

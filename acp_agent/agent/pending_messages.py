@@ -1,7 +1,7 @@
 """Messages of a conversation that are not complete yet, one class for each side.
 
-The model's answer while it is written, and what the model is sent next: the results of its calls,
-then the user's messages.
+`PendingAnswer` is the model's answer while it is streamed. `PendingInput` collects the next input
+for the model: the results of its calls, followed by the user's messages.
 """
 
 from __future__ import annotations
@@ -42,25 +42,25 @@ NO_RESULT = "The call was cut off before it ended; it may or may not have taken 
 
 
 class PendingAnswer:
-    """An answer that the model is writing; pieces of one text, or of one thought, are joined."""
+    """An answer that the model is writing. It joins the pieces of each text and thought."""
 
     __slots__ = ("_kind", "_parts", "_pieces", "_searches")
 
     def __init__(self) -> None:
         self._parts: list[AnswerPart] = []
-        self._searches: dict[CallId, str] = {}  # that run, with their providers
-        self._pieces: list[str] = []  # of the text or thought that is being written
+        self._searches: dict[CallId, str] = {}  # running searches, with their providers
+        self._pieces: list[str] = []  # of the current text or thought
         self._kind: type[AnswerText | AnswerThought] | None = None
 
     def add_piece(self, kind: type[AnswerText | AnswerThought], text: str) -> None:
-        """Add a piece to the current text or thought, or begin one."""
+        """Add a piece to the current text or thought, or start a new one."""
         if self._kind is not kind:
             self._end_pieces()
             self._kind = kind
         self._pieces.append(text)
 
     def end_thought(self, event: ThoughtEnded) -> None:
-        """End a thought with the signature that its provider wants back."""
+        """End a thought, and store the signature to send back to its provider."""
         text = ""
         if self._kind is AnswerThought:
             text = "".join(self._pieces)
@@ -117,7 +117,8 @@ class PendingAnswer:
 class ReadyMessage(NamedTuple):
     """A message of the user's side that can be sent.
 
-    `id` is None for results; `opens` says whether a turn, or a repeated prompt, begins with it.
+    `id` is None for results. `opens` is true if a turn or a repeated prompt starts with the
+    message.
     """
 
     message: UserSide
@@ -137,12 +138,12 @@ class PendingInput:
         self._calls: list[CallId] = []
         self._results: dict[CallId, ToolResult] = {}
         self._messages: list[ReadyMessage] = []
-        self._news: list[UserText] = []  # of background commands, for the next message
-        self._instructions: list[UserText] = []  # that hold for what the calls touched
+        self._news: list[UserText] = []  # about background commands, for the next message
+        self._instructions: list[UserText] = []  # for the files that the calls used
 
     @property
     def has_calls(self) -> bool:
-        """Whether the model made calls whose results were not sent yet."""
+        """Return whether there are calls whose results were not sent yet."""
         return bool(self._calls)
 
     def add_call(self, call: CallId) -> None:
@@ -150,7 +151,7 @@ class PendingInput:
         self._calls.append(call)
 
     def discard_calls(self) -> None:
-        """Forget the calls, whose answer is discarded."""
+        """Remove the calls, because their answer is discarded or their results were taken."""
         self._calls.clear()
         self._results.clear()
         self._instructions.clear()
@@ -165,7 +166,7 @@ class PendingInput:
         return pictures
 
     def end_calls(self) -> None:
-        """Give the calls that never ended a result that says so."""
+        """Add a result that reports the interruption to each call that never ended."""
         for call in self._calls:
             self._results.setdefault(call, ToolResult(call=call, text=NO_RESULT, failed=True))
 
@@ -191,12 +192,12 @@ class PendingInput:
         self._messages.append(ReadyMessage(UserSide(parts), event.message, opens=True))
 
     def add_notice(self, event: NoticeShown) -> None:
-        """Add a notice that is for the model too."""
+        """Add a notice with a text for the model."""
         message = UserSide((UserText(event.for_model),))
         self._messages.append(ReadyMessage(message, event.message, opens=False))
 
     def add_news(self, event: BackgroundCommandChanged) -> None:
-        """Add news of a background command, unless the result of a call has them."""
+        """Add news of a background command, unless the result of a call reports them."""
         if event.status != "running" and not event.heard:
             self._news.append(UserText(_command_news(event)))
 
@@ -221,12 +222,12 @@ class PendingInput:
 
 
 def instruction_part(path: str, text: str) -> UserText:
-    """Return an instruction file of the project as the model is told of it with a result."""
+    """Return the text with which a project's instruction file is added to a message."""
     return UserText(f"[Instructions of the project that hold from here on, from {path}:]\n\n{text}")
 
 
 def user_part(block: ContentBlock) -> UserText | UserImage:
-    """Return a content block of the user as the model is sent it."""
+    """Convert a content block of the user to a message part for the model."""
     match block:
         case TextBlock():
             return UserText(block.text)
@@ -250,7 +251,7 @@ def _pictures(blocks: Iterable[ContentBlock]) -> tuple[ImageBlock, ...]:
 
 
 def _command_news(event: BackgroundCommandChanged) -> str:
-    """Return what the model is told about the end of a background command."""
+    """Return the note for the model about the end of a background command."""
     if event.status == "lost":
         how = "ended with the agent, which was stopped from outside"
     elif event.timed_out:

@@ -1,12 +1,13 @@
-"""Takes pictures of other computers out of an answer, while it streams.
+"""Replace remote pictures in a streamed answer by links.
 
-An editor that draws the Markdown of an answer fetches the pictures that it names. A page or a file
-that the model was misled by could have it put what it knows into such an address, and it would
-leave this computer without a call and without a question. So a remote picture becomes a link, which
-nobody follows but the user; HTML that loads something is shown as text.
+An editor that renders the Markdown of an answer fetches the pictures in it. A malicious page or
+file can make the model put secrets into the address of a picture. The secrets would then leave this
+computer without a tool call and without a question to the user. Therefore a remote picture becomes
+a link, which only the user can open, and HTML that loads something is shown as text.
 
-Blocks and spans of code stay as they are where every renderer sees them as code (CommonMark
-0.31.2, sections 4.5 and 6.1). In doubt it is no code; the worst is then an example without its `!`.
+Code blocks and code spans stay unchanged if all renderers treat them as code (CommonMark 0.31.2,
+sections 4.5 and 6.1). In case of doubt they are treated as text; at worst, an example then lacks
+its `!`.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import re
 from acp_agent.events import AgentText, AgentThought, AnyEvent
 from acp_agent.ids import MessageId
 
-_LONGEST = 4_000  # characters that are held back until it is known what they are
-_LONG_TAG = 1_000  # characters; one that a longer text begins with is judged with that
+_LONGEST = 4_000  # characters that are held back until they can be classified
+_LONG_TAG = 1_000  # characters; the verdict on a longer tag also holds for tags inside it
 _MOST_BRACKETS = 16  # in the description of a picture
 _SPECIAL = re.compile(r"[!<\]`\n\\]")
 _ESCAPED_LABEL = r"(?:\\.|[^\[\]\\])"
@@ -26,9 +27,10 @@ _SPECIAL_IN_CODE = re.compile(r"[!<\]]")
 _BRACKET = re.compile(r"[\[\]\\]")
 _FENCE = re.compile(r"(`{3,}(?=[^`\n]*\n)|~{3,})[^\n]*\n")
 _MAYBE_FENCE = re.compile(r"(`{1,2}|~{1,2}|`{3,}[^`\n]*|~{3,}[^\n]*)\Z")
-_DRAWN = re.compile(r"[`~]{3,}\s*\{?\.?(mermaid|math|svg|html)", re.IGNORECASE)  # by some editors
+# Code blocks that some editors render instead of showing them as code.
+_DRAWN = re.compile(r"[`~]{3,}\s*\{?\.?(mermaid|math|svg|html)", re.IGNORECASE)
 _ADDRESS = re.compile(r"[/\\]{2}")
-# Lines that may begin a block in which fences and spans are no code, or a fence in another block.
+# Lines that may start a block in which fences and spans are not code, or a fence in another block.
 _OTHER_BLOCK = re.compile(r"[ \t>]*(\$\$|\\\[|:::)|[ \t>*+.)\d-]+(`{3}|~{3})")
 _AUTOLINK = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*>|<[\w.+-]+@[\w.-]+>")
 _PLAIN_LINK = re.compile(r"""<a\s+href=("[^"<>]*"|'[^'<>]*')\s*>""", re.IGNORECASE)
@@ -39,25 +41,25 @@ _LOADS = re.compile(
 )
 _TARGET = re.compile(r"\s*(?:<([^<>\n]*)>|([^\s)<][^\s)]*(?=[\s)]))|(?=\)))")
 _DEFINED = re.compile(r"\s*(?:<([^<>\n]*)>|([^\s<]\S*(?=\s)))")
-# A destination that is on this computer for certain: nothing in it can be decoded to a scheme.
+# A destination that is certainly on this computer: nothing in it can be decoded to a scheme.
 _LOCAL = re.compile(r"(?:file:///|data:image/)?(?!//)[\w.~/%+@=,;# -]*\Z")
-_IGNORED = dict.fromkeys(map(ord, "\t\n\r\0"))  # characters that browsers leave out of addresses
+_IGNORED = dict.fromkeys(map(ord, "\t\n\r\0"))  # characters that browsers remove from addresses
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _TAG_END = re.compile(r">|\n[ \t]*\n")
 
 
 def without_pictures(text: str) -> str:
-    """Return a whole text with its remote pictures as links."""
+    """Return a complete text with remote pictures replaced by links."""
     pictures = RemotePictures()
     return pictures.feed(text) + pictures.end()
 
 
 class ShownAnswer:
-    """What is shown of the text and the thoughts of a message, as events of the journal.
+    """Filters the text and the thoughts of a message and returns them as events of the journal.
 
     Args:
-        message: the message.
-        is_continued: whether it continues an earlier one.
+        message: the id of the message.
+        is_continued: true if it continues an earlier message.
     """
 
     def __init__(self, message: MessageId, *, is_continued: bool) -> None:
@@ -66,15 +68,15 @@ class ShownAnswer:
         self._thought = RemotePictures(continues=is_continued)
 
     def say(self, text: str) -> list[AnyEvent]:
-        """Take in a part of the text."""
+        """Add a piece of the text; return the events to emit."""
         return [*self._thoughts(self._thought.end()), *self._texts(self._text.feed(text))]
 
     def think(self, text: str) -> list[AnyEvent]:
-        """Take in a part of the thoughts."""
+        """Add a piece of the thoughts; return the events to emit."""
         return [*self._texts(self._text.end()), *self._thoughts(self._thought.feed(text))]
 
     def rest(self) -> list[AnyEvent]:
-        """Return what was held back, as something else follows."""
+        """Return events for the text and thoughts that were held back."""
         return [*self._thoughts(self._thought.end()), *self._texts(self._text.end())]
 
     def _texts(self, text: str) -> list[AnyEvent]:
@@ -85,44 +87,42 @@ class ShownAnswer:
 
 
 class RemotePictures:
-    """Filters the text of one message.
+    """Replaces remote pictures by links in the text of one message.
 
     Args:
-        continues: whether an earlier message, of which nothing is known, is continued.
+        continues: true if the message continues an earlier one, whose text is unknown.
     """
 
     def __init__(self, *, continues: bool = False) -> None:
         self._held = ""
-        self._line = ""  # what came before in the line
-        self._has_stray = (
-            False  # the paragraph has a backtick with which no span begins for certain
-        )
-        self._before = ""  # the end of what was passed on, where a label may have begun
-        self._fence = ""  # that of the block of code that is open
-        self._is_drawn = False  # the block
+        self._line = ""  # the line so far
+        self._has_stray = False  # the paragraph has a backtick that may not begin a span
+        self._before = ""  # the end of the text passed on, in which a label may begin
+        self._fence = ""  # the fence of the open code block
+        self._is_drawn = False  # some editors render the open code block
         self._continues = continues
-        self._certain = not continues  # whether code can be told from text
-        self._tag_end = 0  # up to where in the text it is known whether HTML loads anything
-        self._is_harmless = True  # it does not
-        self._joins = ""  # characters that would make a picture of what was shown last
+        self._certain = not continues  # code can be distinguished from text
+        self._tag_end = 0  # the end of the HTML that `_is_harmless` describes
+        self._is_harmless = True  # that HTML loads nothing
+        self._joins = ""  # characters that would turn the text shown last into a picture
         self._wanted: set[str] = set()  # labels that pictures refer to
         self._remote: set[str] = set()  # labels that stand for remote addresses
 
     def feed(self, text: str) -> str:
-        """Take in more of the message; return what can be shown by now."""
+        """Add a piece of the message; return the text that can be shown now."""
         if self._joins and text:
             text = f"\\{text}" if text[0] in self._joins else text
             self._joins = ""
         return self._run(self._held + text, is_end=False)
 
     def end(self) -> str:
-        """Return the rest. What is not complete is made harmless, as more may follow it."""
+        """Return the text held back. Incomplete constructs are made harmless: more may follow."""
         return self._run(self._held, is_end=True)
 
     def _run(self, text: str, *, is_end: bool) -> str:
         passed: list[str] = []
         at = self._tag_end = 0
-        if "\r" in text:  # ends a line for some
+        if "\r" in text:  # some renderers treat it as the end of a line
             self._certain, self._fence = False, ""
         while at < len(text):
             if self._fence or (self._certain and not self._line):
@@ -148,14 +148,14 @@ class RemotePictures:
         return "".join(passed)
 
     def _pass(self, text: str, shown: str | None = None) -> str:
-        """Note that a text is passed on, as `shown`."""
+        """Record a text that is passed on; return `shown`, or the text itself."""
         line = self._line + text
         if "\n" in text:
             self._has_stray = self._has_stray and not _is_blank(line)
             if not self._fence and _OTHER_BLOCK.match(line):
                 self._certain = False
             line = line.rpartition("\n")[2]
-        # Of an endless line the beginning is kept, and that no span in the rest is certain.
+        # Of a very long line only the beginning is stored. The "|" prevents spans in the rest.
         self._line = line if len(line) < _LONGEST else f"{line[:100]}|"
         self._before = (self._before + text)[-1_100:]
         return text if shown is None else shown
@@ -163,10 +163,11 @@ class RemotePictures:
     # -- code ----------------------------------------------------------------------------------
 
     def _in_code(self, text: str, at: int, *, is_end: bool) -> tuple[int, str] | None:
-        """Pass on lines of a block of code: how many characters, and what is shown of them.
+        """Pass on lines of a code block.
 
         Returns:
-            (0, "") where more has to be known; None where no such block is open or begins.
+            The number of characters and the text to show for them; (0, "") if more text is needed
+            to decide; None if no code block is open or begins here.
         """
         end = text.find("\n", at) + 1
         if self._fence:
@@ -191,7 +192,7 @@ class RemotePictures:
         return len(fence[0]), fence[0]
 
     def _span(self, text: str, at: int, *, is_end: bool) -> int:
-        """Return how long the span of code is that begins here; 0: none; -1: not known yet."""
+        """Return the length of the code span that begins here; 0 for none, -1 if not known yet."""
         run = len(text) - at - len(text[at:].lstrip("`"))
         if not self._certain or self._has_stray or re.search(r"[<|$\\\[\]]", self._line):
             return 0
@@ -205,12 +206,12 @@ class RemotePictures:
             return closing.end()
         if not is_whole:
             return -1 if len(line) < _LONGEST else 0
-        return 0 if "|" in line else closing.end()  # a cell of a table ends before a span does
+        return 0 if "|" in line else closing.end()  # the end of a table cell ends a span
 
     # -- text ----------------------------------------------------------------------------------
 
     def _special(self, text: str, at: int, *, is_end: bool) -> tuple[int, str]:
-        """Pass on what begins with a special character; (0, "") where more has to be known."""
+        """Pass on text that begins with a special character; (0, "") if more text is needed."""
         match text[at]:
             case "`":
                 length = self._span(text, at, is_end=is_end)
@@ -249,12 +250,12 @@ class RemotePictures:
         return 2, self._pass("![", "\\![" if self._before.endswith(("!", "]")) else "[")
 
     def _is_remote(self, text: str, at: int, *, is_end: bool) -> bool | None:
-        """Whether the picture, whose description begins here, is remote; None: not known yet."""
+        """Return whether a picture is remote, or None if unknown. Its description begins here."""
         depth, start = 1, at
         for _ in range(_MOST_BRACKETS):
             found = _BRACKET.search(text, at)
             if _BLANK_LINE.search(text, at, len(text) if found is None else found.start()):
-                return False  # it is no picture
+                return False  # not a picture
             if found is None:
                 return None
             at = found.end() + (found[0] == "\\")
@@ -284,7 +285,7 @@ class RemotePictures:
         return self._continues or not self._remote.isdisjoint(labels)
 
     def _definition(self, text: str, at: int, *, is_end: bool) -> tuple[int, str]:
-        """Pass on the end of a label, which may be defined here: `[label]: address`."""
+        """Pass on the end of a label, which may be a link definition: `[label]: address`."""
         if not text.startswith(":", at + 1):
             if at + 1 == len(text) and not is_end:
                 return 0, ""
@@ -329,5 +330,5 @@ def _is_blank(line: str) -> bool:
 
 
 def _normal(label: str) -> str:
-    """Return a label as labels are compared (CommonMark, section 4.7)."""
+    """Return a label in normal form for comparison (CommonMark, section 4.7)."""
     return " ".join(label.split()).casefold()

@@ -1,4 +1,4 @@
-"""Removes secrets from what a call shows, before it is journaled, shown or sent."""
+"""Remove secrets from the content of calls and events before it is stored, shown or sent."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from acp_agent.events import (
 from acp_agent.workspace.file_io import display_name
 from acp_agent.workspace.scrub import scrub, scrub_known
 
-_MOST_PLACES = 3  # that a warning names
+_MOST_PLACES = 3  # lines that a warning names
 
 
 def scrub_content(
@@ -40,8 +40,8 @@ def scrub_content(
 ) -> tuple[CallContent, ...] | None:
     """Remove secrets from the texts of content.
 
-    A diff is what the user reviews, so only known values are removed from it: what merely looks
-    like a key stays.
+    The user reviews diffs, so only known secrets are removed from them. Text that only looks like a
+    key stays.
     """
     if content is None:
         return None
@@ -49,9 +49,9 @@ def scrub_content(
 
 
 def hidden_in_diffs(content: Sequence[CallContent]) -> str:
-    """Return the lines to which diffs add hidden characters, with these written out; at most three.
+    """Return up to three lines to which diffs add hidden characters, with these characters escaped.
 
-    A diff itself is shown as it is, since an editor may write what it shows.
+    The diff itself is not escaped, because an editor may write the text that it shows.
     """
     places: list[str] = []
     for part in content:
@@ -75,9 +75,9 @@ def scrub_object(value: JsonObject | None, secrets: Sequence[str]) -> JsonObject
 
 
 def scrub_json(text: str, secrets: Sequence[str]) -> str:
-    """Remove secrets from JSON text, however they are escaped.
+    """Remove secrets from JSON text, even if they are escaped.
 
-    Text without secrets is returned unchanged; invalid JSON is treated as plain text.
+    Text without secrets is returned unchanged. Invalid JSON is treated as plain text.
     """
     try:
         value: object = json.loads(text)

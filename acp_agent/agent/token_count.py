@@ -1,7 +1,7 @@
-"""Token counts: estimates made without a tokenizer, and what the provider measured.
+"""Token counts: estimates without a tokenizer, and counts measured by the provider.
 
-An estimate is one token for three bytes of UTF-8, which is high for English and most code and about
-right for Chinese. `acp_agent.agent.context_size` corrects it with the provider's counts.
+The estimate is one token per three bytes of UTF-8. This is too high for English and most code, and
+about right for Chinese. `acp_agent.agent.context_size` corrects it with the provider's counts.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from acp_agent.models.base import (
 from acp_agent.tools.spec import ToolSpec
 
 BYTES_PER_TOKEN = 3
-PICTURE = 1_600  # what providers count for a large one
+PICTURE = 1_600  # tokens that providers count for a large picture
 MESSAGE = 8  # for the structure of a message or a call
 
 _Part = UserText | UserImage | ToolResult | AnswerPart
 
 
 class MeasuredTokens(msgspec.Struct, frozen=True, kw_only=True):
-    """What a provider measured for the last request, with our estimates for it.
+    """The provider's token counts for the last request, with our estimates for it.
 
-    `input` and `output` are the provider's. `asked` is the estimate for the messages and the system
-    prompt of that request, `after` the one including its answer, and `changes` the state of the
-    view.
+    `input` and `output` are the provider's counts. `asked` estimates the system prompt and messages
+    of the request, and `after` includes its answer. `changes` is `ContextView.changes` at that
+    time.
     """
 
     model: str
@@ -87,7 +87,7 @@ def _part_tokens(part: _Part) -> int:
         case AnswerCall():
             return text_tokens(part.arguments) + text_tokens(part.name) + MESSAGE
         case AnswerThought() | AnswerSearch():
-            # Some have no text, only data that their provider wants back.
+            # Some have no text, only data that must be sent back to their provider.
             data = part.provider_data
             size = 0 if data is None else len(msgspec.json.encode(data))
             return text_tokens(part.text) + size // BYTES_PER_TOKEN

@@ -1,4 +1,4 @@
-"""The tool calls of a turn: as the model made them, and until each has ended."""
+"""Tool calls as the model proposes them, and the calls of a turn that have not ended."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ STOPPED_RESULT = (
 
 
 class ProposedCall(Struct, frozen=True, kw_only=True):
-    """A tool call that the model made; nothing in it has been validated.
+    """A tool call that the model made, before validation.
 
-    `shown` is `arguments` without secrets, for everyone but the tool.
+    `shown` is `arguments` without secrets. Only the tool gets `arguments`.
     """
 
     call: CallId
@@ -32,9 +32,9 @@ class ProposedCall(Struct, frozen=True, kw_only=True):
 
 
 class OpenCalls:
-    """The calls of a turn that have not ended; the user can stop each without stopping the turn.
+    """The calls of a turn that have not ended. The user can stop one without stopping the turn.
 
-    A call is in here from the moment it is shown until its end is written.
+    A call is added before it is shown and removed before its end is written.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class OpenCalls:
         self._by_user: set[CallId] = set()
 
     def __len__(self) -> int:
-        """Return how many calls have not ended."""
+        """Return the number of calls that have not ended."""
         return len(self._tasks)
 
     def add(self, call: CallId, *, by_user: bool = False) -> None:
@@ -63,7 +63,7 @@ class OpenCalls:
         return call not in self._stopped
 
     def add_command(self, call: CallId) -> asyncio.Event:
-        """Register that a call runs a command; the event is set when the user stops it."""
+        """Register the command of a call; return an event that is set when the user stops it."""
         return self._commands.setdefault(call, asyncio.Event())
 
     def was_stopped(self, call: CallId) -> bool:
@@ -71,7 +71,7 @@ class OpenCalls:
         return call in self._stopped
 
     def remove(self, call: CallId) -> bool:
-        """Remove a call before its end is written; return False if that was done already."""
+        """Remove a call before its end is written; return False if it was removed already."""
         self._commands.pop(call, None)
         known = call in self._tasks
         self._tasks.pop(call, None)
@@ -84,12 +84,12 @@ class OpenCalls:
         if call not in self._stopped:
             self._stopped.add(call)
             task = self._tasks[call]
-            if task is not None:  # else it is stopped before it begins
+            if task is not None:  # without a task, `set_task` prevents the call from starting
                 task.cancel()
         return True
 
     def stop_command(self, call: CallId) -> bool:
-        """Stop the command of a call, which ends the call; return False if it runs none."""
+        """Stop the command of a call, which ends the call; return False if it has no command."""
         command = self._commands.get(call)
         if command is None:
             return False

@@ -1,1 +1,1 @@
-"""Language models: drivers, the catalog, the choice among them."""
+"""Language models: drivers of providers, the catalog of models, and the selection of a model."""

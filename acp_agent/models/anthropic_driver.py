@@ -1,6 +1,6 @@
 """Drivers for Anthropic's Messages API: Anthropic, compatible services, and clouds.
 
-The clouds are asked with the `anthropic` package, which has their authentication
+Clouds are accessed through the `anthropic` package, which implements their authentication
 (docs/decisions/provider-http.md).
 """
 
@@ -25,7 +25,7 @@ from acp_agent.models.request_parts import WrittenMessages
 
 
 class AnthropicDriver:
-    """A `Driver`. Making one reads certificates: use a thread."""
+    """A `Driver` for the Messages API. Creating one reads certificates: use a thread."""
 
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
@@ -62,9 +62,9 @@ def _headers(provider: Provider) -> dict[str, str]:
     if provider.key is not None:
         headers["authorization"] = f"Bearer {provider.key}"
         if provider.id != "anthropic":
-            headers["x-api-key"] = provider.key  # where others that speak the API expect it
+            headers["x-api-key"] = provider.key  # compatible services expect the key here
     if provider.id == "anthropic" and not provider.set_by_client:
-        # The user's, and for no other service: `Name: value` on each line.
+        # The user's headers for Anthropic only, as one `Name: value` per line.
         lines = os.environ.get("ANTHROPIC_CUSTOM_HEADERS", "").splitlines()
         for name, colon, value in (line.partition(":") for line in lines):
             if colon:
@@ -72,20 +72,20 @@ def _headers(provider: Provider) -> dict[str, str]:
     return headers | {name.lower(): value for name, value in provider.headers.items()}
 
 
-# Claude models behind a cloud: Amazon Bedrock, Google Vertex AI.
+# Claude models on a cloud: Amazon Bedrock, Google Vertex AI.
 #
-# The `anthropic` package's client of the cloud does the credentials; the requests are those of the
-# Messages API, at the cloud's own addresses.
+# The `anthropic` package's client for the cloud handles the credentials. Requests are those of the
+# Messages API, sent to the cloud's addresses.
 
 
-_RAW_RESPONSE = {"X-Stainless-Raw-Response": "stream"}  # the package leaves the body alone
+_RAW_RESPONSE = {"X-Stainless-Raw-Response": "stream"}  # the package does not decode the body
 
 
 class AnthropicCloudDriver:
-    """A `Driver`. Making one imports a package for more than a second: use a thread."""
+    """A `Driver` for a cloud. Creating one imports a package for over a second: use a thread."""
 
     def __init__(self, provider: Provider, cloud: Bedrock | Vertex) -> None:
-        """Make a client.
+        """Create the client of the cloud.
 
         Raises:
             ConfigError: a package that the cloud needs is not installed.
@@ -135,10 +135,10 @@ class AnthropicCloudDriver:
         await self._client.close()
 
 
-# The limit of an answer's length, lowered to what the provider says that it takes.
+# Lowering the output limit to the maximum that the provider reports.
 #
-# A model that the catalog does not know is asked for more than many can give. The refusal names the
-# model's own limit; the request is made again with that, and later ones begin with it.
+# For a model that is not in the catalog, the requested limit may be too high. The error names the
+# model's limit. The request is sent again with that limit, and later requests use it too.
 
 _ABOUT_LIMIT = re.compile(r"max_(?:\w+_)?tokens|completion tokens|output tokens", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![\w.-])\d[\d,]{2,}(?![\w-])")
@@ -150,11 +150,11 @@ Ask = Callable[[ModelRequest], AsyncGenerator[Sequence[StreamEvent]]]
 def within_limit(
     limits: dict[str, int], request: ModelRequest, ask: Ask
 ) -> AsyncIterator[Sequence[StreamEvent]]:
-    """Ask a model, once more if it takes a lower limit than it was asked for.
+    """Send a request, and once more with a lower output limit if the first one was too high.
 
     Args:
-        limits: the limits that were found, by the model's id; added to.
-        request: what to ask.
+        limits: the limits found so far, by the model's id; new ones are added.
+        request: the request.
         ask: sends a request.
     """
     if request.model.limit_known:
@@ -181,7 +181,7 @@ async def _lowered(
 
 
 def lower_limit(batch: Sequence[StreamEvent], request: ModelRequest) -> int | None:
-    """Return the limit, in tokens, that a refusal names; None where it is no such refusal."""
+    """Return the limit, in tokens, that an error names, or None for any other error."""
     failed = batch[-1] if batch else None
     if not isinstance(failed, Failed) or failed.kind != "bad_request":
         return None

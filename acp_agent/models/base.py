@@ -1,9 +1,9 @@
-"""The contract between the turn and a model, the same for every provider.
+"""Types shared by all model drivers: requests, messages and stream events.
 
-A turn hands a driver a `ModelRequest` and reads batches of `StreamEvent`s. A stream never raises
-into the turn: its last event is `Finished` or `Failed`, and nothing follows it. A batch holds all
-that one read of the socket gave, so that a fast stream costs one journal write a read, not one a
-word. Messages are trees, and a session has thousands: the collector need not look at them (`gc`).
+A turn passes a `ModelRequest` to a driver and reads batches of `StreamEvent`s. A stream does not
+raise; its last event is `Finished` or `Failed`. A batch contains all events of one read of the
+socket, so that a fast stream needs one journal write per read instead of one per word. Messages
+have no reference cycles and a session has thousands of them, so they use `gc=False`.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from acp_agent.tools.spec import ToolSpec as ToolSpec  # noqa: PLC0414 - exports
 
 ThoughtLevel = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
 
-# How a model is told how much to reason. OpenAI's chat API and its relatives: `effort` is
-# `reasoning_effort`, `toggle` is `thinking.type`, `toggle_effort` both, `flag` is
-# `enable_thinking`, `router` is OpenRouter's `reasoning`. Anthropic's: `budget` gives a number of
-# tokens, `adaptive` an effort, and `between_tools` is `adaptive` with that word for "off".
-# Gemini's: `thinking_level` gives a level, `thinking_budget` a number of tokens.
+# The parameter that controls how much a model reasons. In OpenAI's chat API and similar APIs:
+# `effort` is `reasoning_effort`, `toggle` is `thinking.type`, `toggle_effort` is both, `flag` is
+# `enable_thinking`, `router` is OpenRouter's `reasoning`. In Anthropic's API: `budget` is a number
+# of tokens, `adaptive` an effort, and `between_tools` is `adaptive` with that word for "off".
+# In Gemini's API: `thinking_level` is a level, `thinking_budget` a number of tokens.
 ReasoningControl = Literal[
     "none", "effort", "toggle", "toggle_effort", "flag", "router",
     "budget", "adaptive", "between_tools", "thinking_level", "thinking_budget",
 ]  # fmt: skip
 
-# How a model writes its tool calls where its API does not take them: `acp_agent.models.dialects`.
-# `auto` looks for all forms; `constrained` has the answer held to a JSON Schema.
+# How a model writes tool calls as text if its API does not support tools (`models.dialects`).
+# `auto` recognises all forms. `constrained` restricts the answer to a JSON Schema.
 ToolDialect = Literal[
     "auto", "constrained", "deepseek", "dsml", "fenced", "glm", "harmony", "hermes", "invoke",
     "kimi", "kimi_k3", "llama", "minimax", "mistral", "qwen_coder",
 ]  # fmt: skip
 
-MAX_ANSWER = 64_000  # tokens; more than an agent's step needs, less than services refuse
+MAX_ANSWER = 64_000  # tokens; enough for one step, and few enough that no service refuses
 RESERVED_OUTPUT = 32_000  # tokens for the answer of a model whose limit is unknown
 
 
 class Price(Struct, frozen=True, kw_only=True):
-    """US dollars for a million tokens.
+    """Prices in US dollars per million tokens.
 
-    Where a request sends more than `long_above` tokens, those from a cache among them, everything
-    it sends costs `long_input` times as much, and its whole answer `long_output` times as much.
+    If the input of a request, including cached tokens, is longer than `long_above`, all its input
+    costs `long_input` times as much, and its whole output `long_output` times as much.
     """
 
     input: float
@@ -59,30 +59,30 @@ class Price(Struct, frozen=True, kw_only=True):
 
 
 def today() -> str:
-    """Return the date by which prices change, YYYY-MM-DD."""
+    """Return the current UTC date as YYYY-MM-DD, for prices that depend on the day."""
     return time.strftime("%Y-%m-%d", time.gmtime())
 
 
 def price_on(day: str, later: Sequence[tuple[str, Price]]) -> Price | None:
-    """Return the last of the announced prices that holds on a day."""
+    """Return the latest announced price that is valid on a day, or None."""
     begun = [(begin, index) for index, (begin, _) in enumerate(later) if begin <= day]
     return later[max(begun)[1]][1] if begun else None
 
 
 class WebSearch(Struct, frozen=True, kw_only=True):
-    """A provider's own search of the web; `price` is in US dollars for 1,000 searches."""
+    """The web search of a provider; `price` is in US dollars per 1,000 searches."""
 
     price: float = 0.0
-    beside_tools: bool = True  # in one request
+    beside_tools: bool = True  # can be combined with tools in one request
 
 
 class ModelInfo(Struct, frozen=True, kw_only=True):
-    """What the catalog knows of a model. `id` is what the provider calls it.
+    """The properties of a model. `id` is the provider's name for it.
 
-    Where `limit_known` is false, `max_output` is only what is reserved for an answer. `tools` says
-    whether its API takes tools, `tool_dialect` that it writes calls as text, and
-    `temperature` what it is told, None where that is left to its provider. `later` are the prices
-    that hold from a day on (YYYY-MM-DD), in the place of `price`.
+    If `limit_known` is false, `max_output` is only the number of tokens reserved for an answer.
+    `tools` is true if the API supports tools. `tool_dialect` is set if the model writes calls as
+    text. `temperature` is None if the provider's default is used. `later` are prices that replace
+    `price` from a day on (YYYY-MM-DD).
     """
 
     provider: str
@@ -104,20 +104,20 @@ class ModelInfo(Struct, frozen=True, kw_only=True):
 
     @property
     def output_limit(self) -> int | None:
-        """Return the limit to ask for in tokens; None where the model's is unknown."""
+        """Return the output limit to request, in tokens, or None if the model's is unknown."""
         unknown = not self.limit_known and self.max_output >= RESERVED_OUTPUT
         return None if unknown else min(self.max_output, MAX_ANSWER)
 
     @property
     def ref(self) -> str:
-        """The name by which users and sessions choose the model: `provider/id`."""
+        """Return the name by which users and sessions select the model: `provider/id`."""
         return f"{self.provider}/{self.id}"
 
     def cost(self, usage: Usage) -> float | None:
-        """Return the cost of a request in US dollars, None if the price is unknown.
+        """Return the cost of a request in US dollars, or None if the price is unknown.
 
-        Tokens read from or written to the cache cost as much as input unless the price says
-        otherwise. Reasoning is part of the output: every provider bills it so.
+        Tokens read from or written to the cache cost as much as input unless they have their own
+        price. Reasoning is part of the output, as all providers bill it.
         """
         price = price_on(today(), self.later) or self.price  # an agent may run for weeks
         if price is None:
@@ -134,19 +134,19 @@ class ModelInfo(Struct, frozen=True, kw_only=True):
 
 
 class UserText(Struct, frozen=True, tag_field="kind", tag="text", gc=False):
-    """Text that the user's side says."""
+    """Text from the user's side."""
 
     text: str
 
 
 class UserImage(Struct, frozen=True, tag_field="kind", tag="image", gc=False):
-    """A picture that the user's side shows."""
+    """A picture from the user's side."""
 
     image: ImageBlock
 
 
 class ToolResult(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tool_result", gc=False):
-    """What a call gave."""
+    """The result of a tool call."""
 
     call: CallId
     text: str
@@ -155,13 +155,13 @@ class ToolResult(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tool_
 
 
 class UserSide(Struct, frozen=True, tag_field="role", tag="user", gc=False):
-    """A message to the model. Results come first, in the order of the calls they answer."""
+    """A message to the model. Results come first, in the order of their calls."""
 
     parts: tuple[UserText | UserImage | ToolResult, ...]
 
 
 class AnswerText(Struct, frozen=True, tag_field="kind", tag="answer_text", gc=False):
-    """Text that the model said."""
+    """Text from the model."""
 
     text: str
 
@@ -169,7 +169,7 @@ class AnswerText(Struct, frozen=True, tag_field="kind", tag="answer_text", gc=Fa
 class AnswerThought(
     Struct, frozen=True, kw_only=True, tag_field="kind", tag="answer_thought", gc=False
 ):
-    """Reasoning of the model's; a driver sends it back only where `provider` is its own."""
+    """Reasoning from the model; a driver sends it back only to the same `provider`."""
 
     text: str
     provider: str = ""
@@ -177,7 +177,7 @@ class AnswerThought(
 
 
 class AnswerCall(Struct, frozen=True, kw_only=True, tag_field="kind", tag="answer_call", gc=False):
-    """A call that the model made; `arguments` is JSON text, not always valid."""
+    """A tool call from the model; `arguments` is JSON text and may be invalid."""
 
     call: CallId
     name: str
@@ -188,7 +188,7 @@ class AnswerCall(Struct, frozen=True, kw_only=True, tag_field="kind", tag="answe
 class AnswerSearch(
     Struct, frozen=True, kw_only=True, tag_field="kind", tag="answer_search", gc=False
 ):
-    """A search by the provider; other drivers than its own send `text` and no `provider_data`."""
+    """A search by the provider. `provider_data` is for its own driver; others send `text`."""
 
     text: str
     provider: str = ""
@@ -199,7 +199,7 @@ AnswerPart = AnswerText | AnswerThought | AnswerCall | AnswerSearch
 
 
 class ModelSide(Struct, frozen=True, tag_field="role", tag="model", gc=False):
-    """An answer of the model's, in the order in which it came."""
+    """An answer from the model, with its parts in order of arrival."""
 
     parts: tuple[AnswerPart, ...]
 
@@ -208,7 +208,7 @@ Message = UserSide | ModelSide
 
 
 class ModelRequest(Struct, frozen=True, kw_only=True):
-    """One request. `session` groups the requests that share a prefix, for the provider's cache."""
+    """A request to a model. Requests of one `session` share a prefix in the provider's cache."""
 
     model: ModelInfo
     system: str
@@ -216,8 +216,8 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
     tools: Sequence[ToolSpec] = ()
     thought_level: ThoughtLevel | None = None
     session: str = ""
-    web_search: bool = False  # by the provider, while it answers
-    answer_schema: JsonObject | None = None  # what the answer is held to, where the API can do that
+    web_search: bool = False  # by the provider, during the answer
+    answer_schema: JsonObject | None = None  # restricts the answer, if the API supports that
 
 
 class TextDelta(Struct, frozen=True):
@@ -233,13 +233,13 @@ class ThoughtDelta(Struct, frozen=True):
 
 
 class ThoughtDone(Struct, frozen=True):
-    """A block of reasoning ended; the provider wants `provider_data` back with it."""
+    """The end of a block of reasoning; `provider_data` must be sent back with it."""
 
     provider_data: JsonObject
 
 
 class CallStarted(Struct, frozen=True, kw_only=True):
-    """A tool call began; `index` tells the calls of one answer apart."""
+    """The start of a tool call; `index` identifies the call within its answer."""
 
     index: int
     name: str
@@ -253,10 +253,10 @@ class CallDelta(Struct, frozen=True, kw_only=True):
 
 
 class CallDone(Struct, frozen=True, kw_only=True):
-    """A call is complete: its name and its whole arguments (`{}` where the model gave none).
+    """A complete call: its name and all its arguments (`{}` if the model gave none).
 
-    All of an answer's calls are told complete before `Finished`, in the order in which they began.
-    One that `max_tokens` cut off is a `CallCut` instead.
+    Every call of an answer is completed before `Finished`, in the order in which the calls started.
+    A call that `max_tokens` cut off ends with `CallCut` instead.
     """
 
     index: int
@@ -266,7 +266,7 @@ class CallDone(Struct, frozen=True, kw_only=True):
 
 
 class CallCut(Struct, frozen=True, kw_only=True):
-    """A call that `max_tokens` cut off after `size` characters of its arguments; never run."""
+    """A call that `max_tokens` cut off after `size` characters of arguments; it does not run."""
 
     index: int
     name: str
@@ -281,16 +281,16 @@ class Source(Struct, frozen=True):
 
 
 class SearchStarted(Struct, frozen=True, kw_only=True):
-    """The provider searches the web; `search` tells the searches of one answer apart."""
+    """The start of a web search by the provider; `search` identifies it within its answer."""
 
     search: str
     query: str = ""
 
 
 class SearchEnded(Struct, frozen=True, kw_only=True):
-    """A search of the provider's ended; `error` is its word for why it failed.
+    """The end of a web search by the provider; `error` is the provider's reason for a failure.
 
-    The provider wants `provider_data` back. All searches end before `Finished`.
+    `provider_data` must be sent back to the provider. All searches end before `Finished`.
     """
 
     search: str
@@ -307,10 +307,9 @@ class Cited(Struct, frozen=True):
 
 
 class Retrying(Struct, frozen=True, kw_only=True):
-    """The attempt failed in passing and is made again after `delay` seconds.
+    """A temporary failure; the request is sent again after `delay` seconds.
 
-    `discard` says that something of the failed attempt had been streamed already; it is not part
-    of the answer that follows.
+    `discard` is true if the failed attempt has streamed anything. That is not part of the answer.
     """
 
     attempt: int
@@ -321,11 +320,11 @@ class Retrying(Struct, frozen=True, kw_only=True):
 
 
 class Finished(Struct, frozen=True, kw_only=True):
-    """The answer is complete.
+    """The end of a complete answer.
 
-    `paused`: the provider wants the same request again, with this answer at its end.
-    `why`: where the provider refused, and not the model in words of its own, what the API says to
-    that: its own word for it, and its explanation.
+    The stop reason `paused` means that the provider expects the same request again, with this
+    answer at its end. `why` is set if the provider refused, instead of the model in its text: it is
+    the API's code for the reason and its explanation.
     """
 
     stop: Literal["end_turn", "tool_calls", "max_tokens", "paused", "refusal"]
@@ -340,10 +339,11 @@ FailureKind = Literal[
 
 
 class Failed(Struct, frozen=True, kw_only=True):
-    """The request failed. `message` is one line for the user: status, provider, what to do.
+    """The failure of a request. `message` is one line for the user: status, provider, what to do.
 
-    `refused`: for what it says. Drivers tell that as an answer that ends with a refusal.
-    `unreachable`: no connection was made: it was refused, or the name has no address.
+    The kind `refused` means that the provider refused the content of the request. Drivers report
+    this as an answer that ends with a refusal. `unreachable` is true if no connection could be
+    opened, because it was refused or the host name has no address.
     """
 
     kind: FailureKind
@@ -354,14 +354,14 @@ class Failed(Struct, frozen=True, kw_only=True):
 
 
 class FellBack(Struct, frozen=True, kw_only=True):
-    """The model cannot be had at the moment; what follows is the answer of `model` instead."""
+    """The selected model is unavailable; the events that follow are the answer of `model`."""
 
     model: ModelInfo
     reason: str
 
 
-# A `Usage` by itself is what the provider has counted so far of an attempt that may not come to its
-# end. `Finished` has the last count.
+# A separate `Usage` is the provider's count so far, in case the attempt does not finish. `Finished`
+# has the final count.
 StreamEvent = (
     Usage
     | TextDelta
@@ -382,12 +382,12 @@ StreamEvent = (
 
 
 class Driver(Protocol):
-    """A way to reach one provider. Made once per provider and process, shared by its sessions."""
+    """A client of one provider. There is one per provider and process, shared by all sessions."""
 
     def stream(self, request: ModelRequest) -> AsyncIterator[Sequence[StreamEvent]]:
-        """Ask the model. Closing the iterator closes the HTTP response at once.
+        """Send a request and yield batches of events. Closing the iterator closes the response.
 
-        An empty batch says that the model is still at work.
+        An empty batch means that the model is still working.
         """
         ...
 

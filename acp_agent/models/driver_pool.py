@@ -1,4 +1,4 @@
-"""The drivers of a process: one a provider, made when it is first needed."""
+"""Create and cache the drivers of a process, one for each provider."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from acp_agent.models.providers import Api, Platform, Provider
 if TYPE_CHECKING:  # where a command prints a key
     from acp_agent.models.key_command import CommandKey
 
-# What each cloud carries.
+# The APIs that each cloud offers.
 _CARRIED: dict[Platform, tuple[Api, ...]] = {
     "azure": ("openai", "openai_responses"),
     "bedrock": ("anthropic",),
@@ -23,11 +23,11 @@ _CARRIED: dict[Platform, tuple[Api, ...]] = {
 
 
 class DriverPool:
-    """Makes drivers, and keeps them for as long as their providers stay as they are.
+    """Creates drivers and caches them until the settings of their provider change.
 
     Args:
-        of_plugin: makes the driver of a provider that a plugin has.
-        keys: returns the key of a provider whose key a command prints.
+        of_plugin: creates the driver of a provider that a plugin implements.
+        keys: returns the key of a provider whose key is printed by a command.
     """
 
     def __init__(
@@ -38,17 +38,16 @@ class DriverPool:
         self._drivers: dict[str, Driver] = {}
 
     def get(self, provider: Provider, *, bundled: bool) -> Driver:
-        """The driver of a provider. Imports its module, and is not to be called by two threads.
+        """Return the driver of a provider. Imports its module. Not thread-safe.
 
-        A provider that was changed gets another driver; the old one serves its streams to their
-        end.
+        A provider with changed settings gets a new driver. The old driver finishes its streams.
 
         Args:
-            provider: whose driver it is.
-            bundled: whether the model is one that this program serves by itself.
+            provider: the provider.
+            bundled: true if the model is the one that this program serves itself.
 
         Raises:
-            ConfigError: the provider lacks a setting, or a package that an extra brings.
+            ConfigError: the provider lacks a setting, or a package that an extra installs.
         """
         driver = self.made(provider, bundled=bundled)
         if driver is None:
@@ -65,7 +64,7 @@ class DriverPool:
         return CommandKeyDriver(self._keys(provider), make)
 
     def made(self, provider: Provider, *, bundled: bool) -> Driver | None:
-        """The same where there is one already. Any thread may ask."""
+        """Return the cached driver of a provider, or None. Thread-safe."""
         return self._drivers.get(_name(provider, bundled=bundled))
 
     async def aclose(self) -> None:
@@ -75,7 +74,7 @@ class DriverPool:
 
 
 def _name(provider: Provider, *, bundled: bool) -> str:
-    """What a driver is kept by: all that makes it another one."""
+    """Return the cache key of a driver: every setting that requires a new driver."""
     return "\n".join(
         map(
             str,

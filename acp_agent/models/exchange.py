@@ -1,7 +1,7 @@
-"""Sends a request over HTTP and decodes its streamed answer, for every driver.
+"""Send a request over HTTP and decode its streamed answer, for every driver.
 
-Each read of the socket becomes one batch of events; a keep-alive becomes an empty batch. Nothing is
-raised: a failure is the last event. Closing the iterator closes the connection at once; after a
+Each read of the socket gives one batch of events; a keep-alive gives an empty batch. Errors are not
+raised: a failure is the last event. Closing the iterator closes the connection at once. After a
 complete answer the connection stays open for the next request.
 """
 
@@ -22,36 +22,36 @@ from acp_agent.models.provider_errors import read_problem
 from acp_agent.models.providers import Provider
 from acp_agent.models.stream_events import EVENT_LIMIT, SseDecoder
 
-_LAST_EVENTS = 5.0  # seconds of silence after which a complete answer needs no end mark
-_STILL_THERE = 600.0  # seconds for which keep-alives alone count as work, as in the SDKs
-_LAST_BYTES = 1.0  # seconds that the end of a complete answer's HTTP body may take
+_LAST_EVENTS = 5.0  # seconds of silence after which a complete answer ends without an end mark
+_STILL_THERE = 600.0  # seconds for which keep-alives alone count as progress, as in the SDKs
+_LAST_BYTES = 1.0  # seconds to read the end of the HTTP body of a complete answer
 
 
 class Decoder(Protocol):
-    """Turns the events of an API into ours, for one answer."""
+    """Converts the events of an API to stream events, for one answer."""
 
-    ended: bool  # the API's own last event was seen
+    ended: bool  # the last event of the API has arrived
 
     @property
     def answered(self) -> bool:
-        """Whether the API has reported how the answer ended; only counts may follow."""
+        """Return whether the API has reported the end of the answer; only counts may follow."""
         ...
 
     @property
     def usage(self) -> Usage:
-        """What the API has counted so far."""
+        """Return the usage that the API has reported so far."""
         ...
 
     def feed(self, data: bytes, events: list[StreamEvent]) -> None:
-        """Append the events that one event of the API means.
+        """Convert one event of the API and append the result to `events`.
 
         Raises:
-            msgspec.DecodeError: the event cannot be read.
+            msgspec.DecodeError: the event cannot be decoded.
         """
         ...
 
     def end(self) -> list[StreamEvent]:
-        """Return the last events, the very last being `Finished` or `Failed`; called once."""
+        """Return the last events, which end with `Finished` or `Failed`. Called once."""
         ...
 
 
@@ -59,16 +59,16 @@ class Framing(Protocol):
     """Splits the bytes of an answer into the data of its events, like `SseDecoder`."""
 
     def feed(self, received: bytes) -> list[bytes]:
-        """Take in bytes and return the data of every event that is complete now."""
+        """Add bytes and return the data of every event that is complete now."""
         ...
 
     def end(self) -> list[bytes]:
-        """Return the data of an event that lacks its end; called at the end of the stream."""
+        """Return the data of an unterminated event. Called at the end of the stream."""
         ...
 
 
 class Exchanges:
-    """The requests of one driver."""
+    """Sends the requests of one driver and closes their connections."""
 
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
@@ -82,10 +82,10 @@ class Exchanges:
         model: str,
         framing: Callable[[], Framing] = SseDecoder,
     ) -> AsyncGenerator[Sequence[StreamEvent]]:
-        """Send the request and decode its answer; see the module."""
-        begun = said = False  # bytes came; events with something in them came
+        """Send the request and yield its decoded answer; see the module docstring."""
+        begun = said = False  # bytes have arrived; non-empty events have arrived
         body: Body | None = None
-        events: list[StreamEvent] = []  # decoded and not passed on yet
+        events: list[StreamEvent] = []  # decoded but not yielded yet
         clock = asyncio.get_running_loop().time
         told = clock()
         counts = _Counts(decoder)
@@ -118,7 +118,7 @@ class Exchanges:
             else:
                 for data in frames.end():
                     said = True
-                    with suppress(ValueError):  # half an event: `end` sees that the answer is cut
+                    with suppress(ValueError):  # an incomplete event: `end` reports the cut answer
                         _feed(decoder, data, events)
             last = _as_answer(decoder.end() if said else [failures.empty(self._provider)])
             events += [*(counts.news() if isinstance(last[-1], Failed) else ()), *last]
@@ -130,18 +130,18 @@ class Exchanges:
         except Exception as error:  # noqa: BLE001 - a stream never raises into the turn
             failed = failures.from_exception(self._provider, error, model=model, begun=begun)
             last = _as_answer([failed])
-            yield [*events, *counts.news(), *last]  # what came before the fault is as good as ever
+            yield [*events, *counts.news(), *last]  # the events before the error are valid
         finally:
             if body is not None:
                 await body.close()
 
     async def aclose(self) -> None:
-        """Stop reading the ends of answers, and close their connections."""
+        """Stop reading the ends of answers and close their connections."""
         ending = dict(self._ending)
         for task in ending:
             task.cancel()
         await asyncio.gather(*ending, return_exceptions=True)
-        # A task that is cancelled before its first step closes nothing.
+        # A task that is cancelled before its first step does not close its body.
         await asyncio.gather(*(body.close() for body in ending.values()), return_exceptions=True)
 
     def _let_end(self, body: Body) -> None:
@@ -151,7 +151,7 @@ class Exchanges:
 
 
 class _Counts:
-    """Reports changes of the usage while an answer streams, in case it is stopped or fails."""
+    """Reports changes of the usage during a stream, in case the answer is stopped or fails."""
 
     def __init__(self, decoder: Decoder) -> None:
         self._decoder = decoder
@@ -166,10 +166,11 @@ class _Counts:
 
 
 async def _next(body: Body, decoder: Decoder) -> bytes | None:
-    """Read on; return None at the end. A complete answer also ends by an error or by silence.
+    """Return the next bytes, or None at the end.
 
-    Some services omit their API's end mark or leave the connection open behind it. To send the
-    request again would discard, and pay twice, what the user has read already.
+    Once the answer is complete, an error or a pause counts as the end too. Some services omit the
+    end mark of their API, or leave the connection open after it. Sending the request again would
+    discard text that the user has read, and cost twice.
     """
     if not decoder.answered:
         return await body.read()
@@ -180,9 +181,10 @@ async def _next(body: Body, decoder: Decoder) -> bytes | None:
 
 
 def _as_answer(events: Sequence[StreamEvent]) -> Sequence[StreamEvent]:
-    """Return the last events, with the refusal of a request as the end of an answer.
+    """Return the last events; a failure of the kind `refused` becomes a finished answer.
 
-    As a failure, it would leave in the conversation what every further request is refused for.
+    After a failure the refused content would stay in the conversation, and the provider would
+    refuse every later request too.
     """
     last = events[-1]
     if isinstance(last, Failed) and last.kind == "refused":
@@ -191,12 +193,12 @@ def _as_answer(events: Sequence[StreamEvent]) -> Sequence[StreamEvent]:
 
 
 def _feed(decoder: Decoder, data: bytes, events: list[StreamEvent]) -> None:
-    """Decode one event. Empty ones say nothing, and after a complete answer nothing matters.
+    """Decode one event. Empty events, and invalid events after a complete answer, are ignored.
 
-    Some services leave out the empty line between events; each line of such data is an event.
+    Some services omit the empty line between events. Each line of such data is an event.
 
     Raises:
-        ValueError: the event cannot be read.
+        ValueError: the event cannot be decoded.
     """
     if not data.strip():
         return
@@ -211,14 +213,14 @@ def _feed(decoder: Decoder, data: bytes, events: list[StreamEvent]) -> None:
 
 
 def _is_page(body: Body, received: bytes) -> bool:
-    """Return whether the body is JSON or HTML instead of a stream, whatever its type says."""
+    """Return whether the body is JSON or HTML instead of a stream, regardless of its type."""
     kind = body.headers.get("content-type", "").partition(";")[0].strip().lower()
     begin = received.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
     return kind == "text/html" or begin in {b"{", b"[", b"<"}
 
 
 async def _whole(body: Body, received: bytes) -> bytes:
-    """Read the rest of a page, up to the longest event."""
+    """Return a whole page; the limit is that of one event."""
     page = received
     while len(page) < EVENT_LIMIT and (more := await body.read()) is not None:
         page += more
@@ -226,9 +228,9 @@ async def _whole(body: Body, received: bytes) -> bytes:
 
 
 def _feed_page(decoder: Decoder, page: bytes, events: list[StreamEvent]) -> bool:
-    """Decode the answer of a service that sends no event stream; return whether it is one.
+    """Decode an answer that is not an event stream; return False if the page is no answer.
 
-    It is one JSON value, a list of them, or one on each line.
+    The page is one JSON value, a list of values, or one value per line.
     """
     page = page.removeprefix(b"\xef\xbb\xbf")
     try:
@@ -248,7 +250,7 @@ def _feed_page(decoder: Decoder, page: bytes, events: list[StreamEvent]) -> bool
 
 
 async def _finish(body: Body) -> None:
-    """Read the few bytes after the answer's end, so that the connection can be used again."""
+    """Read the last bytes after the answer, so that the connection can be reused."""
     with suppress(Exception):
         async with asyncio.timeout(_LAST_BYTES):
             while await body.read() is not None:

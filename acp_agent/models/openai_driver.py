@@ -1,7 +1,7 @@
-"""The driver for OpenAI's two APIs, chat completions and Responses, whoever serves them.
+"""The driver for OpenAI's two APIs, chat completions and Responses, from any service.
 
-Nothing is stored at the provider: each request of the Responses API has the whole conversation,
-with the model's reasoning as the encrypted items that it gave.
+The provider stores nothing. Each request of the Responses API contains the whole conversation,
+including the encrypted reasoning items that the model returned.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from acp_agent.models.http.factory import make_client
 from acp_agent.models.providers import Provider
 from acp_agent.models.request_parts import WrittenMessages
 
-# What OpenAI's own clients take from the environment, for OpenAI only.
+# Environment variables of OpenAI's own clients, used for OpenAI only.
 _VARIABLES = {
     "OPENAI_ORG_ID": "openai-organization",
     "OPENAI_PROJECT_ID": "openai-project",
@@ -25,7 +25,7 @@ _VARIABLES = {
 
 
 class _Api(NamedTuple):
-    """What differs between the two APIs."""
+    """The differences between the two APIs."""
 
     path: str
     body: Callable[[Provider, ModelRequest, WrittenMessages], bytes]
@@ -33,7 +33,7 @@ class _Api(NamedTuple):
 
 
 class OpenAIDriver:
-    """A `Driver`. Creating one reads certificates: use a thread."""
+    """A `Driver` for OpenAI's APIs. Creating one reads certificates: use a thread."""
 
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
@@ -79,7 +79,7 @@ def _responses() -> _Api:
 
 
 def address_and_headers(provider: Provider) -> tuple[str, dict[str, str]]:
-    """Return where a provider's API is, and the headers of each request, the key among them."""
+    """Return the address of a provider's API and the headers of each request, with the key."""
     base_url, headers = provider.base_url, _headers(provider)
     if provider.platform == "azure":
         base_url, headers = _azure(provider)
@@ -102,10 +102,10 @@ def _headers(provider: Provider) -> dict[str, str]:
 
 
 def _azure(provider: Provider) -> tuple[str, dict[str, str]]:
-    """The address and the credentials of Azure OpenAI.
+    """Return the address and the credentials for Azure OpenAI.
 
-    Without a version it speaks the API that has none (`/openai/v1`), which takes the name of a
-    deployment as the model. A key that is a JSON Web Token is taken as one of Entra ID's.
+    Without a configured version the API without versions (`/openai/v1`) is used, in which the model
+    is the name of a deployment. A key that is a JSON Web Token is treated as a token of Entra ID.
     """
     endpoint = provider.base_url.removesuffix("/v1").removesuffix("/openai")
     version = provider.api_version or "v1"

@@ -1,7 +1,7 @@
-"""Reads a streamed answer of OpenAI's chat completions, and of the services that speak it.
+"""Decode a streamed answer of OpenAI's chat completions API and compatible services.
 
-https://platform.openai.com/docs/api-reference/chat-streaming. The services differ in where they
-put reasoning and usage and in how they number the pieces of tool calls; all of it is read here.
+https://platform.openai.com/docs/api-reference/chat-streaming. The services differ in the fields for
+reasoning and usage and in the numbering of the pieces of tool calls. All variants are decoded here.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _CallPiece(Struct):
     id: str | None = None
     function: _Function | None = None
     extra_content: JsonObject | None = None  # Gemini's signature of its reasoning
-    # A function as some services write it: without an envelope.
+    # Some services write the function without the `function` object.
     name: str | None = None
     arguments: str | JsonObject | None = None
 
@@ -70,7 +70,7 @@ class _Delta(Struct):
     refusal: str | None = None
     tool_calls: list[_CallPiece] | None = None
     annotations: list[_Annotation] | None = None
-    function_call: _Function | None = None  # the API's form before it had several calls
+    function_call: _Function | None = None  # the old form, for one call per answer
 
 
 class _InputDetails(Struct):
@@ -105,14 +105,14 @@ class _Chunk(Struct):
     choices: list[_Choice] | None = None
     usage: _Usage | None = None
     error: JsonObject | str | None = None
-    # An error as some services write it: without an envelope.
+    # Some services write the error without the `error` object.
     message: str | None = None
     type: str | None = None
     code: str | int | None = None
 
     @property
     def problem(self) -> JsonObject | str | None:
-        """Return the error in this event, None if there is none."""
+        """Return the error in this event, or None."""
         if self.error is not None or self.message is None or self.choices is not None:
             return self.error
         return {"message": self.message, "type": self.type, "code": self.code}
@@ -134,7 +134,7 @@ _BROKEN = {"error", "network_error", "insufficient_system_resource"}
 
 
 class OpenAIDecoder:
-    """One answer."""
+    """The decoder of one answer; see `Decoder`."""
 
     def __init__(self, provider: Provider, model: str) -> None:
         self.ended = False
@@ -154,19 +154,19 @@ class OpenAIDecoder:
 
     @property
     def answered(self) -> bool:
-        """Whether the API has reported how the answer ended."""
+        """Return whether the API has reported how the answer ended."""
         return self._finish is not None
 
     @property
     def usage(self) -> Usage:
-        """What the API has counted so far."""
+        """Return the usage that the API has reported so far."""
         return self._usage
 
     def feed(self, data: bytes, events: list[StreamEvent]) -> None:
-        """Append the events that one event of the API means.
+        """Convert one event of the API and append the result to `events`.
 
         Raises:
-            msgspec.DecodeError: the event cannot be read.
+            msgspec.DecodeError: the event cannot be decoded.
         """
         if data.strip() == b"[DONE]":
             self.ended = True
@@ -183,7 +183,7 @@ class OpenAIDecoder:
             if self._choice is None:
                 self._choice = choice.index
             if choice.index is not None and choice.index != self._choice:
-                continue  # another answer than the one that was asked for
+                continue  # an additional answer that was not requested
             if choice.error is not None:
                 self._failed = failures.from_event(self._provider, choice.error, model=self._model)
                 self.ended = True
@@ -235,7 +235,7 @@ class OpenAIDecoder:
             return "refusal"
         if self._finish in _LENGTH:
             return "max_tokens"
-        # Some services say "stop" after calls too.
+        # Some services report "stop" after calls too.
         return "tool_calls" if self._calls else "end_turn"
 
     def _delta(self, delta: _Delta, events: list[StreamEvent]) -> None:
@@ -291,7 +291,7 @@ class OpenAIDecoder:
         text = msgspec.json.encode(given).decode() if isinstance(given, dict) else given
         begins = text.lstrip().startswith("{") if text else function.name != call.name
         if function.name and call.name and begins and is_object("".join(call.pieces)):
-            # A further call under the same number; the very same one is a repeated event.
+            # Another call with the same index, unless the event only repeats the call.
             if piece.id and piece.id == call.id and text == "".join(call.pieces):
                 return
             call = self._new_call(piece)
@@ -309,10 +309,10 @@ class OpenAIDecoder:
                 events.append(CallDelta(index=call.index, text=text))
 
     def _call_of(self, piece: _CallPiece, function: _Function) -> _Call:
-        """Return the call that a piece belongs to, by whatever index and id the service gives."""
+        """Return the call that a piece belongs to, by its index or id, or a new call."""
         if piece.index is not None:
             call = self._by_index.get(piece.index)
-            # Gemini gives every call the index 0 and tells them apart by id only.
+            # Gemini gives every call the index 0; only the ids differ.
             another = bool(call and piece.id and call.id and piece.id != call.id and function.name)
             if call is None or another:
                 call = self._new_call(piece)
@@ -352,7 +352,7 @@ def _text(parts: list[_Part] | str | None) -> str:
 
 
 def _join_details(whole: list[JsonObject], pieces: list[JsonObject]) -> None:
-    """Add the pieces of OpenRouter's `reasoning_details`: text of the same part is one text."""
+    """Add pieces of OpenRouter's `reasoning_details`, joining the texts of the same part."""
     for piece in pieces:
         last = whole[-1] if whole else None
         same = last is not None and all(

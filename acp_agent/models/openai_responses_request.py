@@ -1,7 +1,8 @@
-"""Writes the body of a request to OpenAI's Responses API.
+"""Build the body of a request to OpenAI's Responses API.
 
-The conversation is a list of items, at the end of the body: the items of a session's request begin
-with those of the one before. https://developers.openai.com/api/docs/guides/conversation-state
+The conversation is a list of items at the end of the body. The items of each request of a session
+begin with those of the previous request, so the provider's cache applies.
+https://developers.openai.com/api/docs/guides/conversation-state
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _LEAST_ANSWER = 16  # tokens, the API's own minimum
 def body(
     provider: Provider, request: ModelRequest, written_before: WrittenMessages | None = None
 ) -> bytes:
-    """The request as JSON."""
+    """Return the body of a request as JSON."""
     model = request.model
     written: JsonObject = {
         "model": model.id,
@@ -63,7 +64,7 @@ def body(
                 "name": tool.name,
                 "description": tool.description,
                 "parameters": tool.parameters,
-                "strict": False,  # it is the default here, and our schemas have optional parameters
+                "strict": False,  # the default is true, but our schemas have optional parameters
             }
             for tool in request.tools
         ]
@@ -81,7 +82,7 @@ def body(
 
 
 def _reasoning(request: ModelRequest) -> JsonObject:
-    """How much to reason. The encrypted reasoning is asked for only of models that reason."""
+    """Return the reasoning settings; encrypted reasoning is requested only if the model reasons."""
     level = chosen_level(request)
     if level is None or request.model.reasoning == "none":
         return {}
@@ -94,7 +95,7 @@ def _reasoning(request: ModelRequest) -> JsonObject:
 
 
 def _user(message: UserSide, *, vision: bool) -> list[JsonObject]:
-    """Results are items of their own, with their pictures in them; what was said follows."""
+    """Return the items of a message: one for each result with its pictures, one for the rest."""
     written: list[JsonObject] = []
     said: list[JsonObject] = []
     for part in message.parts:
@@ -154,12 +155,12 @@ def _model(message: ModelSide, provider: str, model: str) -> list[JsonObject]:
                     }
                 )
     while written and written[-1]["type"] == "reasoning":
-        written.pop()  # the API refuses reasoning behind which nothing of its answer follows
+        written.pop()  # the API refuses reasoning that no other item of its answer follows
     return written
 
 
 def _search(search: AnswerSearch, provider: str) -> list[JsonObject]:
-    """The item of a search; one that failed or was cut off would be refused."""
+    """Return the item of a completed search; the API would refuse one that failed or was cut."""
     item = search.provider_data or {}
     if search.provider == provider and item.get("type") == "web_search_call":
         return [item] if item.get("status") == "completed" else []
@@ -174,7 +175,7 @@ def _said(text: str) -> JsonObject:
 def _take_thought(
     thought: AnswerThought, written: list[JsonObject], provider: str, model: str
 ) -> None:
-    """Add a reasoning item, or what belongs to the message before it: this model's own only."""
+    """Add reasoning of the same model: a reasoning item, or the phase of the message before it."""
     provider_data = thought.provider_data
     if provider_data is None or thought.provider != provider or provider_data.get("model") != model:
         return
