@@ -45,7 +45,7 @@ def make_consistent(events: Sequence[AnyEvent | None], name: str) -> list[list[A
     """Return the events that replace each event.
 
     Args:
-        events: those of a session, or of a child, with None where one is lost.
+        events: the events of a session or of a child, with None for each lost event.
         name: the prefix of the ids of added events; it must be the same each time.
     """
     order = _Order(events, name)

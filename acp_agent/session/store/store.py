@@ -250,7 +250,7 @@ class Store:
         Raises:
             StoreError: it could not be read.
         """
-        from acp_agent.session.store.usage import spent_since  # noqa: PLC0415 - where budgets are
+        from acp_agent.session.store.usage import spent_since  # noqa: PLC0415 - only with budgets
 
         return await self._worker.run(lambda db: spent_since(db, at, until))
 
