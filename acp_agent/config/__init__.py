@@ -1,1 +1,1 @@
-"""Configuration files, environment and secrets."""
+"""Configuration files, environment variables and secrets."""

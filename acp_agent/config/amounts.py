@@ -1,6 +1,6 @@
 """Parse amounts of tokens and US dollars, and format dollars.
 
-An amount of dollars that is not zero is never shown as zero.
+A nonzero amount of dollars is never shown as zero.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import re
 from decimal import Decimal
 from typing import Literal
 
-_USUAL = 4  # digits behind the point of an amount below a dollar
-_MOST = 12  # beyond, an amount is written with its power of ten
+_USUAL = 4  # decimal places of an amount below a dollar
+_MOST = 12  # beyond this many decimal places an amount is written in scientific notation
 
 _AMOUNT = re.compile(
     r"(?P<dollar>\$)?\s*(?P<number>(?:\d{1,12}|\d{1,3}(?:[,_]\d{3}){1,3})(?:\.\d{1,12})?)\s*"
@@ -22,11 +22,11 @@ _SCALES = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
 def parse_amount(text: str) -> tuple[Literal["tokens", "cost"], Decimal] | None:
-    """Return an amount as people write it, such as "$2" or "500k", with its unit; else None."""
+    """Return an amount such as "$2" or "500k" with its unit, or None if it is not one."""
     found = _AMOUNT.fullmatch(text.strip())
     if found is None:
         return None
-    # Exact, as it was written: a number of tokens must be one.
+    # Exact, as written: a number of tokens must be whole.
     number = Decimal(re.sub("[,_]", "", found["number"]))
     number *= _SCALES[(found["scale"] or "").lower()]
     unit = (found["unit"] or "").lower()
@@ -38,14 +38,14 @@ def parse_amount(text: str) -> tuple[Literal["tokens", "cost"], Decimal] | None:
 
 
 def format_dollars(amount: float) -> str:
-    """An amount with its sign: cents from one dollar on, below it the digits that count."""
+    """Return an amount with a dollar sign: cents from one dollar on, significant digits below."""
     return f"${format_decimal(amount, 2 if amount >= 1 or not amount else _USUAL)}"
 
 
 def format_decimal(amount: float, least: int = _USUAL) -> str:
-    """An amount with at least so many digits behind the point, and two of them that say something.
+    """Return an amount with at least `least` decimal places and two significant digits.
 
-    What is not finite, as nothing that was spent can be, is written as Python writes it.
+    Infinity and NaN, which no real cost can be, are formatted as Python does.
     """
     if not amount or not math.isfinite(amount) or abs(amount) >= 10.0 ** (1 - least):
         return f"{amount:,.{least}f}"

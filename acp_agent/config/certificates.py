@@ -1,7 +1,7 @@
-"""CA certificates of HTTP clients, where the environment names them.
+"""CA certificates for HTTP clients, with support for SSL_CERT_FILE and SSL_CERT_DIR.
 
-SSL_CERT_FILE and, without it, SSL_CERT_DIR replace the system's certificates. REQUESTS_CA_BUNDLE
-belongs to another library and has no effect here.
+SSL_CERT_FILE or, if that is not set, SSL_CERT_DIR replaces the system's certificates.
+REQUESTS_CA_BUNDLE belongs to another library and has no effect here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FILE_VARIABLE = "SSL_CERT_FILE"
 FOLDER_VARIABLE = "SSL_CERT_DIR"
 
 _PLATFORM: str = sys.platform
-# Where distributions keep certificates, for a Python that was built to look for them elsewhere.
+# Where distributions store certificates, for a Python built to look elsewhere.
 _BUNDLES = (
     "/etc/ssl/cert.pem",
     "/etc/ssl/certs/ca-certificates.crt",
@@ -30,7 +30,7 @@ _BUNDLES = (
 
 
 def certificate_problem(environ: Mapping[str, str] = os.environ) -> str | None:
-    """Return what is wrong with the certificates that a variable names; None where nothing is.
+    """Return the problem with the certificates that a variable names, or None.
 
     Reads the file: call it in a thread.
     """
@@ -58,12 +58,12 @@ def certificate_problem(environ: Mapping[str, str] = os.environ) -> str | None:
 
 
 def tls_verification(url: str) -> ssl.SSLContext | bool:
-    """Return what an HTTP client for one address is to take as `verify`.
+    """Return the `verify` argument of an HTTP client for one address.
 
-    Over http:// no certificate is needed, so those that cannot be read are no obstacle there.
+    http:// needs no certificates, so invalid ones are ignored there.
 
     Raises:
-        ConfigError: a variable names certificates that cannot be used, for an https:// address.
+        ConfigError: a variable names unusable certificates, and the address is https://.
     """
     problem = certificate_problem()
     if problem is None:
@@ -77,14 +77,14 @@ def tls_context() -> ssl.SSLContext:
     """Return a context with the certificates that a variable names, or else the system's. Blocks.
 
     Raises:
-        ConfigError: a variable names certificates that cannot be used.
+        ConfigError: a variable names unusable certificates.
     """
     problem = certificate_problem()
     if problem is not None:
         raise ConfigError(problem)
     named = {FILE_VARIABLE, FOLDER_VARIABLE} & os.environ.keys()
     if _PLATFORM in {"darwin", "win32"} and not named:
-        import truststore  # noqa: PLC0415 - asks the system's own store, which is no file there
+        import truststore  # noqa: PLC0415 - reads the system's store, which is not a file there
 
         return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context = ssl.create_default_context()
@@ -104,5 +104,5 @@ def _has_entries(folder: str | None) -> bool:
 
 
 def empty_tls_context() -> ssl.SSLContext:
-    """Return a context that trusts no certificate at all."""
+    """Return a context that trusts no certificate."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

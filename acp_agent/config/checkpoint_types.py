@@ -1,4 +1,4 @@
-"""The type of what a configuration file says about checkpoints."""
+"""The type of the checkpoints table in a configuration file."""
 
 from __future__ import annotations
 

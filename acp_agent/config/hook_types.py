@@ -1,4 +1,4 @@
-"""The types of what the user's configuration says about hooks."""
+"""The types of the hooks table in the user's configuration."""
 
 from __future__ import annotations
 

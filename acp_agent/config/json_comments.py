@@ -1,4 +1,4 @@
-"""JSON with `//` and `/* */` comments and a comma behind the last value, as editors take it."""
+"""Read JSON with `//` and `/* */` comments and trailing commas, as editors accept it."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import re
 
 from acp_agent.errors import InvalidInputError
 
-_LARGEST = 4 * 1024 * 1024  # bytes; settings have some thousands
+_LARGEST = 4 * 1024 * 1024  # bytes; typical settings have some thousands
 _COMMENTS = re.compile(rb'"(?:[^"\\\n]|\\.)*"|//[^\r\n]*|/\*[\s\S]*?\*/')
 _COMMAS = re.compile(rb'"(?:[^"\\\n]|\\.)*"|,(?=\s*[}\]])')
 
 
 def read_json(text: bytes) -> object:
-    """Return the value of a text; None where it has nothing but comments and space.
+    """Return the value of a text, or None if it has only comments and whitespace.
 
     Raises:
-        InvalidInputError: it is no JSON with comments; the message says where.
+        InvalidInputError: it is not JSON with comments; the message says where.
     """
     bare = without_comments(text.removeprefix(b"\xef\xbb\xbf"))
     return decoded(without_last_commas(bare)) if bare.strip() else None
 
 
 def without_comments(text: bytes) -> bytes:
-    """Return a text in which comments are blanks, so that positions stay.
+    """Return the text with comments replaced by blanks, so that positions stay the same.
 
     Raises:
         InvalidInputError: it is too long, or not UTF-8.
@@ -38,7 +38,7 @@ def without_comments(text: bytes) -> bytes:
 
 
 def without_last_commas(bare: bytes) -> bytes:
-    """Return a text without comments in which commas behind last values are blanks."""
+    """Return a text without comments, with trailing commas replaced by blanks."""
     return _COMMAS.sub(lambda found: b" " if _is_last(found) else found[0], bare)
 
 
@@ -46,14 +46,14 @@ def decoded(plain: bytes) -> object:
     """Return the value of plain JSON in UTF-8.
 
     Raises:
-        InvalidInputError: it is none; the message says where.
+        InvalidInputError: it is not JSON; the message says where.
     """
     try:
         return json.loads(plain.decode(), parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         reason = f"line {error.lineno}, column {error.colno}: {error.msg.lower()}"
         raise InvalidInputError(f"it cannot be read as JSON with comments ({reason})") from None
-    except ValueError:  # of `int`
+    except ValueError:  # raised by `int`
         reason = "a number has more digits than can be read"
         raise InvalidInputError(f"it cannot be read as JSON with comments ({reason})") from None
     except RecursionError:
@@ -61,17 +61,17 @@ def decoded(plain: bytes) -> object:
 
 
 def _no_constant(name: str) -> object:
-    """`NaN` and the infinities, which Python's reader takes and JSON does not know."""
+    """Reject `NaN` and the infinities, which Python's parser accepts and JSON does not."""
     raise InvalidInputError(f"it cannot be read as JSON with comments ({name} is no value)")
 
 
 def _blank(found: re.Match[bytes]) -> bytes:
-    """A comment's space: its line breaks stay, so that positions in lines stay."""
+    """Return blanks for a comment; line breaks remain, so that positions stay the same."""
     return re.sub(rb"[^\r\n]", b" ", found[0])
 
 
 def _is_last(found: re.Match[bytes]) -> bool:
-    """Whether a match is the comma behind the last value of an object or array."""
+    """Return whether a match is the comma after the last value of an object or array."""
     if found[0] != b",":
         return False
     before = found.start() - 1

@@ -1,4 +1,4 @@
-"""Where in a JSON file a mistake is."""
+"""Explain JSON syntax errors, and find the line of a value."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from acp_agent.errors import ConfigError
 
 
 def explain_json(raw: bytes) -> ConfigError:
-    """Return what is wrong with a text that could not be decoded as JSON, and what to do.
+    """Return an error that says why a text is not valid JSON and how to fix it.
 
     Args:
-        raw: the text as it is in the file.
+        raw: the text as stored in the file.
     """
     try:
         json.loads(raw.decode())
@@ -25,18 +25,18 @@ def explain_json(raw: bytes) -> ConfigError:
         return ConfigError(f"line {error.lineno} is not JSON ({error.msg}); fix the line")
     except RecursionError:
         return ConfigError("it is nested too deeply; make it flat")
-    except ValueError:  # of `int`
+    except ValueError:  # raised by `int`
         return ConfigError("a number has more digits than can be read; shorten it")
     return ConfigError("it is not JSON; NaN, Infinity and halves of characters are none")
 
 
 def member_line(text: str, path: tuple[str, ...], *, value: str | None = None) -> int:
-    """Return the line, from 1, of a member of a JSON document, or of the last one found.
+    """Return the line, from 1, of a member of a JSON document, or of its last parent found.
 
     Args:
         text: the document.
         path: the keys that lead to the member.
-        value: a text in the member, whose line it is then.
+        value: a text inside the member; its line is returned instead.
     """
     at = 0
     for key in path:

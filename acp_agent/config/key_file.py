@@ -1,4 +1,4 @@
-"""The private file of API keys: its format, reading and changing it."""
+"""The private file of API keys: its format, and how it is read and changed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 class StoredKeys(Struct, kw_only=True):
-    """The file's content: keys by provider, and the providers whose keys are in the keyring."""
+    """Content of the file: keys by provider, and the providers whose keys are in the keyring."""
 
     version: Literal[1] = 1
     keys: dict[str, str] = field(default_factory=dict)
@@ -47,10 +47,10 @@ class StoredKeys(Struct, kw_only=True):
 
 
 def read_stored_keys(path: Path) -> StoredKeys:
-    """Read the keys in `path`; none if there is no file. Makes the file private.
+    """Return the keys in `path`, or none if there is no file. Makes the file private.
 
     Raises:
-        ConfigError: unreadable, damaged, or somebody else's.
+        ConfigError: the file is unreadable, damaged, or owned by another user.
     """
     try:
         if path.is_dir():
@@ -72,7 +72,7 @@ def read_stored_keys(path: Path) -> StoredKeys:
             "readable only by you"
         ) from None
     except (msgspec.DecodeError, UnicodeDecodeError):
-        # The parser's own words could quote a key.
+        # The parser's own message could quote a key.
         raise ConfigError(
             f"{path} is damaged; move it away and run 'acp-agent login' again"
         ) from None
@@ -82,10 +82,10 @@ def read_stored_keys(path: Path) -> StoredKeys:
 def edit_stored_keys(path: Path) -> Iterator[StoredKeys]:
     """Yield the keys in `path` for changes, then write them; one process at a time.
 
-    Blocks for up to LOCK_SECONDS while another process changes it.
+    Blocks for up to LOCK_SECONDS while another process changes the file.
 
     Raises:
-        ConfigError: it cannot be read or written; it is as it was.
+        ConfigError: the file cannot be read or written; it is unchanged.
     """
     try:
         with locked(path, LOCK_SECONDS):

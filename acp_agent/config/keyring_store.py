@@ -1,4 +1,4 @@
-"""API keys in the system's keyring, through the optional package `keyring`."""
+"""Store API keys in the system's keyring, through the optional package `keyring`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TypeVar
 from acp_agent.errors import ConfigError
 
 SERVICE = "acp-agent"
-WAIT_SECONDS = 20.0  # the system may ask the user to unlock its store, which takes a person's time
+WAIT_SECONDS = 20.0  # the system may ask the user to unlock the keyring
 
 T = TypeVar("T")
 
@@ -19,7 +19,7 @@ def read_key(provider: str) -> str | None:
     """Return the key of `provider`, or None. Imports heavy modules and may wait: use a thread.
 
     Raises:
-        ConfigError: the package is not installed, or the system's store does not answer.
+        ConfigError: the package is not installed, or the keyring does not answer.
     """
     keyring = _keyring()
 
@@ -31,13 +31,13 @@ def read_key(provider: str) -> str | None:
 
 
 def write_key(provider: str, key: str) -> None:
-    """Store `key` for `provider`. Raises ConfigError like `read_key`."""
+    """Store `key` for `provider`. Raises ConfigError as `read_key` does."""
     keyring = _keyring()
     _bounded(lambda: keyring.set_password(SERVICE, provider, key))
 
 
 def remove_key(provider: str) -> None:
-    """Delete the key of `provider`, if there is one. Raises ConfigError like `read_key`."""
+    """Delete the key of `provider`, if there is one. Raises ConfigError as `read_key` does."""
     keyring = _keyring()
     if read_key(provider) is not None:
         _bounded(lambda: keyring.delete_password(SERVICE, provider))
@@ -70,7 +70,7 @@ def _bounded(work: Callable[[], T]) -> T:
     thread.join(WAIT_SECONDS)
     if result:
         return result[0]
-    # The text of a backend's error is not shown: nobody promises that it has no key in it.
+    # The text of a backend's error is not shown, because it may contain a key.
     reason = type(failure[0]).__name__ if failure else f"no answer in {WAIT_SECONDS:g} s"
     raise ConfigError(
         f"the system's keyring does not work ({reason}); unlock it, or log in again "

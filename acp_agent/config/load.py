@@ -25,8 +25,8 @@ def load_config(path: Path, environ: Mapping[str, str]) -> Config:
     Without a file the defaults apply. An empty variable counts as not set.
 
     Raises:
-        ConfigError: unreadable, not TOML, or wrong; the message names the file, the line, the key,
-            what is wrong with it and what to write instead.
+        ConfigError: the file is unreadable, not TOML or invalid; the message names the file, the
+            line, the key, what is wrong with it and what to write instead.
     """
     text = read_text(path)
     table = parse(path, text) if text else {}
@@ -45,7 +45,7 @@ def locate_errors(path: Path) -> Iterator[None]:
     """Add the file and the line to a `ConfigError` about a value of `path`.
 
     Raises:
-        ConfigError: the one that was raised inside, with its place where it has a key.
+        ConfigError: the error raised inside, with its location if it has a key.
     """
     try:
         yield
@@ -60,7 +60,7 @@ def locate_errors(path: Path) -> Iterator[None]:
 
 
 def list_problems(path: Path, environ: Mapping[str, str]) -> list[str]:
-    """Return all mistakes in the file and the variables; empty if `load_config` would succeed."""
+    """Return all errors in the file and the variables; empty if `load_config` would succeed."""
     from acp_agent.config.problems import (  # noqa: PLC0415 - not at start
         config_problems,
         variable_problems,
@@ -77,7 +77,7 @@ def list_problems(path: Path, environ: Mapping[str, str]) -> list[str]:
 
 def _convert(table: Mapping[str, Any], environ: Mapping[str, str]) -> Config:
     with first_use:
-        # The defaults need no conversion, which takes some milliseconds the first time.
+        # The defaults need no conversion; the first conversion takes some milliseconds.
         config = msgspec.convert(table, Config, strict=True) if table else Config()
         if any(environ.get(name) for name in VARIABLES):
             return msgspec.convert(_with_variables(table, environ), Config, strict=True)
@@ -88,7 +88,8 @@ def read_text(path: Path) -> str:
     """Return the file's text without a byte order mark; "" if there is no file.
 
     Raises:
-        ConfigError: no ordinary file, unreadable, too large, or not UTF-8.
+        ConfigError: the path is not a regular file, or the file is unreadable, too large or not
+            UTF-8.
     """
     try:
         about = path.stat()
@@ -109,12 +110,12 @@ def decode(path: Path, raw: bytes) -> str:
     """Return the text of a file's content, without a byte order mark.
 
     Raises:
-        ConfigError: it is too large, or not UTF-8.
+        ConfigError: the content is too large, or not UTF-8.
     """
     if len(raw) > SIZE_LIMIT:
         raise ConfigError(f"{path} is larger than {SIZE_LIMIT // 1024} KiB; shorten it")
     line = 1
-    if b"\0" not in raw[:2]:  # UTF-16 without a mark, which can be UTF-8 by chance
+    if b"\0" not in raw[:2]:  # UTF-16 without a byte order mark can be valid UTF-8
         try:
             return raw.decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -126,7 +127,7 @@ def parse(path: Path, text: str) -> dict[str, Any]:
     """Parse the TOML document `text` of the file `path`.
 
     Raises:
-        ConfigError: it is not TOML; the message has the line.
+        ConfigError: the text is not TOML; the message has the line.
     """
     import tomllib  # noqa: PLC0415 - most people have no configuration file
 
@@ -141,9 +142,9 @@ def parse(path: Path, text: str) -> dict[str, Any]:
 
 
 def _without_broken_servers(table: dict[str, Any]) -> dict[str, Any]:
-    """Return the document with an empty table for each MCP server that has a mistake.
+    """Return the document with an empty table for each invalid MCP server.
 
-    A session reports it and opens without the server.
+    A session reports the error and opens without the server.
     """
     servers = table.get("mcp_servers")
     if not isinstance(servers, dict):
@@ -160,7 +161,7 @@ def _without_broken_servers(table: dict[str, Any]) -> dict[str, Any]:
 
 
 def rename_keys(table: dict[str, Any]) -> None:
-    """Give keys and values of earlier versions their present names, in place."""
+    """Replace keys and values of earlier versions by their current names, in place."""
     import tomllib  # noqa: PLC0415 - few configurations are that old
     from importlib.resources import files  # noqa: PLC0415
 
@@ -182,7 +183,7 @@ def rename_keys(table: dict[str, Any]) -> None:
 def _with_amounts(table: dict[str, Any]) -> dict[str, Any]:
     """Return the document with budgets written as text, such as "$2", converted to numbers.
 
-    Text that is not an amount in the budget's unit stays, and is reported later.
+    A text that is not an amount in the budget's unit is left unchanged and reported later.
     """
     budget = table.get("budget")
     if isinstance(budget, dict) and any(isinstance(value, str) for value in budget.values()):

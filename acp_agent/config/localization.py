@@ -1,12 +1,12 @@
-"""Translation of everything that the program says to its user.
+"""Translate all texts that the program shows to its user.
 
-A text is written in English in the source and is its own key in the message catalogs of other
-languages; so English costs nothing at start, and another language reads one small file once.
-The model is always addressed in English (docs/languages.md).
+A text is written in English in the source code, and the English text is the key in the message
+catalogs of other languages. English therefore costs nothing at start, and another language reads
+one small file once. Text for the model is always English (docs/languages.md).
 
-Some texts are rendered in English before it is known who reads them: those in the journal and those
-of exceptions. `Translator.rendered` translates them when they are shown, by the templates of
-`message_templates_<language>.toml`.
+Some texts are rendered in English before the reader's language is known: those in the journal and
+those of exceptions. `Translator.rendered` translates them when they are shown, using the templates
+of `message_templates_<language>.toml`.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _LANGUAGES: Mapping[str | None, Language] = {"en": "en", "zh": "zh"}
 def choose_language(setting: str | None, environ: Mapping[str, str]) -> Language:
     """Return the configured language, else that of the system's locale, else English.
 
-    Any other setting counts as `auto`: loading the configuration reports it.
+    Any other setting counts as `auto`; loading the configuration reports it.
 
-    The variables are read in POSIX's order (The Open Group Base Specifications, section 8.2): the
-    first that is set decides.
+    The variables are read in POSIX's order (The Open Group Base Specifications, section 8.2); the
+    first one that is set decides.
     """
     if setting in _LANGUAGES:
         return _LANGUAGES[setting]
@@ -43,11 +43,11 @@ def choose_language(setting: str | None, environ: Mapping[str, str]) -> Language
 
 
 class Translator:
-    """Translates texts to one language.
+    """Translates texts into one language.
 
     Args:
         language: the target language; English needs no messages.
-        messages: the translations by their English texts; a missing one stays English.
+        messages: the translations by their English texts; a text without one stays English.
     """
 
     def __init__(self, language: Language, messages: Mapping[str, str]) -> None:
@@ -63,7 +63,7 @@ class Translator:
     def rendered(self, text: str) -> str:
         """Translate an English text whose values are already filled in.
 
-        A text that is not ours stays as it is. Blocks while it reads a small file, once.
+        An unknown text is returned unchanged. Blocks while it reads a small file, once.
         """
         return text if self.language == "en" else self._load_templates(titles=False)(text)
 
@@ -86,7 +86,7 @@ ENGLISH = Translator("en", {})
 
 @cache
 def translator_for(language: Language) -> Translator:
-    """Return the translator to a language. Blocks while it reads a small file, once."""
+    """Return the translator for a language. Blocks while it reads a small file, once."""
     return ENGLISH if language == "en" else Translator(language, read_catalog("messages", language))
 
 
@@ -106,7 +106,7 @@ def read_catalog(name: Catalog, language: Language) -> Mapping[str, str]:
 
 
 def read_templates(language: Language) -> Mapping[Table, Mapping[str, str]]:
-    """Return the templates of a language: of call titles, whole texts, and parts of texts."""
+    """Return the templates of a language: for call titles, whole texts, and parts of texts."""
     tables: Mapping[Table, Mapping[str, str]] = _read("message_templates", language)
     return tables
 
@@ -123,7 +123,7 @@ def join_sentences(title: str, description: str) -> str:
     return f"{title}{colon}{description}"
 
 
-def _read(name: str, language: Language) -> Any:  # what TOML has, which a test examines
+def _read(name: str, language: Language) -> Any:  # parsed TOML, which a test checks
     import tomllib  # noqa: PLC0415 - not in English
     from pathlib import Path  # noqa: PLC0415 - `importlib.resources` would take 8 ms of the start
 

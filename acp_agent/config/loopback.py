@@ -1,4 +1,4 @@
-"""Loopback addresses, which never use a proxy: behind one they would mean the proxy's own host."""
+"""Loopback addresses, which bypass proxies: a proxy would resolve them to its own host."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host, a name or an address without brackets, is this computer for itself alone.
+    """Return whether a host, a name or an address without brackets, is a loopback host.
 
     Names below `localhost` are (RFC 6761, section 6.3).
     """
@@ -22,14 +22,13 @@ def is_loopback(host: str) -> bool:
 
 
 def no_proxy_mounts(url: str) -> Mapping[str, None]:
-    """The `mounts` of an HTTP client for one address: none of its requests there meets a proxy.
+    """Return the `mounts` of an HTTP client that disable proxies for a loopback address.
 
-    Empty, so that HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY say it, where the address is not
-    this computer's.
+    Empty for any other address, so that HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY apply.
     """
     try:
         host = urlsplit(url).hostname or ""
-    except ValueError:  # half a bracket: the request says so
+    except ValueError:  # an unclosed bracket: the request reports it
         return {}
     if not is_loopback(host):
         return {}

@@ -1,9 +1,10 @@
-"""Translate a rendered English text by finding the template that it fits.
+"""Translate a rendered English text by finding the template that matches it.
 
 A template is a text with `{}` for its values: `"cannot read {} ({}); check who may read it"`. Its
-translation has the same values, as `{}` in their order, or as `{1}`, `{0}` in another. `{:text}` is
-a value that is one of our texts itself, such as a reason. The space beside it is removed between
-Chinese and Chinese. Other values stay as they are, so that a file's name is never translated.
+translation has the same values, as `{}` in the same order or as `{1}`, `{0}` in another. `{:text}`
+is a value that is itself a translatable text, such as a reason. The space between it and the text
+around it is removed between two Chinese characters. Other values stay unchanged, so that file names
+are never translated.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from functools import lru_cache
 from string import Formatter
 
 _GAP = "{}"
-_DEEPEST = 4  # texts within texts
-_KEPT = 1_000  # texts whose translation is remembered: a replay shows the same titles often
-_LONGEST = 4_000  # characters of a text that is looked at; ours are a line or two
-_CHINESE = r"[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]"  # its characters and its punctuation
+_DEEPEST = 4  # levels of texts within texts
+_KEPT = 1_000  # cached translations: a replay often shows the same titles
+_LONGEST = 4_000  # characters of a text that is translated; known texts have a line or two
+_CHINESE = r"[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]"  # characters and punctuation
 _ENDS_CHINESE = re.compile(f"{_CHINESE} ?$")
 _BEGINS_CHINESE = re.compile(f" ?{_CHINESE}")
 
@@ -27,8 +28,9 @@ class Templates:
 
     Args:
         texts: the translations by their templates.
-        parts: translations of texts that only occur inside others: alone they are ambiguous.
-        stop: what ends a sentence in the language.
+        parts: translations of texts that occur only inside others, because they are ambiguous
+            alone.
+        stop: the full stop of the language.
     """
 
     def __init__(self, texts: Mapping[str, str], parts: Mapping[str, str], stop: str) -> None:
@@ -46,7 +48,7 @@ class Templates:
     def _translated(self, text: str, depth: int) -> str:
         found = self._find(text, depth)
         if text.endswith(".") and (found is None or (found[1][-1:] and found[1][-1].endswith("."))):
-            # A reason that was made a sentence: the full stop is not part of its last value.
+            # A reason with a full stop added: the full stop is not part of its last value.
             reason = self._find(text[:-1], depth + 1)
             if reason is not None:
                 return self._fill_in(*reason, depth + 2) + self._stop
@@ -56,7 +58,7 @@ class Templates:
         return (self._parts if depth else self._texts).find(text)
 
     def _fill_in(self, translation: str, values: Sequence[str], depth: int) -> str:
-        text, ours = "", False  # so far, and whether it ends with a value of ours
+        text, ours = "", False  # the result so far, and whether it ends with a translated value
         for index, (literal, field, specification, _) in enumerate(Formatter().parse(translation)):
             text = _joined(text, literal) if ours else text + literal
             if field is None:
@@ -69,12 +71,12 @@ class Templates:
 
 
 class _Table:
-    """Templates, found by the texts that fit them."""
+    """Templates, looked up by the texts that match them."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._whole = {text: translation for text, translation in texts.items() if _GAP not in text}
         gaps = [(text, translation) for text, translation in texts.items() if _GAP in text]
-        # If two templates fit, the one with more literal text wins.
+        # If two templates match, the one with more literal text wins.
         gaps.sort(key=lambda pair: -len(pair[0].replace(_GAP, "")))
         self._by_start: dict[str, list[tuple[re.Pattern[str], str]]] = {}
         for text, translation in gaps:
@@ -82,7 +84,7 @@ class _Table:
             self._by_start.setdefault(start, []).append((_pattern(text), translation))
 
     def find(self, text: str) -> tuple[str, tuple[str, ...]] | None:
-        """Return the translation of the template that a text fits, and its values."""
+        """Return the translation of the template that matches a text, and its values."""
         if text in self._whole:
             return self._whole[text], ()
         for pattern, translation in self._candidates(text):
@@ -97,7 +99,7 @@ class _Table:
 
 
 def _joined(before: str, after: str) -> str:
-    """Join two of our texts, without the space between Chinese and Chinese."""
+    """Join two translated texts, without a space between Chinese characters."""
     if _ENDS_CHINESE.search(before) and _BEGINS_CHINESE.match(after):
         return before.removesuffix(" ") + after.removeprefix(" ")
     return before + after

@@ -14,7 +14,7 @@ ToolDialect = Literal[
     "kimi", "kimi_k3", "llama", "minimax", "mistral", "qwen_coder",
 ]  # fmt: skip
 HttpAddress = Annotated[str, Meta(pattern=r"^https?://[^\s/]", examples=["https://host/v1"])]
-# A line of a menu: something is to be seen, and nothing breaks it.
+# One line of a menu: visible, and without line breaks.
 MenuName = Annotated[
     str,
     Meta(pattern=r"^[^\x00-\x1f\x7f]*\S[^\x00-\x1f\x7f]*$(?!\n)", examples=["Coder Large"]),

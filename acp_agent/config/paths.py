@@ -1,4 +1,4 @@
-"""Where the program keeps its files."""
+"""The paths of the program's files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HOME_VARIABLE = "ACP_AGENT_HOME"
 
 
 class Paths(Struct, frozen=True, kw_only=True):
-    """Paths of one user's files. All are absolute; none need exist."""
+    """Paths of one user's files. All are absolute; none has to exist."""
 
     config_file: Path
     data_dir: Path
@@ -20,7 +20,7 @@ class Paths(Struct, frozen=True, kw_only=True):
 
     @property
     def own(self) -> tuple[Path, ...]:
-        """The program's own folders, and its files, which may be links to elsewhere."""
+        """Return the program's own folders, and its files, which may be links to other places."""
         files = (
             self.config_file,
             self.secrets_file,
@@ -43,12 +43,12 @@ class Paths(Struct, frozen=True, kw_only=True):
 
     @property
     def trust_file(self) -> Path:
-        """What the user trusts of what folders bring along."""
+        """The items in folders that the user trusts."""
         return self.data_dir / "trust.json"
 
     @property
     def mcp_logins_file(self) -> Path:
-        """The tokens of logins at MCP servers."""
+        """The tokens of logins to MCP servers."""
         return self.data_dir / "mcp_logins.json"
 
     @property
@@ -58,7 +58,7 @@ class Paths(Struct, frozen=True, kw_only=True):
 
     @property
     def flows_dir(self) -> Path:
-        """What runs of workflows did so far."""
+        """The progress of workflow runs."""
         return self.data_dir / "flows" / "runs"
 
     @property
@@ -75,8 +75,9 @@ class Paths(Struct, frozen=True, kw_only=True):
 def find_paths(environ: Mapping[str, str]) -> Paths:
     """Return the paths of this user's files.
 
-    `ACP_AGENT_HOME` puts them all below one folder. Otherwise they are where the system wants
-    them: on Linux the folders of the XDG Base Directory Specification, on macOS ~/Library.
+    If `ACP_AGENT_HOME` is set, all of them are below that folder. Otherwise they are in the
+    system's usual places: on Linux the folders of the XDG Base Directory Specification, on macOS
+    ~/Library.
     """
     home = environ.get(HOME_VARIABLE, "").strip()
     if home:

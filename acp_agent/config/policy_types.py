@@ -1,4 +1,4 @@
-"""The types of what a configuration file says about permissions, the user's or a project's."""
+"""The types of the permissions table in a configuration file of the user or of a project."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PolicyRuleText = Annotated[
 ]
 ModeName = Literal["ask", "accept-edits", "draft", "plan", "full"]
 TrustedFolder = Annotated[str, Meta(pattern=r"^[/~]", examples=["~/work"])]
-# A relative path without parts that lead elsewhere, or nowhere.
+# A relative path without `.` or `..` components or empty ones.
 DraftFolder = Annotated[
     str,
     Meta(

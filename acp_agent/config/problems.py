@@ -1,8 +1,8 @@
-"""Find every mistake in a configuration and say where it is and how to fix it.
+"""Find every error in a configuration, with its location and how to fix it.
 
-msgspec decides in one fast call whether a configuration is valid. Only when it is not, this module
-walks types and values side by side: msgspec stops at the first mistake, and names neither the key
-of a table, nor the allowed values, nor the word that was probably meant.
+msgspec decides in one fast call whether a configuration is valid. Only if it is not, this module
+walks types and values side by side: msgspec stops at the first error, and names neither the key of
+a table, nor the allowed values, nor the word that was probably meant.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from acp_agent.config.toml_errors import find_lines
 from acp_agent.config.types import BOOLEANS, VARIABLES, Config
 from acp_agent.platform.first_use import first_use
 
-MOST = 20  # mistakes of a file that are listed one by one
+MOST = 20  # errors of a file that are listed one by one
 
 
 def config_problems(
     path: Path, text: str, table: dict[str, Any], environ: Mapping[str, str]
 ) -> list[str]:
-    """Return the mistakes in `table`, parsed from `text` of `path`, and in the variables."""
+    """Return the errors in `table`, parsed from `text` of `path`, and in the variables."""
     found = list(find_problems(table, Config))
     lines = []
     shown = found[:MOST]
@@ -39,7 +39,7 @@ def config_problems(
 
 
 def variable_problems(environ: Mapping[str, str]) -> list[str]:
-    """The mistakes in the environment variables."""
+    """Return the errors in the environment variables."""
     lines = []
     for name, keys in VARIABLES.items():
         given = environ.get(name)
@@ -64,14 +64,14 @@ _NO_VARIABLE = (
 
 
 class Problem(Struct, frozen=True):
-    """A mistake: the path of its key, and what is wrong and how to fix it, in one line."""
+    """An error: the path of its key, and what is wrong and how to fix it, in one line."""
 
     path: tuple[Key, ...]
     text: str
 
     @property
     def key(self) -> str:
-        """The key as written in TOML, with list positions in brackets."""
+        """Return the key as written in TOML, with list positions in brackets."""
         written = ""
         for part in self.path:
             if isinstance(part, int):
@@ -82,10 +82,10 @@ class Problem(Struct, frozen=True):
 
 
 def find_problems(value: object, kind: Any) -> Iterator[Problem]:
-    """Yield everything that keeps `value` from being a `kind`.
+    """Yield every reason why `value` is not a valid `kind`.
 
     Args:
-        value: what a TOML parser gave.
+        value: the output of a TOML parser.
         kind: an annotation made of Structs, dicts with text keys, lists, unions with None,
             Literals, `Annotated` and plain types. Annotations have no common static type.
     """
@@ -126,9 +126,9 @@ def _walk(
 
 
 def _arm(value: object, arms: tuple[Any, ...]) -> Any:
-    """The arm of a union that a value is meant for: its table for a table, else the first.
+    """Return the arm of a union for a value: its table type for a table, else the first arm.
 
-    Besides `X | None` only text or a table occurs, and TOML has no null.
+    Besides `X | None`, the only unions are of text and a table, and TOML has no null.
     """
     arms = tuple(arm for arm in arms if arm is not type(None))
     tables = [arm for arm in arms if isinstance(arm, type) and issubclass(arm, Struct)]
@@ -161,7 +161,7 @@ def _check_leaf(
         with first_use:
             msgspec.convert(value, annotation, strict=True)
     except msgspec.ValidationError:
-        # The value may be the key itself, so it is not repeated.
+        # The value may be the key itself, so the message does not repeat it.
         named = isinstance(value, str) and path[-1:] == (_VARIABLE_OF_A_KEY,)
         yield Problem(path, _NO_VARIABLE if named else _leaf_text(value, kind, meta))
 
@@ -180,7 +180,7 @@ def _leaf_text(value: object, kind: Any, meta: Meta | None) -> str:
     if meta is None or not (isinstance(value, str) if kind is str else number):
         return f"expected {expected}, found {_found(value)}"
     if kind is str:
-        # The patterns of the types are few; their examples say what they want.
+        # The types have few patterns; their examples show the expected form.
         examples = " or ".join(f'"{example}"' for example in meta.examples or ())
         return f"{_found(value)} has the wrong form; write it like {examples}"
     return f"expected {expected}{_bounds(meta)}, found {value}"

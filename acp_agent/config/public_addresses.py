@@ -1,4 +1,4 @@
-"""Which addresses belong to the public network (IANA's special-purpose registries, RFC 6890)."""
+"""Decide which IP addresses are public (IANA's special-purpose registries, RFC 6890)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from acp_agent.errors import WorkspaceError
 
-Resolve = Callable[[str, int], Awaitable[Sequence[str]]]  # the addresses of a host and port
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]  # returns the addresses of a host and port
 _REFUSED_V4 = tuple(
     ip_network(network)
     for network in (
@@ -29,7 +29,7 @@ _REFUSED_V4 = tuple(
         "240.0.0.0/4",  # reserved, and broadcast
     )
 )
-_GLOBAL_V6 = ip_network("2000::/3")  # all the unicast addresses given out so far
+_GLOBAL_V6 = ip_network("2000::/3")  # all unicast addresses assigned so far
 _REFUSED_V6 = tuple(
     ip_network(network)
     for network in (
@@ -39,16 +39,16 @@ _REFUSED_V6 = tuple(
         "3fff::/20",
     )
 )
-_NAT64 = ip_network("64:ff9b::/96")  # RFC 6052: the last 32 bits are where it goes
+_NAT64 = ip_network("64:ff9b::/96")  # RFC 6052: the last 32 bits are the IPv4 address
 
 
 def is_public(address: IPv4Address | IPv6Address) -> bool:
-    """Whether an address is one of the public network's."""
+    """Return whether an address belongs to the public network."""
     if isinstance(address, IPv4Address):
         return not any(address in network for network in _REFUSED_V4) and address.is_global
     if address.ipv4_mapped is not None:
         return is_public(address.ipv4_mapped)
-    if address in _NAT64:  # the only way to IPv4 hosts on a network that has IPv6 alone
+    if address in _NAT64:  # the only way to IPv4 hosts on an IPv6-only network
         return is_public(IPv4Address(int(address) & 0xFFFF_FFFF))
     if address.scope_id is not None or address not in _GLOBAL_V6:
         return False
@@ -56,12 +56,11 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
 
 
 def literal_address(host: str) -> IPv4Address | IPv6Address | None:
-    """The address that a URL's host is, None for a name.
+    """Return the address that a URL's host is, or None for a name.
 
     Raises:
-        WorkspaceError: an IPv4 address in another than the usual form (a single number, octal,
-            hexadecimal, fewer parts), which resolvers read as an address (URL standard, "ends in a
-            number").
+        WorkspaceError: an IPv4 address in an unusual form (a single number, octal, hexadecimal,
+            fewer parts), which resolvers read as an address (URL standard, "ends in a number").
     """
     try:
         return ip_address(host)

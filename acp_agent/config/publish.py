@@ -16,18 +16,18 @@ from acp_agent.config.types import Config
 
 
 def schema_text(schema: Mapping[str, object]) -> str:
-    """A schema as JSON text, the same for the same schema."""
+    """Return a schema as JSON text; the output is deterministic."""
     document = {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
     return json.dumps(document, indent=2, sort_keys=True) + "\n"
 
 
 def write_files(module: str, arguments: list[str], texts: Mapping[str, str]) -> int:
-    """Write texts, by the names of their files, into the folder that is the one argument.
+    """Write texts into the folder that is the only argument.
 
     Args:
-        module: what was run with the arguments, by its name.
-        arguments: as they were given.
-        texts: what to write.
+        module: the name of the module that was run.
+        arguments: the command-line arguments.
+        texts: the texts by file name.
 
     Returns:
         An exit status.
@@ -43,7 +43,7 @@ def write_files(module: str, arguments: list[str], texts: Mapping[str, str]) -> 
 
 
 FILE_NAME = "config.schema.json"
-# Amounts that may be text as well (`acp_agent.config.amounts`), which the types do not say.
+# Amounts that may also be text (`acp_agent.config.amounts`), which the types do not express.
 _AMOUNTS = {
     f"{scope}_{unit}": examples
     for scope in ("turn", "session", "day")
@@ -52,7 +52,7 @@ _AMOUNTS = {
 
 
 def config_schema() -> str:
-    """The schema as JSON text, the same for the same types."""
+    """Return the schema as JSON text; the output is deterministic."""
     schema = msgspec.json.schema(Config)
     for name, amount in schema["$defs"]["BudgetConfig"]["properties"].items():
         if name in _AMOUNTS:
@@ -61,7 +61,7 @@ def config_schema() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the schema into the folder that is the one argument; an exit status."""
+    """Write the schema into the folder that is the only argument; return an exit status."""
     return write_files("acp_agent.config.publish", arguments, {FILE_NAME: config_schema()})
 
 

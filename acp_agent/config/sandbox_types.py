@@ -1,6 +1,6 @@
-"""The types of the sandbox's part of the configuration file.
+"""The types of the sandbox table in the configuration file.
 
-The names are those of Anthropic's sandbox-runtime, in this file's spelling.
+The names are those of Anthropic's sandbox-runtime, in the spelling of this file.
 """
 
 from __future__ import annotations

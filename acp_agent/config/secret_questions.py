@@ -1,7 +1,7 @@
-"""Detect questions that ask for a secret, by the patterns in `secret_questions.toml`.
+"""Detect questions that ask for a secret, using the patterns in `secret_questions.toml`.
 
-Neither a form nor a question in text may ask for a secret: what the user types is shown, stored,
-and sent to a model (Agent Client Protocol, Elicitation, Form mode).
+Neither a form nor a question in text may ask for a secret: the user's answer is shown, stored and
+sent to a model (Agent Client Protocol, Elicitation, Form mode).
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import re
 import tomllib
 from importlib.resources import files as package_files
 
-_LONGEST = 20_000  # characters of a text that are looked at
+_LONGEST = 20_000  # characters of a text that are checked
 
 
 def asks_for_secret(*texts: str) -> bool:
-    """Whether one of the texts, a question or the label of a field, asks for a secret's value."""
+    """Return whether one of the texts, a question or a field label, asks for a secret's value."""
     patterns = _patterns()
     return any(pattern.search(text[:_LONGEST]) for text in texts for pattern in patterns)
 
@@ -26,7 +26,7 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
     words = tomllib.loads(data)
     names, asking = _any(words["names"]), _any(words["asking"])
     end = rf"(?=\s*($|[^\w\s`'\"-]|[`'\"]|\b{_any(words['followed_by'])}\b))"
-    # The asking and the name are in one sentence.
+    # The request and the name are in one sentence.
     asked = rf"\b{asking}\b[^.?!;\n]{{0,60}}?\b{names}\b{end}"
     bare = rf"^\W*{words['bare']}{names}\W*$"
     found = [asked, bare, *(pattern.replace("NAMES", names) for pattern in words["whole"])]

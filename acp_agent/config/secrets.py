@@ -16,7 +16,7 @@ from acp_agent.errors import ConfigError, InvalidInputError
 
 @final
 class Secret:
-    """A key. Only `reveal` gives it; printing, formatting, logging and pickling do not."""
+    """A key. Only `reveal` returns it; printing, formatting, logging and pickling do not."""
 
     __slots__ = ("_value",)
 
@@ -24,7 +24,7 @@ class Secret:
         self._value = value
 
     def reveal(self) -> str:
-        """The key itself."""
+        """Return the key itself."""
         return self._value
 
     def __repr__(self) -> str:
@@ -62,18 +62,18 @@ _AFTER_A_WORD = tuple(f"_{ending}" for ending in _ENDINGS)
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a variable of this name holds a credential: a whole-word ending, in any case."""
+    """Return whether a variable's name marks a credential, by its whole-word ending in any case."""
     upper = name.upper()
     return upper in _ENDINGS or upper.endswith(_AFTER_A_WORD)
 
 
-_SHORTEST = 8  # characters; shorter values would be scrubbed out of ordinary words
+_SHORTEST = 8  # characters; replacing shorter values would damage ordinary words
 
 _log = logging.getLogger(__name__)
 
 
 class Origin(Struct, frozen=True):
-    """Where a key comes from; `name` is the variable, the file or the keyring's name."""
+    """Where a key comes from; `name` is the variable, the file or the name of the keyring."""
 
     kind: Literal["environment", "file", "keyring"]
     name: str
@@ -82,8 +82,8 @@ class Origin(Struct, frozen=True):
 class Secrets:
     """The keys of one user. Safe to use from several threads.
 
-    A key that is in the keyring is marked so in the file: without a mark the keyring is never
-    touched, since importing it takes longer than the whole start.
+    The file marks the providers whose keys are in the keyring. Without a mark the keyring is never
+    used, because importing it takes longer than the whole start.
     """
 
     def __init__(self, path: Path, environ: Mapping[str, str]) -> None:
@@ -91,17 +91,17 @@ class Secrets:
         self._environ = environ
         self._lock = threading.RLock()
         self._file: StoredKeys | None = None
-        self._from_system: dict[str, Secret] = {}  # what the keyring gave, by provider
+        self._from_system: dict[str, Secret] = {}  # keys from the keyring, by provider
         self._handed_out: set[Secret] = set()
 
     def get(self, provider: str, key_env: Sequence[str]) -> str | None:
         """Return the key of `provider`, or None.
 
         The first variable of `key_env` that is set wins, then the file, then the keyring. Reading
-        the keyring may wait for the user to unlock it: then use a thread.
+        the keyring may wait for the user to unlock it, so use a thread.
 
         Raises:
-            ConfigError: the file of keys is damaged or cannot be made private.
+            ConfigError: the key file is damaged or cannot be made private.
         """
         secret = (
             self._from_environment(key_env)
@@ -115,7 +115,7 @@ class Secrets:
         return secret.reveal()
 
     def origin(self, provider: str, key_env: Sequence[str]) -> Origin | None:
-        """Return where `get` would find the key, without asking the keyring.
+        """Return where `get` would find the key, without reading the keyring.
 
         Raises:
             ConfigError: as with `get`.
@@ -142,8 +142,8 @@ class Secrets:
         """Store the key of `provider`, replacing an older one. Blocks: use a thread.
 
         Raises:
-            InvalidInputError: no key that a provider could have given.
-            ConfigError: it cannot be kept; what was kept before is as it was.
+            InvalidInputError: the key has an invalid form.
+            ConfigError: the key cannot be stored; the stored keys are unchanged.
         """
         key = check_key(key)
         if keyring:
@@ -170,7 +170,7 @@ class Secrets:
         """Delete the key of `provider`; return whether there was one. Blocks: use a thread.
 
         Raises:
-            ConfigError: it cannot be removed.
+            ConfigError: the key cannot be removed.
         """
         stored = read_stored_keys(self._path)
         if provider not in stored.providers():
@@ -185,7 +185,7 @@ class Secrets:
         return True
 
     def learn(self, values: Iterable[str]) -> None:
-        """Add values that count as secrets until the process ends."""
+        """Add values to treat as secrets until the process ends."""
         with self._lock:
             self._handed_out.update(Secret(value) for value in values if value)
 
@@ -196,9 +196,9 @@ class Secrets:
             self._from_system.clear()
 
     def values(self) -> list[str]:
-        """Return every secret known so far, longest first, to be scrubbed from logs and outputs.
+        """Return every secret known so far, longest first, for removal from logs and outputs.
 
-        Besides the keys these are the values of variables whose names say that they are secret.
+        Besides the keys these are the values of environment variables with a secret name.
         """
         with self._lock:
             found = {secret.reveal() for secret in self._handed_out}
@@ -243,10 +243,10 @@ class Secrets:
 
 
 def check_key(key: str) -> str:
-    """Validate `key` and strip the spaces around it.
+    """Validate `key` and return it without the spaces around it.
 
     Raises:
-        InvalidInputError: empty, or with characters that no HTTP header can carry.
+        InvalidInputError: it is empty, or has characters that an HTTP header cannot carry.
     """
     key = key.strip()
     if not key:

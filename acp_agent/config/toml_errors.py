@@ -1,9 +1,9 @@
 """Explain TOML syntax errors, and find the line of a value.
 
-Python's parser writes for those who know the grammar: "Cannot declare ('limits',) twice (at line 3,
-column 8)". This module explains the usual mistakes in plain words. No parser of Python's tells the
-positions of values; tomlkit, however, writes a document back byte for byte, so a mark that is put
-at a value before writing shows its line.
+The messages of Python's parser require knowledge of the grammar: "Cannot declare ('limits',) twice
+(at line 3, column 8)". This module explains common errors in plain words. Python's parser does not
+report the positions of values either. tomlkit writes a document back byte for byte, so a mark
+inserted at a value before writing shows its line.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def explain_syntax_error(text: str, error: ValueError | RecursionError) -> tuple
 
     Args:
         text: the document.
-        error: what `tomllib` raised for it.
+        error: the error that `tomllib` raised for it.
     """
     if isinstance(error, RecursionError):
         return syntax_error_line(text), "nested too deeply"
@@ -51,7 +51,7 @@ def _table_twice(reason: str) -> str:
     return f"the table [{'.'.join(_NAMES.findall(reason))}] is there twice"
 
 
-# How tomllib's reasons begin (Python 3.11 to 3.14), and the explanation that replaces them.
+# The beginnings of tomllib's reasons (Python 3.11 to 3.14), with their explanations.
 _REASONS: tuple[tuple[str, Callable[[str], str]], ...] = (
     ("Cannot declare", _table_twice),
     ("Cannot overwrite a value", lambda _: "a key is there twice"),
@@ -59,7 +59,7 @@ _REASONS: tuple[tuple[str, Callable[[str], str]], ...] = (
     ("Invalid value", lambda _: "a value cannot be read (text goes in quotes)"),
     ("Expected newline", lambda _: "more follows than one value (text goes in quotes)"),
     ("Illegal character '\\n'", lambda _: _OPEN_QUOTE),
-    ("Found invalid character '\\n'", lambda _: _OPEN_QUOTE),  # of single quotes
+    ("Found invalid character '\\n'", lambda _: _OPEN_QUOTE),  # in single quotes
     ("Unterminated string", lambda _: "a quote is not closed"),
     ("Expected \"'", lambda _: "a quote is not closed"),
     ("Invalid hex value", lambda _: _BACKSLASH),
@@ -77,17 +77,17 @@ Key: TypeAlias = str | int
 
 
 def find_lines(text: str, paths: Sequence[Sequence[Key]]) -> list[int | None]:
-    """Return the lines, from 1, of the values that `paths` lead to.
+    """Return the lines, from 1, of the values at `paths`.
 
-    If a path ends early, because a key is missing, this is the line of the table that should
-    have it. A table without a header begins at its first value.
+    If a path ends early, because a key is missing, its line is that of the table in which the key
+    is missing. A table without a header begins at its first value.
 
     Args:
         text: a whole TOML document.
-        paths: ways from the top: keys of tables, and positions (from 0) of arrays.
+        paths: paths from the top: keys of tables, and positions (from 0) in arrays.
 
     Returns:
-        A line for each path; None where the text is no TOML, or nothing of the path exists.
+        A line for each path; None if the text is not TOML, or no part of the path exists.
     """
     try:
         document = tomlkit.parse(text)
@@ -102,7 +102,7 @@ def find_lines(text: str, paths: Sequence[Sequence[Key]]) -> list[int | None]:
         written.count("\n", 0, at) + 1 if (at := written.find(mark)) >= 0 else None
         for mark in marks
     ]
-    if None in lines and len(paths) > 1:  # another mark may stand in the place of a whole table
+    if None in lines and len(paths) > 1:  # another mark may replace a whole table
         return [
             find_lines(text, [path])[0] if line is None else line
             for path, line in zip(paths, lines, strict=True)
@@ -111,7 +111,7 @@ def find_lines(text: str, paths: Sequence[Sequence[Key]]) -> list[int | None]:
 
 
 def syntax_error_line(text: str) -> int | None:
-    """Return the line of the first syntax error, from 1; None if there is none."""
+    """Return the line of the first syntax error, from 1, or None if there is none."""
     try:
         tomlkit.parse(text)
     except ParseError as error:
@@ -122,7 +122,7 @@ def syntax_error_line(text: str) -> int | None:
 
 
 def _mark(document: object, path: Sequence[Key], mark: str) -> int:
-    """Put `mark` where `path` leads, as far as it exists; return how many line breaks it hides."""
+    """Insert `mark` at the end of `path`, as far as it exists; return the line breaks it hides."""
     parent: object = None
     node = document
     reached: Key = ""
@@ -133,13 +133,13 @@ def _mark(document: object, path: Sequence[Key], mark: str) -> int:
             break
     while parent is not None:
         if isinstance(parent, Array) or isinstance(node, bool):
-            # Elements have no space of their own before them, and tomlkit gives booleans bare.
+            # Array elements have no whitespace of their own, and tomlkit returns plain booleans.
             breaks = node.as_string().count("\n") if isinstance(node, Item) else 0
             _keyed(parent)[reached] = mark
             return breaks
         if isinstance(node, Item):
             node.trivia.indent = mark + node.trivia.indent
-        # tomlkit does not tell whether a table has a header, so its first value is marked too.
+        # tomlkit does not show whether a table has a header, so its first value is marked too.
         if not isinstance(node, dict | list) or isinstance(node, Array) or not node:
             break
         reached = 0 if isinstance(node, list) else next(iter(node))
@@ -148,5 +148,5 @@ def _mark(document: object, path: Sequence[Key], mark: str) -> int:
 
 
 def _keyed(node: object) -> MutableMapping[Key, object]:
-    """`node` as a table or an array; anything else raises TypeError when it is used as one."""
+    """Return `node` as a table or an array; using anything else as one raises TypeError."""
     return cast("MutableMapping[Key, object]", node)

@@ -1,6 +1,6 @@
-"""The configuration file's types. Its published JSON Schema is made from them.
+"""The types of the configuration file, from which its JSON Schema is generated.
 
-Every value has a default that is right for most people; an empty file is a good configuration.
+Every value has a default that suits most people; an empty file is a good configuration.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from acp_agent.config.sandbox_types import SandboxConfig
 DefinitionModel = Annotated[
     str, Meta(pattern=r"^(small$(?!\n)|[^/\s]+/\S)", examples=["small", "openai/gpt-5-mini"])
 ]
-Seconds = Annotated[float, Meta(gt=0, le=86_400)]  # every wait has an end
+Seconds = Annotated[float, Meta(gt=0, le=86_400)]  # every wait has a limit
 Tokens = Annotated[int, Meta(ge=0, le=1_000_000_000_000)]
 Rounds = Annotated[int, Meta(ge=0, le=40)]
 
 
-# The variables that go before the file, and the keys that they set.
+# Environment variables that override the file, and the keys that they set.
 VARIABLES: Mapping[str, tuple[str, ...]] = {
     "ACP_AGENT_MODEL": ("model",),
     "ACP_AGENT_MODE": ("mode",),
@@ -50,7 +50,7 @@ VARIABLES: Mapping[str, tuple[str, ...]] = {
     "ACP_AGENT_SANDBOX": ("sandbox", "enabled"),
 }
 
-# What a variable may say where its key is a boolean.
+# The values of a variable for a boolean key.
 BOOLEANS: Mapping[str, bool] = {"true": True, "false": False}
 
 

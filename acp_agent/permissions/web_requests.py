@@ -1,7 +1,7 @@
-"""Judges requests to addresses of the web: pages, searches, and requests that may change something.
+"""Judge web requests: pages, searches, and requests that may change something.
 
-A remembered answer and a rule that allows are about reading. What may change something is asked
-about each time; in full mode they say which hosts data may go to, as they do for pages.
+A remembered grant or an allow rule covers reading. A request that may change something needs a
+question each time; only in full mode do they define which hosts may receive data, as for pages.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ def judge_request(
     Args:
         access: the request.
         mode: the session's mode.
-        project: its folder, resolved.
-        rules: the rules there.
-        grants: what the user answered permanently about hosts there.
+        project: the session's folder, resolved.
+        rules: the rules that apply there.
+        grants: the user's remembered grants about hosts there.
     """
     host = host_of(access.url)
     rule = rules.host(host, search=access.search)
@@ -62,7 +62,7 @@ def _change(
     rule: PolicyRule | None,
     granted: Grant | None,
 ) -> Verdict:
-    """Judge a request that may change something, where nothing refuses it."""
+    """Judge a request that may change something, after no rule or grant refused it."""
     if mode == "full" and (access.named or rule is not None or granted is not None):
         return Allow(by="mode")
     host = rules.texts.quote.format(host_of(access.url) or access.url)

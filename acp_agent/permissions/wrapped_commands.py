@@ -1,4 +1,4 @@
-"""Finds the commands that a command runs: `sudo x`, `bash -c x`, `find -exec x` and so on."""
+"""Find the commands that a command runs: `sudo x`, `bash -c x`, `find -exec x` and so on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from acp_agent.permissions.shell.words import UNKNOWN, Word
 
 
 def base_name(command: Command) -> str:
-    """A command's program without its folder; empty where there is none."""
+    """Return a command's program without its folder; "" if there is none."""
     if not command.words:
         return ""
     text = command.words[0].text
@@ -24,7 +24,7 @@ def base_name(command: Command) -> str:
 
 
 def inner_commands(command: Command) -> list[Inner]:
-    """What `command` runs, one step down; empty where it runs nothing but itself."""
+    """Return what `command` runs directly; empty if it runs nothing but itself."""
     name = base_name(command)
     words = command.words
     languages = shell_rules().languages
@@ -85,7 +85,7 @@ def _shell(command: Command) -> list[Inner]:
 
 
 def _interpreter(command: Command, inline: Sequence[str]) -> list[Inner]:
-    """A program text that nobody has seen: from a pipe, from a process, from `$(…)`."""
+    """Return the unknown programs that an interpreter runs: from a pipe, a process or `$(…)`."""
     words = command.words[1:]
     if not words or all(word.text[:1] == "-" for word in words):
         takes_text = has_option([word.text for word in words], (*inline, "-m"))
@@ -120,7 +120,7 @@ def _sourced(command: Command) -> list[Inner]:
 
 
 def _find_actions(command: Command) -> list[Inner]:
-    """The commands behind -exec and the like, up to `;` or `+` (fd: to the end)."""
+    """Return the commands after -exec and the like, up to `;` or `+` (fd: up to the end)."""
     found: list[Inner] = []
     words = command.words
     names = {"-exec", "-execdir", "-ok", "-okdir"}
@@ -138,7 +138,7 @@ def _find_actions(command: Command) -> list[Inner]:
 
 
 def without_actions(command: Command) -> Command:
-    """A `find` without its -exec, if that is given files only: no link is followed outside."""
+    """Return a `find -type f` without its -exec; it passes only files, so no link is followed."""
     texts = [word.text for word in command.words]
     if base_name(command) != "find" or ("-type", "f") not in pairwise(texts):
         return command
@@ -163,7 +163,10 @@ _LIMITING = frozenset(
 
 
 def _at_starting_points(command: Command, words: list[Word]) -> tuple[Word, ...]:
-    """`{}` replaced by what is searched, if nothing narrows the search: `find / -exec rm {} +`."""
+    """Return the words with `{}` replaced by the starting points: `find / -exec rm {} +`.
+
+    Left unchanged if an option narrows the search.
+    """
     texts = [word.text for word in command.words[1:]]
     first = next((at for at, text in enumerate(texts) if text[:1] in {"-", "(", "!"}), len(texts))
     if _NARROWING & set(texts) or not first:
@@ -175,7 +178,7 @@ def _at_starting_points(command: Command, words: list[Word]) -> tuple[Word, ...]
     options = shell_rules().refused.deleters.get(words[0].text if words else "", ("",))
     named = any(word.text == "{}" for word in words)
     if named and options[0] and not _LIMITING & set(texts):
-        found.insert(1, Word(options[0]))  # one by one it comes to the whole tree
+        found.insert(1, Word(options[0]))  # file by file it reaches the whole tree
     return tuple(found)
 
 
@@ -200,10 +203,10 @@ _GUESS_LIMIT = 8
 class Inner(Struct, frozen=True, kw_only=True):
     """What a command runs: another `command`, or a `text` that a shell reads.
 
-    `tier` and `why` are those of running it this way. `transparent` is true when that makes no
-    difference. `strict` is true when a text that is not known beforehand must not run. `folders`
-    are where it runs, if not where the outer command does. `guess` is true for another reading of
-    the words, by which a line can be refused and nothing else.
+    `tier` and `why` describe running it this way. `transparent` is true if the wrapper itself needs
+    no check. `strict` is true if an unknown text must not run. `folders` are the folders it runs
+    in, if they differ from those of the outer command. `guess` is true for an alternative reading
+    of the words, which can only lead to a refusal.
     """
 
     command: Command | None = None
@@ -217,19 +220,19 @@ class Inner(Struct, frozen=True, kw_only=True):
 
 
 def join(words: Sequence[Word]) -> Word:
-    """Words as one text."""
+    """Return the words joined into one text."""
     return Word(" ".join(word.text for word in words), all(word.fixed for word in words))
 
 
 def with_words(command: Command, words: tuple[Word, ...]) -> Command:
-    """`command` with other words, as one that begins with them."""
+    """Return `command` with other words, without leading reserved words."""
     if len(words) > 1 and words[1].text == "{":
         words = words[1:]  # `coproc name { …`
     return replace(command, words=without_reserved(words))
 
 
 def wrapped_commands(command: Command, name: str, wrapper: Wrapper) -> list[Inner]:
-    """What `command`, a use of the program `name`, runs by the rule `wrapper`."""
+    """Return what `command`, a use of the program `name`, runs according to `wrapper`."""
     words = _behind(command.words[1:], wrapper)
     if words is None:
         return []
@@ -241,7 +244,7 @@ def wrapped_commands(command: Command, name: str, wrapper: Wrapper) -> list[Inne
     skipped = wrapper.leading.get(name, 0)
     ended = False
     passed = 0  # operands before the command
-    values: list[list[Word]] = []  # the words from each value on, which may be the command's
+    values: list[list[Word]] = []  # the words from each option value on, which may be a command
     folders: list[str] = []
     while words:
         word = words[0]
@@ -286,7 +289,7 @@ def wrapped_commands(command: Command, name: str, wrapper: Wrapper) -> list[Inne
 
 
 def _alone(command: Command, name: str, wrapper: Wrapper) -> list[Inner]:
-    """What a wrapper runs without a command: a shell, or nothing."""
+    """Return what a wrapper runs without a command: a shell, or nothing."""
     found = [Inner(tier=wrapper.tier, why=wrapper.why)] if wrapper.why else []
     return found + (_from_input(command) if name in wrapper.shells else [])
 
@@ -294,7 +297,7 @@ def _alone(command: Command, name: str, wrapper: Wrapper) -> list[Inner]:
 def _guesses(
     command: Command, values: Sequence[list[Word]], assignments: list[Assignment], wrapper: Wrapper
 ) -> list[Inner]:
-    """The commands that stand where a value was seen, should it be none."""
+    """Return the commands that result if words taken as option values are not values."""
     starts = [] if wrapper.text_only else values[:_GUESS_LIMIT]
     return [
         replace(_remaining(command, words, assignments, wrapper), guess=True)
@@ -304,13 +307,13 @@ def _guesses(
 
 
 def _covers(table: OptionTable, words: Sequence[Word], operand_count: int) -> bool:
-    """Whether a program's table knows each of its options, and sees as many operands."""
+    """Return whether a table knows each option of a program and finds as many operands."""
     arguments = parse_arguments(words, table)
     return arguments is not None and len(arguments.operands) == operand_count
 
 
 def _behind(words: Sequence[Word], wrapper: Wrapper) -> list[Word] | None:
-    """The words behind the wrapper's subcommand; None where that is not there."""
+    """Return the words after the wrapper's subcommand, or None if it is missing."""
     leading = operands([word.text for word in words], wrapper.value_options)
     if tuple(leading[: len(wrapper.subcommand)]) != wrapper.subcommand:
         return None
@@ -326,7 +329,7 @@ def _behind(words: Sequence[Word], wrapper: Wrapper) -> list[Word] | None:
 
 
 def _takes_next(text: str, value_options: Sequence[str]) -> bool:
-    """Whether the next word is the value of an option, or of the last in a cluster: `-iu x`."""
+    """Return whether an option, or the last one in a cluster (`-iu x`), takes the next word."""
     if text in value_options or text.startswith("--"):
         return text in value_options
     letters = {option[1] for option in value_options if len(option) == 2}
@@ -335,7 +338,7 @@ def _takes_next(text: str, value_options: Sequence[str]) -> bool:
 
 
 def _folder_of(text: str, following: str, options: Sequence[str]) -> list[str]:
-    """The folder that an option names: `-C x`, `-Cx`, `--chdir x`, `--chdir=x`."""
+    """Return the folder that an option names: `-C x`, `-Cx`, `--chdir x`, `--chdir=x`."""
     for option in options:
         if text == option:
             return [following]
@@ -347,7 +350,7 @@ def _folder_of(text: str, following: str, options: Sequence[str]) -> list[str]:
 
 
 def _text_option(words: list[Word], option: str, wrapper: Wrapper) -> Inner:
-    """The command line that is the value of `words[0]`, which may take `words[1]` with it."""
+    """Return the command line in the value of the option `words[0]`; may remove `words[1]`."""
     word = words[0]
     attached = ""
     if word.text.startswith("--"):

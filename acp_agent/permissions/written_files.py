@@ -1,4 +1,4 @@
-"""The files that a line writes, and what it means to run one of them later in the same line."""
+"""Track the files that a line writes, and what running one of them later in the line means."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _UNSEEN = Inner(text=None, tier="destructive", why="runs a program that nobody h
 
 
 class WrittenFile(Struct, frozen=True):
-    """What a file is: a copy of a program, a known text, or something that was fetched."""
+    """The content of a file: a copy of a program, a known text, or fetched content."""
 
     program: str = ""
     text: str | None = None
 
 
 class WrittenFiles(Struct):
-    """The files that the commands of a line wrote so far, by their paths and, hashed, by name."""
+    """The files that the commands of a line have written, by path (for `hash -p`, by name)."""
 
     cwd: str
     files: dict[str, WrittenFile] = field(default_factory=dict)
-    fetched: bool = False  # a command before this one fetches something
+    fetched: bool = False  # an earlier command fetches something
 
     def note(self, command: Command) -> None:
-        """Note what a command writes."""
+        """Record the files that a command writes."""
         name, words = base_name(command), command.words[1:]
         self.fetched = self.fetched or name in _FETCHERS
         texts = [word.text for word in words]
@@ -95,7 +95,7 @@ class WrittenFiles(Struct):
 
 
 def _program(text: str) -> str:
-    """The program that a path names, if it is one of the machine's."""
+    """Return the program that a path names, or "" if it is not a system program."""
     folder, _, name = text.rpartition("/")
     known = folder in read_only_rules().program_folders or (not folder and name in _NAMES)
     return name if known else ""

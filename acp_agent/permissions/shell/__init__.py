@@ -1,1 +1,1 @@
-"""The shell: the commands that a line would run, read from its syntax tree, nothing executed."""
+"""Parse shell command lines into their commands, from a syntax tree; nothing is executed."""

@@ -1,4 +1,4 @@
-"""Reads single commands of the syntax tree: words, assignments, redirections, substitutions."""
+"""Read single commands of the syntax tree: words, assignments, redirections, substitutions."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 
-_COMMAND_LIMIT = 2_000  # commands of a line that are looked at
+_COMMAND_LIMIT = 2_000  # commands of a line that are checked
 # Builtins that evaluate subscripts in their words: `unset 'a[$(x)]'`.
 _EVALUATING = frozenset({"let", "test", "[", "unset", "read", "declare", "typeset", "local"})
 _BACKQUOTED = re.compile(r"(?<!\\)`((?:[^`\\]|\\.)*)`", re.DOTALL)
-_SUM = re.compile(r"\$\(\([\w\s+*/%<>!&|^~()-]*\)\)", re.ASCII)  # sets nothing
+_SUM = re.compile(r"\$\(\([\w\s+*/%<>!&|^~()-]*\)\)", re.ASCII)  # sets no variable
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _TEXTS = frozenset({"word", "regex", "extglob_pattern", "heredoc_content"})
 
 
 class WalkState(Struct, frozen=True, kw_only=True):
-    """Where in the line the walker is."""
+    """The position of the walker in the line."""
 
     stdin: Word | None = None
     piped: bool = False
@@ -51,11 +51,12 @@ class WalkState(Struct, frozen=True, kw_only=True):
 
 
 class CommandReader(ABC):
-    """Collects the commands of one line, and what is known of the line while it is read.
+    """Collects the commands of one line, and facts about the line.
 
-    `followed` and `unparsed` are the line's, `composed` is true when it has a loop, a substitution
-    or the like, `sums` when it has a `((`, and `misread` when the grammar put words of one line
-    into another. `functions` has each function with its text, `sites` where each variable is set.
+    `followed` and `unparsed` describe the line as in `ShellLine`. `composed` is true if the line
+    has a loop, a substitution or the like, `sums` if it has a `((`, and `misread` if the grammar
+    assigned words of one command line to another. `functions` maps each function to its node and
+    text, `sites` maps each variable to the places where it is set.
     """
 
     def __init__(self, *, cwd: str, home: str) -> None:
@@ -72,7 +73,7 @@ class CommandReader(ABC):
 
     @abstractmethod
     def read(self, text: str, state: WalkState) -> None:
-        """Read a whole text that a shell reads."""
+        """Read a whole text that a shell runs."""
 
     @abstractmethod
     def walk(self, node: Node, state: WalkState) -> None:
@@ -80,7 +81,7 @@ class CommandReader(ABC):
 
     @abstractmethod
     def call(self, name: str, arguments: tuple[Word, ...], state: WalkState) -> None:
-        """Read the body of a function of this line with the arguments that it is called with."""
+        """Read the body of a function of this line, called with these arguments."""
 
     def command(self, node: Node, state: WalkState) -> None:
         """Read a simple command."""
@@ -93,7 +94,7 @@ class CommandReader(ABC):
             source = self.expander.source(child)
             adjacent = bool(pieces) and child.start_byte == at
             if source[:1].isspace() or (source[:1] == "#" and not adjacent):
-                self.misread = self.unparsed = True  # another line's word, or a comment
+                self.misread = self.unparsed = True  # a word of another line, or a comment
             at = child.end_byte
             if child.type == "variable_assignment":
                 assignments += self.assignments(child, state)
@@ -102,13 +103,13 @@ class CommandReader(ABC):
             else:
                 self.nested(child, state)
                 if child.type == "subshell":
-                    # After `time` or `! {` the grammar takes a group for an argument.
+                    # After `time` or `! {` the grammar reads a group as an argument.
                     self.followed = False
                     self.walk(child, state)
                     continue
                 piece = self.expander.piece(child)
                 if adjacent:
-                    # To the shell this is one word; the grammar loses a `$` in some.
+                    # To the shell this is one word; the grammar loses a `$` in some of these.
                     self.followed = False
                     pieces[-1].join(self.expander.after_dollar(pieces[-1], piece))
                 else:
@@ -157,7 +158,7 @@ class CommandReader(ABC):
             self.call(name.text, tuple(rest), state)
 
     def assignments(self, node: Node, state: WalkState) -> list[Assignment]:
-        """Read `name=value`, one or several, and remember the values."""
+        """Read one or several `name=value`, and store the values."""
         if node.type == "variable_assignments":
             return [a for child in node.named_children for a in self.assignments(child, state)]
         self.nested(node, state)
@@ -178,7 +179,7 @@ class CommandReader(ABC):
         return [Assignment(name, word)]
 
     def test(self, node: Node, state: WalkState) -> None:
-        """`[ … ]` as the command that it is."""
+        """Read `[ … ]` as a command."""
         self.nested(node, state)
         words = [Word("[")]
         redirects: list[Redirect] = []
@@ -189,7 +190,7 @@ class CommandReader(ABC):
             if child.type.endswith("_expression") and child.type != "brace_expression":
                 waiting.extend(reversed(child.children))
             elif child.type in {"<", ">"} and not child.is_named:
-                operator = child.type  # the grammar takes it for a comparison
+                operator = child.type  # the grammar reads it as a comparison
             elif operator:
                 redirects += [Redirect(operator, word) for word in self.expander.words(child)]
                 operator = ""
@@ -202,7 +203,7 @@ class CommandReader(ABC):
         self.nested(node, state)
         for body in node.children:
             if body.type == "heredoc_body" and not body.child_count and not _is_quoted(node):
-                self._hidden(self.expander.source(body), state)  # the grammar sees no backquotes
+                self._hidden(self.expander.source(body), state)  # the grammar misses backquotes
         attached = read_redirect(node, self.expander)
         if attached.stdin is not None:
             self.followed = False
@@ -220,20 +221,20 @@ class CommandReader(ABC):
             if node.type == "simple_expansion" and self.expander.source(node)[1:2] in set(
                 " \t\n\\"
             ):
-                # `"$ $(x)"`: a lone dollar, behind which the grammar overlooks the substitution.
+                # `"$ $(x)"`: after a lone dollar the grammar overlooks the substitution.
                 self.followed = False
                 self.misread = self.unparsed = True
             if node.type == "subscript" or (
                 node.type == "arithmetic_expansion"
                 and not self._is_plain_sum(self.expander.source(node))
             ):
-                self.followed = False  # the shell evaluates what variables hold
+                self.followed = False  # the shell evaluates the values of variables
             for child in node.children:
                 if child.child_count or child.type in _TEXTS:
                     self.nested(child, state)
 
     def _is_plain_sum(self, raw: str) -> bool:
-        """Whether a sum sets nothing, and the shell finds nothing but numbers in its variables."""
+        """Return whether a sum sets nothing and all of its variables hold plain numbers."""
         origins, variables = self.expander.origins, self.expander.variables
         return (
             _SUM.fullmatch(raw) is not None
@@ -245,14 +246,14 @@ class CommandReader(ABC):
         )
 
     def evaluated(self, node: Node, state: WalkState) -> None:
-        """Walk what is quoted in `[[ … ]]`: compared as a number, it is evaluated."""
+        """Walk quoted text in `[[ … ]]`: the shell evaluates it in a numeric comparison."""
         if node.type == "raw_string":
             self._hidden(self.expander.source(node), state)
         for child in node.children:
             self.evaluated(child, state)
 
     def _hidden(self, raw: str, state: WalkState) -> None:
-        """Read substitutions that the grammar took for text: `${x:+`…`}`."""
+        """Read substitutions that the grammar read as text: `${x:+`…`}`."""
         for mark, end in (("`", "`"), ("$(", ")")):
             start = raw.find(mark)
             if start >= 0 and (start == 0 or raw[start - 1] != "\\"):
@@ -262,7 +263,7 @@ class CommandReader(ABC):
                     self.read(text, state)
 
     def check_gap(self, node: Node, start: int, end: int) -> None:
-        """Between its parts a plain statement has blanks only."""
+        """Clear `followed` if there is more than blanks between two parts of a statement."""
         if end > start:
             raw = (node.text or b"")[start - node.start_byte : end - node.start_byte]
             in_command = node.type == "command"
@@ -270,7 +271,7 @@ class CommandReader(ABC):
                 self.followed = False
 
     def found(self, command: Command) -> None:
-        """Add a command to those of the line."""
+        """Add a command to the commands of the line."""
         self.budget -= 1
         if self.budget < 0:
             raise TooComplexError
@@ -278,7 +279,7 @@ class CommandReader(ABC):
             self.commands.append(command)
 
     def bind(self, name: str, at: int, origin: Origin) -> None:
-        """Note that a variable is set at a place of the line, and where its value comes from."""
+        """Record where in the line a variable is set, and the origin of its value."""
         self.sites.setdefault(name, set()).add(at)
         text = self.expander.variables.get(name, UNKNOWN)
         certain = origin in {"exact", "match"} and UNKNOWN not in text and NONEMPTY not in text
@@ -292,7 +293,7 @@ class CommandReader(ABC):
         variables["@"] = variables["*"] = " ".join(texts)
 
     def _printed(self, node: Node) -> str | None:
-        """What a command substitution prints, where that is known."""
+        """Return what a command substitution prints, or None if that is unknown."""
         children = [child for child in node.children if child.is_named]
         if len(children) != 1 or children[0].type != "command":
             return None
@@ -312,16 +313,16 @@ class CommandReader(ABC):
 
 
 def _is_quoted(document: Node) -> bool:
-    """Whether a here-document's end is quoted, so that the shell expands nothing in its text."""
+    """Return whether a here-document's delimiter is quoted, so that nothing in it is expanded."""
     start = next((child for child in document.children if child.type == "heredoc_start"), None)
     return start is not None and bool(set(b"'\"\\") & set(start.text or b""))
 
 
 class Attached(Struct, frozen=True, kw_only=True):
-    """What hangs on a command behind its words.
+    """The parts of a command that follow its words.
 
-    `words` are further arguments (`rm > log -rf x`), `following` the statements that stand between
-    a here-document's mark and its text (`cat <<END | sh`).
+    `words` are further arguments (`rm > log -rf x`); `following` are the statements between the
+    mark of a here-document and its text (`cat <<END | sh`).
     """
 
     redirects: tuple[Redirect, ...] = ()
@@ -330,7 +331,7 @@ class Attached(Struct, frozen=True, kw_only=True):
     following: tuple[Node, ...] = ()
 
     def and_also(self, other: Attached) -> Attached:
-        """Both together; the later input counts."""
+        """Return both combined; the later input takes precedence."""
         return Attached(
             redirects=self.redirects + other.redirects,
             words=self.words + other.words,
@@ -366,7 +367,7 @@ def _document(node: Node, expander: Expander) -> Attached:
         if child.type == "heredoc_start":
             start = expander.source(child)
         elif child.is_named and expander.source(child).startswith("\n"):
-            # A text that begins with a backslash: the grammar takes its first line for arguments.
+            # In a text that begins with a backslash, the grammar reads the first line as arguments.
             end = next((c for c in node.children if c.type == "heredoc_end"), node)
             last = end.start_byte if end != node else node.end_byte
             body = expander.between(child.start_byte + 1, last)

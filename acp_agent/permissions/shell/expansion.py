@@ -1,4 +1,4 @@
-"""Turns a word of the syntax tree into the words that the command most likely gets.
+"""Expand a word of the syntax tree into the words that the command most likely receives.
 
 Variables that the line itself sets are followed; others are unknown, except HOME, PWD and IFS.
 """
@@ -51,18 +51,19 @@ _EXPANSIONS = frozenset(
         "process_substitution",
     }
 )
-_NUMBERS = frozenset("?#$!")  # special parameters that are always a number
+_NUMBERS = frozenset("?#$!")  # special parameters that always count as a number
 _FALLBACKS = frozenset({":-", "-", ":=", "="})
 _TRIMS = frozenset({"%", "%%", "#", "##"})
-_TRIM_LIMIT = 256  # characters of a value that is cut: each place of it is tried
+_TRIM_LIMIT = 256  # longest value that is trimmed, because every position is tried
 
 
 class Expander:
-    """Expands words. `substituted` tells what a command substitution prints, where that is known.
+    """Expands words.
 
-    `raw` is the text of the tree at hand, `shortened` is true where long texts in it are replaced,
-    and `variables` are the values that are known at the moment, `origins` where those come from
-    that are certain; the parser keeps all up to date.
+    `substituted` returns what a command substitution prints, or None if that is unknown. The parser
+    keeps these attributes up to date: `raw`, the text of the current tree; `shortened`, true if
+    long texts in it are replaced; `variables`, the known values; and `origins`, the origins of
+    those that are certain.
     """
 
     def __init__(self, *, home: str, cwd: str, substituted: Callable[[Node], str | None]) -> None:
@@ -75,15 +76,15 @@ class Expander:
         self._substituted = substituted
 
     def source(self, node: Node) -> str:
-        """A node's text as it is written."""
+        """Return the text of a node as written."""
         return self.between(node.start_byte, node.end_byte)
 
     def between(self, start: int, end: int) -> str:
-        """The text from one byte to another."""
+        """Return the text between two byte offsets."""
         return self.raw[start : max(start, end)].decode("utf-8", "replace")
 
     def words(self, node: Node) -> list[Word]:
-        """The words that the shell makes of one written word.
+        """Return the words that the shell makes of one written word.
 
         Raises:
             TooComplexError: there are too many.
@@ -91,11 +92,11 @@ class Expander:
         return to_words(self.piece(node), home=self.home, cwd=self.cwd)
 
     def to_words(self, piece: Piece) -> list[Word]:
-        """The words that the shell makes of a word's characters."""
+        """Return the words that the shell makes of a piece."""
         return to_words(piece, home=self.home, cwd=self.cwd)
 
     def after_dollar(self, before: Piece, piece: Piece) -> Piece:
-        """`piece` with the name expanded that belongs to a `$` at the end of `before`."""
+        """Return `piece` with the name expanded that belongs to a `$` at the end of `before`."""
         if not before.text.endswith("$") or before.kinds[-1] != LITERAL:
             return piece
         if piece.kinds[:1] == QUOTED:  # `$"…"`, which a translation may replace
@@ -112,19 +113,19 @@ class Expander:
         return expanded
 
     def loose(self, text: str) -> list[Word]:
-        """The words that unquoted text makes; none of them is certain."""
+        """Return the words that unquoted text expands to; none of them is certain."""
         piece = Piece(text, LITERAL * len(text), static=False)
         return to_words(piece, home=self.home, cwd=self.cwd)
 
     def one(self, node: Node) -> Word:
-        """One word: the value of an assignment, the text of a here-string."""
+        """Return one word: the value of an assignment, or the text of a here-string."""
         words = self.words(node)
         if len(words) == 1:
             return words[0]
         return Word(" ".join(word.text for word in words), all(word.static for word in words))
 
     def assigned(self, node: Node) -> Word:
-        """The value of an assignment, which is not split, nor are its braces spread."""
+        """Return the value of an assignment; fields are not split and braces are not expanded."""
         word = self.one(node)
         raw = self.source(node)
         origin: Origin = "exact" if word.static else word.origin
@@ -134,7 +135,7 @@ class Expander:
         return Word(word.text, word.static, word.pattern, as_quoted.get(origin, origin))
 
     def piece(self, node: Node) -> Piece:
-        """The characters of a written word."""
+        """Return the characters of a written word."""
         kind = node.type
         raw = self.source(node)
         piece = Piece()
@@ -167,10 +168,10 @@ class Expander:
         return piece
 
     def _split(self, text: str) -> str:
-        """What an unquoted expansion gives, with blanks where IFS splits it.
+        """Return the text of an unquoted expansion, with blanks where IFS splits it.
 
-        The whole follows: IFS may hold in a subshell, a function or a command alone. What is not
-        known is no blank.
+        The unsplit text is appended, because the value of IFS may apply only in a subshell, a
+        function or one command. Unknown parts do not become blanks.
         """
         separators = {each for each in self.variables["IFS"] if not each.isspace()}
         blanks = dict.fromkeys(map(ord, separators - {UNKNOWN, NONEMPTY}), " ")
@@ -178,17 +179,17 @@ class Expander:
         return text if split == text else f"{split} {text}"
 
     def _inside_quotes(self, node: Node, piece: Piece, start: int, end: int) -> None:
-        """Add text between double quotes, from byte `start` to `end`, its expansions replaced."""
+        """Add the text in double quotes from byte `start` to `end`, with expansions replaced."""
         at = start
         for child in node.children:
             if child.type not in _EXPANSIONS:
                 continue
-            # The grammar counts blanks before a substitution as part of it.
+            # The grammar includes blanks before a substitution in its node.
             raw = self.source(child)
             begin = child.start_byte + len(raw) - len(raw.lstrip())
             piece.add(unescape_quoted(self.between(at, begin)), QUOTED)
             text, static, origin = self.expansion(child)
-            # "$@" is as many words as there are arguments, even between quotes.
+            # "$@" expands to one word per argument, even in quotes.
             many = raw.lstrip() in {"$@", "${@}"} or raw.endswith("[@]}")
             kind = MATCHED if origin == "match" else QUOTED
             piece.add(
@@ -198,7 +199,7 @@ class Expander:
         piece.add(unescape_quoted(self.between(at, end)), QUOTED)
 
     def quoted_document(self, node: Node) -> str | None:
-        """What a substitution between double quotes prints if that is a quoted here-document."""
+        """Return what a substitution in double quotes prints if that is a quoted here-document."""
         quoted = node.parent is not None and node.parent.type == "string"
         if self.shortened or not quoted or node.type != "command_substitution":
             return None
@@ -209,13 +210,13 @@ class Expander:
         return document_text(source, rest.removeprefix('"'))
 
     def document(self, body: Node) -> Word:
-        """The text of a here-document in which the shell expands."""
+        """Return the text of a here-document in which the shell expands."""
         piece = Piece()
         self._inside_quotes(body, piece, body.start_byte, body.end_byte)
         return Word(piece.text, piece.static)
 
     def expansion(self, node: Node) -> tuple[str, bool, Origin]:
-        """What an expansion gives, whether that is certain, and where it comes from."""
+        """Return the value of an expansion, whether it is certain, and its origin."""
         if node.type == "command_substitution":
             text = self.quoted_document(node)
             if text is not None:
@@ -272,9 +273,9 @@ class Expander:
 
 
 def _trimmed(value: str, operator: str, pattern: str) -> str:
-    """`${name%pattern}` and its kin: without the shortest or longest beginning or end that matches.
+    """Return a value trimmed as in `${name%pattern}`, `%%`, `#` and `##`.
 
-    The pattern is taken as it is written; where that is not what the shell sees, nothing is cut.
+    The pattern is used as written; if the shell would see another one, nothing may be trimmed.
     """
     ends = operator[0] == "%"
     cuts = range(len(value) + 1)

@@ -1,8 +1,8 @@
-"""Reads a shell command line and finds every simple command in it, wherever it hides.
+"""Parse a shell command line and find every simple command in it, at any depth.
 
-The tree comes from tree-sitter-bash, imported at the first use. The walker follows what a line says
-about itself: the variables it sets, the words it loops over, the functions it defines and calls.
-The grammar of the shell is in POSIX.1-2017, XCU chapter 2, and the Bash manual.
+The tree comes from tree-sitter-bash, imported at the first use. The walker follows the variables
+that a line sets, the words it loops over, and the functions it defines and calls. The grammar of
+the shell is in POSIX.1-2017, XCU chapter 2, and the Bash manual.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from tree_sitter import Language, Node
 
 
-LINE_LIMIT = 128 * 1024  # characters of a line that are looked at
+LINE_LIMIT = 128 * 1024  # characters of a line that are checked
 _DEPTH_LIMIT = 150  # nested groups and substitutions
-_LOOP_LIMIT = 8  # words of a loop that its body is looked at with
+_LOOP_LIMIT = 8  # words of a loop for which its body is walked
 _PLAIN = frozenset(
     {
         "program",
@@ -56,7 +56,7 @@ _PLAIN = frozenset(
 )
 _COMPOSED = frozenset({"for_statement", "while_statement"})
 _ALTERNATIVES = frozenset({"elif_clause", "else_clause"})
-# Tests between double brackets that compare texts, or ask about one file, and evaluate nothing.
+# Tests in double brackets that compare texts or check one file, and evaluate nothing.
 _TESTED = r"""(?:"(?:[^"`\\$]|\$\w+|\$\{\w+\})*"|'[^']*'|\$\w+|[\w./][\w./-]*)"""
 _SIMPLE_TEST = re.compile(
     rf"\[\[ (?:! )?(?:-[defhLnrswxz] {_TESTED}|{_TESTED} (?:==?|!=) {_TESTED}) \]\]"
@@ -64,7 +64,7 @@ _SIMPLE_TEST = re.compile(
 
 
 _SETTING = frozenset({"program", "variable_assignment", "variable_assignments", "command"})
-_WRITTEN = re.compile(r">[>|&]*\s*[\"']?(/[^\s;|&()<>\"']*)")  # absolute paths behind a `>`
+_WRITTEN = re.compile(r">[>|&]*\s*[\"']?(/[^\s;|&()<>\"']*)")  # absolute paths after a `>`
 _POSITIONAL = frozenset("123456789@*")
 _LOOSE = str.maketrans({**dict.fromkeys(";|&()`\r", "\n"), **dict.fromkeys("\"'\\$", None)})
 
@@ -72,11 +72,11 @@ _LOOSE = str.maketrans({**dict.fromkeys(";|&()`\r", "\n"), **dict.fromkeys("\"'\
 def parse_line(
     text: str, *, cwd: str, home: str, stdin: Word | None = None, piped: bool = False
 ) -> ShellLine:
-    """All commands of `text`, run in the absolute folder `cwd` by a user whose home is `home`.
+    """Return all commands of `text`, run in the absolute folder `cwd`; `home` is the user's.
 
-    `stdin` and `piped` are what is known of the input that the shell's commands inherit.
+    `stdin` and `piped` describe the known input that the shell's commands inherit.
 
-    Never raises: what cannot be read comes back as `unparsed` or with a `problem`.
+    Never raises: a text that cannot be parsed is returned as `unparsed` or with a `problem`.
     """
     if len(text) > LINE_LIMIT:
         return ShellLine(
@@ -106,9 +106,9 @@ class _Walker(CommandReader):
     """Collects the commands of one line."""
 
     def read(self, text: str, state: WalkState) -> None:
-        """Read a whole text that a shell reads."""
+        """Read a whole text that a shell runs."""
         if any(is_odd(character) for character in text):
-            # The shell and the grammar may see different words here, so believe neither.
+            # The shell and the grammar may split this differently, so trust neither.
             self.followed = False
             self.unparsed = self.unparsed or any(c in text for c in "\r\v\f")
         joined = text.replace("\\\n", "")
@@ -116,7 +116,7 @@ class _Walker(CommandReader):
             before and after and not before[-1].isspace() and not after[0].isspace()
             for before, after in pairwise(text.split("\\\n"))
         ):
-            # The shell joins a word that goes on in the next line; the grammar cuts it in two.
+            # The shell joins a word that continues on the next line; the grammar splits it in two.
             self.followed = False
             self._read(joined, state)
         self._read(text, state)
@@ -142,7 +142,7 @@ class _Walker(CommandReader):
             for target in _WRITTEN.findall(text):
                 self.found(Command(redirects=(Redirect(">", Word(target, static=False)),)))
         if "((" in text and (root.has_error or self.sums):
-            # What the grammar takes for a sum may be groups to the shell.
+            # A `((` may start groups in the shell where the grammar sees a sum.
             while "((" in text:
                 text = text.replace("((", "( (")
             self._read(text.replace("))", ") )"), state)
@@ -150,7 +150,7 @@ class _Walker(CommandReader):
         self.commands[before:] = map(shortened_line.restore, self.commands[before:])
 
     def _loose_words(self, line: str) -> list[Word]:
-        """The words of a line that is not valid, so that a refused command is found in it too."""
+        """Return the words of an invalid line, so that refused commands are found in it too."""
         words = [word for text in line.split() for word in self.expander.loose(text)]
         return list(without_reserved(words))
 
@@ -164,7 +164,7 @@ class _Walker(CommandReader):
         known = None if kind in _SETTING else dict(self.expander.origins)
         self._statement(node, kind, inner)
         if known is not None:
-            self.expander.origins = known  # elsewhere it may not have been set
+            self.expander.origins = known  # elsewhere the variable may not be set
 
     def _statement(self, node: Node, kind: str, inner: WalkState) -> None:
         if kind in {"command", "declaration_command", "unset_command"}:
@@ -279,7 +279,7 @@ class _Walker(CommandReader):
                     self.walk(child, inside)
 
     def call(self, name: str, arguments: tuple[Word, ...], state: WalkState) -> None:
-        """Walk the body of a function of this line with the arguments that it is called with."""
+        """Walk the body of a function of this line, called with these arguments."""
         node, raw = self.functions[name]
         body = node.child_by_field_name("body")
         if body is None or name in state.calls:
@@ -326,7 +326,7 @@ class _Walker(CommandReader):
 
 
 def _loop_origin(word: Word) -> Origin:
-    """Where the value of a loop's variable comes from, for one of the loop's words."""
+    """Return the origin of a loop variable's value, for one of the loop's words."""
     if word.pattern and (word.static or word.origin in {"exact", "match", "split"}):
         return "match"
     if word.static:
@@ -346,29 +346,29 @@ def _language() -> Language:
 
 
 def parse(raw: bytes) -> Node:
-    """The root of the syntax tree of UTF-8 text. Its offsets are those of `raw`, its texts are not.
+    """Return the root of the syntax tree of UTF-8 text; offsets match `raw`, node texts may not.
 
-    The grammar's scanner looks characters up in C tables that end at 255, whatever they are, so it
-    is shown ASCII only; to the shell all else is a letter like any other.
+    The grammar's scanner looks up every character in C tables of 256 entries, so it receives only
+    ASCII; to the shell every other character is an ordinary letter.
     """
     from tree_sitter import Parser  # noqa: PLC0415 - likewise
 
-    # A parser is for one thread: commands are judged side by side.
+    # A parser belongs to one thread, and commands are judged concurrently.
     return Parser(_language()).parse(_tame(raw.translate(_ASCII_ONLY))).root_node
 
 
 def is_odd(character: str) -> bool:
-    """Whether the shell and the grammar may take a character for different things."""
+    """Return whether the shell and the grammar may interpret a character differently."""
     if character.isascii():
         return not character.isprintable() and character not in "\n\t"
     return character.isspace() or unicodedata.category(character) in {"Cf", "Cc", "Cs", "Co"}
 
 
 def _tame(raw: bytes) -> bytes:
-    """A text of the same length in which no line begins with a backslash before a plain character.
+    """Return a text of equal length in which no line begins with an escaped letter or digit.
 
-    The grammar takes such a line for a part of the one before it. What stands there is read from
-    the text itself.
+    The grammar joins such a line to the previous one. The walker reads the original text at the
+    same offsets.
     """
     at = raw.find(b"\\")
     if at < 0:

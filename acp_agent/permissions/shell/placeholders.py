@@ -1,9 +1,9 @@
-"""Shortens long quoted texts of a command line before it is parsed.
+"""Shorten long quoted texts of a command line before it is parsed.
 
-The grammar's recovery from errors takes time that grows with the square of the number of tokens, so
-only short lines may be parsed. What makes honest lines long is quoted: a script, a here-document.
-Such a text is replaced by a short mark; the syntax tree must then say of every mark that it stands
-inside quotes, as it was taken to, or the line is not believed.
+The grammar's error recovery takes time quadratic in the number of tokens, so only short lines may
+be parsed. Legitimate lines are long because of quoted texts: scripts and here-documents. Such a
+text is replaced by a short placeholder. The syntax tree must then show every placeholder inside the
+expected quotes, or the line is rejected.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 
-TOKEN_LIMIT = 1_200  # words and signs, about; error recovery over so many takes a quarter second
-_MIN_LENGTH = 48  # characters that are not worth a mark
+TOKEN_LIMIT = 1_200  # words and signs, about; error recovery then takes a quarter of a second
+_MIN_LENGTH = 48  # shorter texts are not replaced
 _SIGNS = frozenset("|&;<>(){}[]$`'\"\\*?~#!=,\n")
 _ACTIVE = frozenset("$`\\")
 
 
 class _Placeholder(Struct, frozen=True):
-    """A text that a mark stands for, and what kind of quotes it was found in."""
+    """A replaced text, with its placeholder and the kind of quotes around it."""
 
     mark: str
     text: str
@@ -36,16 +36,16 @@ class _Placeholder(Struct, frozen=True):
 
 
 class ShortenedLine(Struct, frozen=True):
-    """A line with marks in the place of long quoted texts."""
+    """A line in which placeholders replace long quoted texts."""
 
     text: str
     placeholders: tuple[_Placeholder, ...] = ()
 
     def check(self, root: Node) -> None:
-        """Make sure that the tree sees every mark where the texts were found.
+        """Check that the tree has every placeholder where its text was found.
 
         Raises:
-            TooComplexError: it does not.
+            TooComplexError: a placeholder is elsewhere, or the tree has errors.
         """
         if self.placeholders and root.has_error:
             raise TooComplexError
@@ -57,7 +57,7 @@ class ShortenedLine(Struct, frozen=True):
                 raise TooComplexError
 
     def restore(self, command: Command) -> Command:
-        """The command with the texts in the place of their marks."""
+        """Return the command with its placeholders replaced by the texts."""
         if not self.placeholders:
             return command
         return replace(
@@ -80,10 +80,10 @@ class ShortenedLine(Struct, frozen=True):
 
 
 def shorten_line(text: str) -> ShortenedLine:
-    """Make a line short enough to be parsed.
+    """Return a line that is short enough to parse.
 
     Raises:
-        TooComplexError: it is long even without its quoted texts.
+        TooComplexError: the line is too long even without its quoted texts.
     """
     if _tokens(text) <= TOKEN_LIMIT:
         return ShortenedLine(text)
@@ -118,10 +118,10 @@ class _Scanner:
         self.at = 0
         self.out: list[str] = []
         self.placeholders: list[_Placeholder] = []
-        self.pending: list[tuple[str, bool]] = []  # delimiters as written; whether tabs go
+        self.pending: list[tuple[str, bool]] = []  # delimiters; whether tabs are removed
 
     def scan(self) -> ShortenedLine:
-        """The whole line."""
+        """Scan the whole line and return it shortened."""
         while self.at < len(self.text):
             character = self.text[self.at]
             if character == "\\":
@@ -158,7 +158,7 @@ class _Scanner:
         end = self.text.find(mark, self.at + 1)
         inside = self.text[self.at + 1 : end]
         if end < 0 or (mark == '"' and _is_active(inside, "")):
-            self._copy(1)  # what is in it is looked at as if there were no quote
+            self._copy(1)  # its content is scanned as if there were no quote
             return
         kind: Literal["single", "double"] = "single" if mark == "'" else "double"
         self.out += [mark, self._replace(inside, kind), mark]
@@ -178,7 +178,7 @@ class _Scanner:
         self._copy(end - start - 2)
 
     def _documents(self) -> None:
-        """The here-documents that begin at this new line."""
+        """Copy or replace the here-documents that begin on this new line."""
         waiting, self.pending = self.pending, []
         for delimiter, tabs in waiting:
             name = delimiter.translate({ord(mark): None for mark in "'\"\\"})
@@ -199,5 +199,5 @@ class _Scanner:
 
 
 def _is_active(text: str, delimiter: str) -> bool:
-    """Whether the shell would expand in a text between double quotes or in a here-document."""
+    """Return whether the shell would expand anything in a double-quoted text or a here-document."""
     return not set(delimiter) & set("'\"\\") and bool(_ACTIVE & set(text))

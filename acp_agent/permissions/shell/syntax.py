@@ -1,4 +1,4 @@
-"""What a shell command line is made of: a flat list of every simple command that it may run."""
+"""The structure of a shell command line: a flat list of the simple commands that it may run."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ class Assignment(Struct, frozen=True):
 
 
 class Redirect(Struct, frozen=True):
-    """`operator` with its target. Here-documents and here-strings are the command's `stdin`."""
+    """A redirection operator with its target; here-documents become the command's `stdin`."""
 
     operator: str
     target: Word
 
     @property
     def writes(self) -> bool:
-        """Whether it opens its target for writing."""
+        """Return whether the redirection opens its target for writing."""
         return ">" in self.operator
 
 
 class Command(Struct, frozen=True, kw_only=True):
-    """A simple command; `words` is empty where only assignments or redirections stand.
+    """A simple command; `words` is empty if there are only assignments or redirections.
 
-    `stdin` is what is known to be sent to it; `piped` is true behind a `|`. `concurrent` is true
-    in the background and in a pipeline; `function` names the function whose body it is part of.
+    `stdin` is its input as far as it is known; `piped` is true after a `|`. `concurrent` is true in
+    the background and in a pipeline; `function` is the name of the function whose body contains it.
     """
 
     words: tuple[Word, ...] = ()
@@ -51,12 +51,12 @@ class Command(Struct, frozen=True, kw_only=True):
 
 
 class ShellLine(Struct, frozen=True, kw_only=True):
-    """Every simple command of a line, in the order in which they are written.
+    """Every simple command of a line, in written order.
 
-    `plain` is true when the line is made of nothing but commands, pipelines, lists, groups, `if`
-    and redirections, so that what it does is what its commands do. `followed` is true with loops
-    and substitutions as well, as long as each variable is set in one place. `unparsed` is true when
-    the text is not valid; `problem` says why a line cannot be looked at at all.
+    `plain` is true if the line consists only of commands, pipelines, lists, groups, `if` and
+    redirections, so that it does exactly what its commands do. `followed` is also true with loops
+    and substitutions, if each variable is set in only one place. `unparsed` is true if the text is
+    invalid; `problem` is the reason why a line cannot be checked at all.
     """
 
     commands: tuple[Command, ...] = ()
@@ -76,10 +76,10 @@ _RESERVED = frozenset(
 
 
 def without_reserved(words: Sequence[Word]) -> tuple[Word, ...]:
-    """The words of a command without reserved words, and what is set, before its name.
+    """Return the words of a command without leading reserved words and assignments.
 
-    The grammar takes those for a command's name where it is not sure of a group, several of them
-    for one word: `! { { x; }; }`.
+    The grammar takes these for a command's name if it is unsure of a group, sometimes several of
+    them as one word: `! { { x; }; }`.
     """
     start = 0
     while start < len(words) and _is_reserved(words[start].text):
@@ -96,7 +96,7 @@ def _is_reserved(text: str) -> bool:
     return bool(parts) and _RESERVED.issuperset(parts)
 
 
-# `"$(cat <<'END' … END)"`, as agents write messages of several lines.
+# `"$(cat <<'END' … END)"`, as agents write multi-line messages.
 _DOCUMENT = re.compile(
     r"\$\([ \t]*cat[ \t]*<<[ \t]*(?P<quote>['\"])(?P<end>\w+)(?P=quote)[ \t]*\n"
     r"(?P<text>(?:.*\n)??)(?P=end)\n[ \t\n]*\)",
@@ -104,11 +104,11 @@ _DOCUMENT = re.compile(
 )
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*", re.MULTILINE)
 _QUOTES = "'\"`"
-_OCTAL = re.compile(r"\\0([0-7]{1,3})")  # `echo -e` has a zero that is not counted
+_OCTAL = re.compile(r"\\0([0-7]{1,3})")  # in `echo -e`, the leading zero is not one of the digits
 
 
 def known_output(command: Command) -> str | None:
-    """What `echo`, `printf`, `cat` or `tee` prints, where that is known."""
+    """Return what `echo`, `printf`, `cat` or `tee` prints, or None if that is unknown."""
     texts = [word.text for word in command.words]
     if not texts or any(redirect.writes for redirect in command.redirects):
         return None
@@ -135,14 +135,14 @@ def known_output(command: Command) -> str | None:
 
 
 def document_text(source: str, rest: str) -> str | None:
-    """The text that `$(cat <<'END' … END)` prints; None where `source` is anything else.
+    """Return the text that `$(cat <<'END' … END)` prints, or None for any other `source`.
 
-    Bash before 4.0 looks for the end of a substitution by quotes and brackets alone, in the text of
-    a here-document too. None is returned where it may find another end than later ones.
+    Bash before 4.0 finds the end of a substitution by quotes and brackets alone, even in a
+    here-document. None is returned if it may find a different end than later versions.
 
     Args:
-        source: a command substitution as it is written.
-        rest: what stands behind it.
+        source: a command substitution as written.
+        rest: the text after it.
     """
     found = _DOCUMENT.fullmatch(source)
     if found is None:
@@ -158,9 +158,9 @@ def document_text(source: str, rest: str) -> str | None:
 
 
 def _state_at_end(text: str) -> Literal["closed", "open", "ended"]:
-    """Whether quotes and brackets are closed at the end of `text`, open, or "ended" before it.
+    """Return whether quotes and brackets are closed or open at the end, or "ended" if before it.
 
-    "ended" is also the answer for what is not worth following.
+    "ended" is also returned for texts that are too complicated to follow.
     """
     depth = at = 0
     while at < len(text):

@@ -1,7 +1,7 @@
-"""Words of a shell command line: what they say, as far as that is known before it runs.
+"""The words of a shell command line, as far as they are known before it runs.
 
-The order of the steps is the shell's own (POSIX.1-2017, XCU 2.6; Bash manual, "Shell Expansions"):
-braces, tilde, parameters and substitutions, field splitting, path names, quote removal.
+The steps follow the shell's order (POSIX.1-2017, XCU 2.6; Bash manual, "Shell Expansions"): braces,
+tilde, parameters and substitutions, field splitting, path names, quote removal.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from typing import Literal, get_args
 
 from msgspec import Struct
 
-UNKNOWN = "\0"  # stands in a word for a part that only the run will show, and that may be empty
-NONEMPTY = "\1"  # likewise, for a part that the shell makes sure is not empty: ${name:?}
+UNKNOWN = "\0"  # a part of a word that is known only at run time, and may be empty
+NONEMPTY = "\1"  # likewise, for a part that the shell ensures is not empty: ${name:?}
 
 LITERAL = "u"  # kinds of characters: unquoted text,
 QUOTED = "q"  # quoted or escaped text,
-EXPANDED = "x"  # and what an unquoted expansion gave, which the shell splits again
-MATCHED = "m"  # a name that a loop's pattern matched, between quotes: the pattern stands for it
+EXPANDED = "x"  # the result of an unquoted expansion, which the shell splits again,
+MATCHED = "m"  # and a name matched by a loop's pattern, in quotes; the pattern stands for it
 
-# Where the part of a word comes from that only the run shows, from the least to the most certain:
-# from anywhere; from the output of a command of the line, unquoted or quoted; from a process
-# substitution; one of the names that a pattern matches, split again or as it is; a known value.
-# It is only true of a line in which no command can set variables in another way.
+# The origin of the part of a word that is known only at run time, from least to most certain:
+# unknown; output of a command of the line, unquoted or quoted; a process substitution; a name that
+# a pattern matches, split again or not; a known value. Valid only for a line in which no command
+# can set variables in other ways.
 Origin = Literal["", "unquoted", "output", "pipe", "split", "match", "exact"]
 _ORIGINS: tuple[Origin, ...] = get_args(Origin)
 
@@ -45,15 +45,14 @@ _ESCAPES = {
 
 
 class TooComplexError(Exception):
-    """A command line has more to it than is worth looking at."""
+    """A command line is too complex to be checked."""
 
 
 class Word(Struct, frozen=True):
-    """A word. `static` is false when the run decides about a part of it.
+    """A word. `static` is false if a part of it is known only at run time.
 
-    Such parts stand in `text` as they most likely are, or as UNKNOWN or NONEMPTY. `pattern` is
-    true when the shell matches the word against the names of files. `origin` says where such parts
-    come from.
+    Such parts appear in `text` as their most likely value, or as UNKNOWN or NONEMPTY. `pattern` is
+    true if the shell matches the word against file names. `origin` is the origin of such parts.
     """
 
     text: str
@@ -63,14 +62,14 @@ class Word(Struct, frozen=True):
 
     @property
     def fixed(self) -> bool:
-        """Whether the command gets exactly `text`."""
+        """Return whether the command receives exactly `text`."""
         return self.static and not self.pattern
 
 
 class Piece(Struct):
-    """A part of a word: its characters, each one's kind, and whether they are certain.
+    """A part of a word: its characters, the kind of each, and whether they are certain.
 
-    `quoted` is true when there are quotes in it, so that it is a word even where it is empty.
+    `quoted` is true if it contains quotes, so that it is a word even if it is empty.
     """
 
     text: str = ""
@@ -97,7 +96,7 @@ class Piece(Struct):
 
 
 def unescape(raw: str) -> Piece:
-    """Unquoted text with its backslashes taken off."""
+    """Return unquoted text with its backslashes removed."""
     piece = Piece()
     characters = iter(raw)
     for character in characters:
@@ -111,7 +110,7 @@ def unescape(raw: str) -> Piece:
 
 
 def unescape_quoted(raw: str) -> str:
-    """The text between double quotes, or of a here-document, with its backslashes taken off."""
+    """Return the text in double quotes, or of a here-document, with its backslashes removed."""
     if "\\" not in raw:
         return raw
     text = []
@@ -129,9 +128,9 @@ def unescape_quoted(raw: str) -> str:
 
 
 def decode_ansi_c(raw: str, *, nul_ends: bool = True) -> str:
-    r"""The text of $'...' and of `printf`: \n, \x41, \101, \u00e9, \cA and the like decoded.
+    r"""Return the text of $'...' or of `printf`, decoded: \n, \x41, \101, \u00e9, \cA and the like.
 
-    A NUL ends the text of $'...'; of what is printed with one in it, a shell reads the rest.
+    A NUL ends the text of $'...'; in a printed text it is dropped.
     """
     text: list[str] = []
     at = 0
@@ -174,16 +173,16 @@ def _leading(text: str, base: int) -> str:
 
 
 def to_words(piece: Piece, *, home: str, cwd: str) -> list[Word]:
-    """The words that the shell makes of one written word.
+    """Return the words that the shell makes of one written word.
 
     Raises:
-        TooComplexError: its braces make too many words.
+        TooComplexError: its braces expand to too many words.
     """
     words: list[Word] = []
     spread = _spread_braces(piece.text, piece.kinds) if "{" in piece.text else []
     for text, kinds in spread or [(piece.text, piece.kinds)]:
         if not text and not piece.quoted:
-            continue  # the shell drops what comes to nothing
+            continue  # the shell drops empty words
         whole, whole_kinds, static = _tilde(text, kinds, home=home, cwd=cwd)
         static = static and piece.static
         for field, field_kinds in _split(whole, whole_kinds):
@@ -193,7 +192,7 @@ def to_words(piece: Piece, *, home: str, cwd: str) -> list[Word]:
                 if character in "*?["
             }
             pattern = bool(marks - {QUOTED})
-            certain = not (pattern and QUOTED in marks)  # the text does not say which is which
+            certain = not (pattern and QUOTED in marks)  # `text` does not show what is quoted
             words.append(Word(field, static and certain, pattern, piece.origin if certain else ""))
     return words
 
@@ -231,7 +230,7 @@ def _split(text: str, kinds: str) -> list[tuple[str, str]]:
 
 
 def _spread_braces(text: str, kinds: str) -> list[tuple[str, str]]:
-    """All words of a word with `{a,b}` or `{1..3}` in it; the word itself where it has none."""
+    """Return all words that a word with `{a,b}` or `{1..3}` expands to, or the word itself."""
     done: list[tuple[str, str]] = []
     waiting = [(text, kinds)]
     while waiting:
@@ -251,7 +250,7 @@ def _spread_braces(text: str, kinds: str) -> list[tuple[str, str]]:
 
 
 def _first_brace(text: str, kinds: str) -> tuple[int, int, list[tuple[str, str]]] | None:
-    """The first brace that spreads: where it starts and ends, and what it spreads to."""
+    """Return the first brace that expands: its start, its end, and the parts that it expands to."""
     open_at: list[int] = []
     commas: dict[int, list[int]] = {}
     found: tuple[int, int] | None = None
@@ -280,7 +279,7 @@ def _first_brace(text: str, kinds: str) -> tuple[int, int, list[tuple[str, str]]
 
 
 def _sequence(inside: str) -> list[str]:
-    """`1..3` and `a..c` written out; what is no sequence stays as it is."""
+    """Return the items of `1..3` or `a..c`; any other text is returned in its braces."""
     ends = inside.split("..")
     first, last = ends[0], ends[1] if len(ends) > 1 else ""
     if len(first) == 1 and len(last) == 1 and first.isalpha() and last.isalpha():
