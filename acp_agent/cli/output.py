@@ -13,9 +13,9 @@ from acp_agent.errors import AcpAgentError
 
 FAILED = 1
 USAGE = 2
-INTERRUPTED = 130  # what shells give a process that Ctrl-C ended
+INTERRUPTED = 130  # as in shells, for a process ended by Ctrl-C
 
-# Control characters in what models and tools wrote could drive the reader's terminal.
+# Escapes control characters in the text of models and tools, which could drive the terminal.
 _VISIBLE = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
 _VISIBLE |= {9: "\t", 10: "\n", 13: ""}
 
@@ -23,7 +23,7 @@ _VISIBLE |= {9: "\t", 10: "\n", 13: ""}
 def guarded(work: Callable[[], int]) -> int:
     """Run a command and return its exit status.
 
-    An error of ours is printed as one line on stderr and gives status 1; Ctrl-C gives 130; a closed
+    One of our errors is printed as one line on stderr, with status 1. Ctrl-C gives 130. A closed
     stdout (`| head`) ends the command quietly.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -39,7 +39,7 @@ def guarded(work: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # What is still buffered has no reader; Python must not try again when it ends.
+        # Buffered output has no reader; Python must not try to write it again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return status
@@ -75,7 +75,7 @@ def escape_hidden(text: str) -> str:
 
 
 def terminal_text(text: str) -> str:
-    """Return the same with tabs as spaces, so that columns can be counted."""
+    """Return `text` like `escape_hidden`, with tabs as spaces so that columns can be counted."""
     return escape_hidden(text).replace("\t", "    ")
 
 
@@ -106,9 +106,9 @@ def say_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers
     """Print a table, fitted to the terminal if there is one, otherwise in full width.
 
     Args:
-        headings: of the columns.
-        rows: their cells; each row has as many as there are headings.
-        numbers: how many columns, counted from the last, are aligned to the right.
+        headings: the column headings.
+        rows: the cells; each row has one per heading.
+        numbers: how many of the last columns are right-aligned.
     """
     cells = [[" ".join(_readable(cell, sys.stdout).split()) for cell in row] for row in rows]
     left = len(headings) - numbers
@@ -119,7 +119,7 @@ def say_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers
 
         shown = Table(box=None, pad_edge=False, header_style="bold")
         for index, heading in enumerate(headings):
-            # Where the terminal is narrow, the last column of words gives way: ids stay whole.
+            # In a narrow terminal, the last text column is shortened, so that IDs stay complete.
             justify: Literal["left", "right"] = "left" if index < left else "right"
             shown.add_column(heading, justify=justify, no_wrap=index != left - 1)
         for row in cells:
@@ -136,7 +136,7 @@ def say_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers
         sys.stdout.write("  ".join(fitted).rstrip() + "\n")
 
 
-# What must not begin a line (Requirements for Chinese Text Layout, section 3.1.3), and not end one.
+# Characters that must not begin, and not end, a line (Requirements for Chinese Text Layout, 3.1.3).
 _NEVER_FIRST = frozenset("，。、；：？！）》」』】〉”’,.;:?!)]}")
 _NEVER_LAST = frozenset("（《「『【〈“‘([{")
 

@@ -1,7 +1,7 @@
 """The argument parser, with help in the user's language.
 
-The commands write their help in English, as they define their arguments; what is printed is put
-into the user's language only then, so that a command that is not asked for help pays nothing.
+Commands define their help in English. It is translated only when it is printed, so that a command
+without `--help` does not load the translations.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 else:  # it is generic for type checkers alone
     _Base = argparse._SubParsersAction  # noqa: SLF001 - argparse has no public name for it
 
-_LONGEST = 1e6  # seconds; every wait has an end
+_LONGEST = 1e6  # seconds; every wait is limited
 _SHORTEST = 0.05  # seconds
 
 
@@ -29,25 +29,25 @@ def seconds(text: str) -> float:
     """Parse a time in seconds.
 
     Raises:
-        ArgumentTypeError: it is none that a program could wait.
+        ArgumentTypeError: it is not a valid duration.
     """
     try:
         value = float(text)
     except ValueError:
         value = 0.0
-    if not _SHORTEST <= value <= _LONGEST:  # nor is it "nan"
+    if not _SHORTEST <= value <= _LONGEST:  # also false for "nan"
         raise argparse.ArgumentTypeError("must be a number of seconds, such as 30")
     return value
 
 
 def number(low: int, high: int) -> Callable[[str], int]:
-    """Return a parser of whole numbers from `low` to `high`.
+    """Return a parser of integers from `low` to `high`.
 
-    The function that it gives raises ArgumentTypeError for anything else.
+    The parser raises ArgumentTypeError for anything else.
     """
 
     def read(text: str) -> int:
-        # Python refuses to read numbers of thousands of digits, with words of its own.
+        # Python refuses to parse numbers of thousands of digits, with a different error.
         value = int(text) if text.isascii() and text.isdigit() and len(text) <= 20 else None
         if value is None or not low <= value <= high:
             raise argparse.ArgumentTypeError(f"a number from {low:,} to {high:,}")
@@ -77,7 +77,7 @@ def has_folder(options: argparse.Namespace) -> bool:
 
 
 class _Help(argparse.HelpFormatter):
-    """Help in the user's language, whose characters may be two columns wide."""
+    """Help in the user's language; characters may be two columns wide."""
 
     def start_section(self, heading: str | None) -> None:
         super().start_section(heading and translate(heading))
@@ -99,7 +99,7 @@ class _Help(argparse.HelpFormatter):
     def format_help(self) -> str:
         usage, gap, rest = super().format_help().partition("\n\n")
         first = translate("usage: ")
-        if usage.startswith(first):  # what follows its first line stands below the arguments
+        if usage.startswith(first):  # its further lines are aligned with the arguments
             usage = usage.replace("\n ", "\n " + " " * (width(first) - len(first)))
         return usage + gap + rest.replace(":\n", translate(":\n"))
 
@@ -114,19 +114,19 @@ class _Help(argparse.HelpFormatter):
 
 
 class _Actions(_Base):
-    """Subcommands whose --help repeats their description in the list."""
+    """Subcommands whose `--help` shows their description in the list."""
 
     def add_parser(self, name: str, **others: Any) -> Any:  # as argparse has it
         return super().add_parser(name, **{"description": others.get("help"), **others})
 
 
 class Parser(argparse.ArgumentParser):
-    """Reads the arguments of `acp-agent COMMAND`.
+    """Parses the arguments of `acp-agent COMMAND`.
 
     Args:
         prog: the command as the user types it.
-        description: what it does, in English.
-        epilog: what follows the arguments, in English.
+        description: its description, in English.
+        epilog: the text after the arguments, in English.
     """
 
     def __init__(

@@ -20,15 +20,15 @@ from protocol.v1 import types as acp
 Allowed = Literal["all", "edits", "none", "ask"]
 
 _ATTEMPTS = 3
-_QUESTION = 2_000  # characters of what a question shows
+_QUESTION = 2_000  # characters of a question
 _EDITS = {"edit", "delete", "move"}
 
 
 class Given(Struct, frozen=True, kw_only=True):
-    """An answer that was given without asking the user.
+    """An answer that was given without asking the user, or without the user's answer.
 
-    It is `by` a flag, or whatever else answers in the user's place, called `name`; by nobody, as
-    there was nobody to ask; or by a user who was asked and gave no answer.
+    `by` is `flag` for a flag, or something else that decides for the user, called `name`;
+    `nobody` if there was nobody to ask; and `user` if the user was asked but did not answer.
     """
 
     option: acp.PermissionOption | None
@@ -37,12 +37,12 @@ class Given(Struct, frozen=True, kw_only=True):
 
     @property
     def allowed(self) -> bool:
-        """Whether the call may run."""
+        """Return whether the call may run."""
         return self.option is not None and self.option.kind.startswith("allow")
 
     @property
     def text(self) -> str:
-        """The answer, and who gave it."""
+        """Return the answer and who gave it, as text."""
         match self.by:
             case "nobody":
                 return translate("Refused: nobody to ask")
@@ -58,16 +58,16 @@ Answered = Callable[[Asked, Given], None]  # the request and its answer, to be s
 
 
 def flag_for(asked: Asked) -> str:
-    """Return the flag of `acp-agent run` that allows what is asked."""
+    """Return the flag of `acp-agent run` that allows the call."""
     return "--allow edits" if asked.kind in _EDITS else "--allow all"
 
 
 def response(option: acp.PermissionOption | None, **decided: str) -> acp.RequestPermissionResponse:
-    """Return the answer to a permission request.
+    """Return the response to a permission request.
 
     Args:
-        option: the option that was chosen; None: the request is cancelled.
-        decided: who chose it, where it was not the user (docs/extensions.md).
+        option: the chosen option; None cancels the request.
+        decided: who chose it, if not the user (docs/extensions.md).
     """
     outcome: acp.RequestPermissionOutcome = acp.CancelledPermissionOutcome()
     if option is not None:
@@ -80,14 +80,14 @@ class Answers:
     """Answers permission requests.
 
     Args:
-        allowed: `all` and `edits` are allowed once each time, `none` refuses everything; what is
-            left is asked where there is somebody to ask, and refused elsewhere.
-        decider: what answers in the user's place; "" is the flag.
+        allowed: `all` and `edits` allow these calls once each, `none` refuses every call. Other
+            calls are asked about, or refused if there is nobody to ask.
+        decider: what decides for the user; "" for the flag.
         show: shows an answer that was given without asking.
-        ask: shows a question, before its answer is read; None where there is nobody to ask.
+        ask: shows a question before its answer is read; None if there is nobody to ask.
 
     Attributes:
-        unasked: what was refused as there was nobody to ask.
+        unasked: requests that were refused because there was nobody to ask.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class Answers:
 
 
 def option_of_kind(asked: Asked, kind: str) -> acp.PermissionOption | None:
-    """Return the option of a kind, such as `allow_once`; None where it is not offered."""
+    """Return the option of a kind, such as `allow_once`; None if it is not offered."""
     return next((one for one in asked.options if one.kind == kind), None)
 
 
@@ -166,8 +166,8 @@ def question_text(asked: Asked) -> str:
 async def read_line() -> str | None:
     """Read a line from the user; return None at the end of input.
 
-    The thread that waits is a daemon without a lock on `sys.stdin`, so that a program whose turn
-    was cancelled in the middle of a question can end.
+    The waiting thread is a daemon and does not lock `sys.stdin`, so that the program can exit
+    while a question is open.
     """
     loop = asyncio.get_running_loop()
     arrived: asyncio.Future[bytes] = loop.create_future()
@@ -181,7 +181,7 @@ async def read_line() -> str | None:
             data = os.read(sys.stdin.fileno(), 4096)
         except OSError:
             data = b""
-        with contextlib.suppress(RuntimeError):  # the program ended without waiting for an answer
+        with contextlib.suppress(RuntimeError):  # the program ended without waiting for the answer
             loop.call_soon_threadsafe(deliver, data)
 
     threading.Thread(target=wait, daemon=True, name="terminal input").start()

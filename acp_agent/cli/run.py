@@ -25,9 +25,9 @@ from protocol.jsonrpc.errors import RpcError
 from protocol.v1 import types as acp
 
 _STATUS = {"end_turn": 0, "cancelled": INTERRUPTED}
-_UNFINISHED = 3  # the model refused, or a limit was reached
-_REFUSED = 4  # a permission, as nobody could be asked
-_FORCED_EXIT_SECONDS = 1.0  # what the agent gets to end after a second Ctrl-C
+_UNFINISHED = 3  # the model refused, or reached a limit
+_REFUSED = 4  # a permission was refused because there was nobody to ask
+_FORCED_EXIT_SECONDS = 1.0  # for the agent to exit after a second Ctrl-C
 
 
 class Flags(Struct, frozen=True, kw_only=True):
@@ -40,16 +40,16 @@ class Flags(Struct, frozen=True, kw_only=True):
     mode: str | None = None
     agent: str | None = None
     allow: Allowed = "ask"
-    decider: str = ""  # what answers in the user's place, where it is not the flag
+    decider: str = ""  # what decides for the user, if not the flag
     resume: str | None = None
-    keep: bool = True  # the session, once its turn is over
-    trust: bool = False  # what the folder brings along
+    keep: bool = True  # keep the session after the turn
+    trust: bool = False  # trust the folder's files
 
 
 class Result(Struct, frozen=True, kw_only=True):
     """The result of a turn: its last message, usage, and calls refused without asking.
 
-    `cost` is that of the session so far.
+    `cost` is the cost of the session so far.
     """
 
     session: str
@@ -61,11 +61,11 @@ class Result(Struct, frozen=True, kw_only=True):
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """Where the turn is shown: as text or as JSON lines."""
+    """Shows the turn, as text or as JSON lines."""
 
     update: OnUpdate
     answered: Answered
-    opened: Callable[[str], None]  # the session's id
+    opened: Callable[[str], None]  # called with the session's ID
     ended: Callable[[Result], None]
     failed: Callable[[str], None]
     cancelling: Callable[[], None] = lambda: None
@@ -73,7 +73,7 @@ class View(Struct, frozen=True, kw_only=True):
 
 
 def run(argv: list[str]) -> int:
-    """Run one turn; the exit status says how it ended."""
+    """Run one turn; return an exit status that says how it ended."""
     flags = _flags(argv)
     if flags is None:
         complain(translate("the prompt is empty; see acp-agent run --help"))
@@ -98,7 +98,7 @@ def run(argv: list[str]) -> int:
 
 
 async def turn(flags: Flags, view: View) -> int:
-    """Start an agent, run one turn in it, end it; the exit status."""
+    """Start an agent, run one turn, and end the agent; return the exit status."""
     resume = None if flags.resume is None else await _whole_id(flags.resume)
     answers = Answers(flags.allow, decider=flags.decider, show=view.answered, ask=view.ask)
     tally = Tally(view.update)
@@ -117,7 +117,7 @@ async def turn(flags: Flags, view: View) -> int:
             return
         asked_to_stop = True
         client.cancel()
-        with contextlib.suppress(OSError):  # nobody reads, which must not stop the stopping
+        with contextlib.suppress(OSError):  # without a reader, cancelling continues
             view.cancelling()
 
     def leave(status: int) -> None:
@@ -157,7 +157,7 @@ async def turn(flags: Flags, view: View) -> int:
     except RpcError as error:
         view.failed(error.message)
         return FAILED
-    except BrokenPipeError:  # not the agent, but the reader of our own output is gone
+    except BrokenPipeError:  # the reader of our output is gone, not the agent
         raise
     except (ConnectionError, TimeoutError):
         view.failed(
@@ -173,15 +173,15 @@ class Tally:
     """Forwards updates and collects the result.
 
     Attributes:
-        text: the last message of the model's.
-        cost: what the session cost so far.
+        text: the model's last message.
+        cost: the cost of the session so far.
     """
 
     def __init__(self, update: OnUpdate) -> None:
         self.text = ""
         self.cost: acp.Cost | None = None
         self._update = update
-        self._complete = False  # something came behind the message
+        self._complete = False  # whether a tool call followed the message
 
     def update(self, update: acp.SessionUpdate) -> None:
         """Handle an update."""
@@ -207,13 +207,13 @@ async def _whole_id(name: str) -> str:
 def text_view(
     out: TextIO, *, cwd: Path, answer: TextIO | None = None, resumable: bool = True
 ) -> View:
-    """A turn as text for people.
+    """Return a view that shows a turn as text.
 
     Args:
-        out: shows everything.
+        out: the stream for everything.
         cwd: the folder that paths are shown relative to.
-        answer: takes the model's answer, where that is another file.
-        resumable: whether to say how to continue with the session.
+        answer: a separate stream for the model's answer.
+        resumable: whether to show how to continue the session.
     """
     screen = Screen(painter(out), cwd=cwd, answer=None if answer is None else painter(answer))
 
@@ -240,7 +240,7 @@ def text_view(
 
 
 def refusals(refused: Sequence[Asked]) -> str:
-    """Print refused calls and the flag that allows them."""
+    """Return a message with the refused calls and the flag that allows them."""
     flag = max((flag_for(asked) for asked in refused), key=lambda one: one != "--allow edits")
     titles = translate(", ").join(dict.fromkeys(asked.title for asked in refused))
     return translate(

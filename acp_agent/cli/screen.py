@@ -32,9 +32,9 @@ _COLOURS: dict[Style, str] = {
 
 
 def painter(out: TextIO) -> Paint:
-    """Return a function that styles text on a terminal (unless NO_COLOR is set).
+    """Return a function that writes styled text, with colours on a terminal unless NO_COLOR is set.
 
-    A person's terminal shows what is hidden in a text, too; a pipe gets all but the controls as is.
+    A terminal also shows hidden characters escaped; a pipe only control characters.
     """
     readable = escape_hidden if out.isatty() else escape_controls
     if not out.isatty() or os.environ.get("NO_COLOR"):
@@ -58,19 +58,19 @@ def painter(out: TextIO) -> Paint:
 
 
 class Screen:
-    """Shows updates in the order in which they come. Paths are shown relative to `cwd`."""
+    """Shows updates in order. Paths are shown relative to `cwd`."""
 
     def __init__(self, paint: Paint, *, cwd: Path, answer: Paint | None = None) -> None:
         """Show everything with `paint`, except for the model's text with `answer`."""
         self._paint = paint
         self._answer = answer or paint
-        self._open = paint  # what has written the line that is still open
+        self._open = paint  # the function that wrote the open line
         self._cwd = cwd
         self._section = ""  # what was shown last
         self._line_open = False
         self._titles: dict[str, str] = {}
         self._quiet: set[str] = set()
-        self._diffs: set[tuple[str, str]] = set()  # call and path of what was shown
+        self._diffs: set[tuple[str, str]] = set()  # call and path of the diffs shown
         self._usage: acp.UsageUpdate | None = None
 
     def update(self, update: acp.SessionUpdate) -> None:
@@ -81,7 +81,7 @@ class Screen:
             case acp.AgentThoughtChunk():
                 self._stream("thought", block_text(update.content), "thought")
             case acp.ToolCall(kind="think"):
-                self._quiet.add(update.tool_call_id)  # its effect, such as a plan, shows by itself
+                self._quiet.add(update.tool_call_id)  # its effect, such as a plan, is shown
             case acp.ToolCall():
                 self._titles[update.tool_call_id] = update.title
                 self._begin("call")
@@ -105,7 +105,7 @@ class Screen:
                 pass
 
     def say(self, text: str, style: Style = "") -> None:
-        """Show a line of our own."""
+        """Show a line of the program itself."""
         self._begin("own")
         self._line(text, style)
 
@@ -123,7 +123,7 @@ class Screen:
         self._paint(f"  {translate('Your choice: ')}", "bold")
 
     def answered(self, asked: Asked, answer: str) -> None:
-        """Show a permission request and the answer that it got."""
+        """Show a permission request and its answer."""
         self.permission(asked)
         self._line(f"    -> {answer}", "bold")
 
@@ -144,7 +144,7 @@ class Screen:
             self._line(translate("Continue with: {command}", command=again), "dim")
 
     def permission(self, asked: Asked) -> None:
-        """Show a permission request, without the answers to it."""
+        """Show a permission request, without its options."""
         self._begin("permission")
         self._line(translate("? Permission: {title}", title=asked.title), "warning")
         content = asked.request.tool_call.content
@@ -239,13 +239,13 @@ def _texts(content: Sequence[acp.ToolCallContent] | UnsetType | None) -> list[st
 
 DiffStyle = Literal["bold", "added", "removed", "dim"]
 
-LINES = 60  # of a diff that are shown
+LINES = 60  # lines of a diff that are shown
 _CONTEXT = 2  # unchanged lines around a change
-_COMPARED = 3_000  # lines between the first and the last change that are compared one by one
+_COMPARED = 3_000  # lines between the first and last change that are compared
 
 
 def shown_path(path: str, cwd: Path) -> str:
-    """`path` relative to the folder that the session works in; as it is where it lies outside."""
+    """Return `path` relative to the session's folder; unchanged if it is outside."""
     file = Path(path)
     if ".." not in file.parts and file.is_relative_to(cwd):
         return str(file.relative_to(cwd))
@@ -253,12 +253,12 @@ def shown_path(path: str, cwd: Path) -> str:
 
 
 def diff_lines(part: acp.Diff, cwd: Path, *, limit: int = LINES) -> Iterator[tuple[str, DiffStyle]]:
-    """The file's name, then its changed lines, each headed by `+`, `-` or a space.
+    """Yield the file's name, then its changed lines, each prefixed by `+`, `-` or a space.
 
     Args:
         part: the change.
-        cwd: the folder that the session works in.
-        limit: how many lines are shown; then a line says how many more there are.
+        cwd: the session's folder.
+        limit: how many lines are shown; a further line gives the number of the rest.
     """
     yield (
         f"{shown_path(part.path, cwd)}{translate(' (new)') if part.old_text is None else ''}",
@@ -272,10 +272,10 @@ def diff_lines(part: acp.Diff, cwd: Path, *, limit: int = LINES) -> Iterator[tup
 
 
 def _changes(old: list[str], new: list[str]) -> list[str]:
-    """A unified diff without its header.
+    """Return a unified diff without its header.
 
-    What both begin and end with is left out of the comparison, whose time grows with the square of
-    the lines; where what is left is still long, all of it counts as changed.
+    The common beginning and end are not compared, because the time grows with the square of the
+    lines. If the rest is still long, all of it counts as changed.
     """
     start = 0
     while start < min(len(old), len(new)) and old[start] == new[start]:
@@ -300,7 +300,7 @@ def _changes(old: list[str], new: list[str]) -> list[str]:
 
 
 def _moved(header: str, by: int) -> str:
-    """A header of a hunk whose line numbers are `by` higher: `@@ -1,2 +1,3 @@`."""
+    """Return a hunk header such as `@@ -1,2 +1,3 @@` with its line numbers increased by `by`."""
     parts = header.split()
     for index in (1, 2):
         first, comma, count = parts[index][1:].partition(",")
@@ -309,7 +309,7 @@ def _moved(header: str, by: int) -> str:
 
 
 def own_command() -> str:
-    """The program's name where the shell finds it, else its path, quoted for a shell.
+    """Return the program's name if it is on the PATH, else its path, quoted for a shell.
 
     The path is absolute or relative, whichever is shorter.
     """
@@ -318,6 +318,6 @@ def own_command() -> str:
         return "acp-agent"
     try:
         from_here = os.path.relpath(here)
-    except FileNotFoundError:  # the folder that we are in is gone
+    except FileNotFoundError:  # the current folder no longer exists
         return quote(str(here))
     return quote(min(from_here, str(here), key=len))

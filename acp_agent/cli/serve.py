@@ -10,7 +10,7 @@ from acp_agent.server.initialize import Opening, answer_first_line
 from acp_agent.session import start_up
 from protocol.transports.claim import claim_stdio
 
-# What may follow the program's name instead of a command.
+# Flags that may follow the program's name instead of a command.
 KNOWN_FLAGS = (
     "--model", "--agent", "--trace", "--listen", "--login", "--help", "--version", "--print",
 )  # fmt: skip
@@ -27,14 +27,14 @@ class ServeFlags(NamedTuple):
 
 
 def run(argv: list[str]) -> int:
-    """`acp-agent serve`, which has help; see `serve`."""
+    """Run `acp-agent serve`, with help; see `serve`."""
     if {"-h", "--help"} & set(argv):
         argv = ["--listen", "", *argv]
     return serve(argv)
 
 
 def serve(argv: list[str]) -> int:
-    """Serve one client until its end, or with `--listen` many until a signal comes.
+    """Serve one client until it disconnects, or with `--listen` many until a signal arrives.
 
     Returns the exit status, or ends the process with it.
     """
@@ -56,12 +56,12 @@ def serve(argv: list[str]) -> int:
         sys.stderr.write(f"{said}\n")
     input_fd, output_fd = claim_stdio()
     opening = Opening(b"", None, ended=False)
-    if flags.trace is None:  # a trace records every line, so all go one way then
+    if flags.trace is None:  # a trace must record every line, so there is no fast path
         _end_quietly_on_signals()
         opening = answer_first_line(input_fd, output_fd)
         if opening.ended and not opening.unread.strip():
             return 0
-    # Before a command or a server of anybody's can run, and after the answer.
+    # After the first response, but before any command or server can run.
     from acp_agent.platform.descriptor_limit import raise_descriptor_limit  # noqa: PLC0415 - after the first answer
     from acp_agent.platform.posix import forbid_inspection  # noqa: PLC0415 - likewise
 
@@ -83,7 +83,7 @@ def serve(argv: list[str]) -> int:
 
 
 def _refuse(word: str) -> int:
-    """Report an unknown word on the command line, with a suggestion."""
+    """Report an unknown argument, with a suggestion."""
     from difflib import get_close_matches  # noqa: PLC0415 - only where something is said
 
     from acp_agent.cli.localization import translate  # noqa: PLC0415 - likewise
@@ -107,14 +107,14 @@ def _end_quietly_on_signals() -> None:
 
     for name in ("SIGTERM", "SIGINT", "SIGHUP"):
         number = getattr(signal, name)
-        if name != "SIGHUP" or signal.getsignal(number) != signal.SIG_IGN:  # as `nohup` does it
+        if name != "SIGHUP" or signal.getsignal(number) != signal.SIG_IGN:  # ignored under `nohup`
             signal.signal(number, lambda *_: os._exit(0))
 
 
 def read_flags(argv: list[str]) -> ServeFlags:
-    """Read `--model`, `--agent` and `--trace`, with a blank or `=`; others are tolerated.
+    """Parse `--model`, `--agent` and `--trace`, with a space or `=`; others are tolerated.
 
-    Written by hand because argparse takes longer to import than `initialize` may take.
+    Does not use argparse, because importing it would take too long before `initialize`.
     """
     known: dict[str, str] = {}
     unknown: list[str] = []

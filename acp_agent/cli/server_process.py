@@ -41,7 +41,7 @@ def run_server(
         model: the value of `--model`.
         agent: the value of `--agent`.
         trace: the value of `--trace`, a file.
-        unknown: arguments that mean nothing to us; they are logged.
+        unknown: unknown arguments, which are logged.
     """
     if agent is not None:
         environ = {**environ, "ACP_AGENT_AGENT": agent}
@@ -71,13 +71,13 @@ def run_server(
 def _recording(
     paths: Paths, secrets: Secrets, environ: Mapping[str, str], trace: str | None
 ) -> Iterator[Trace | None]:
-    """Log while the block runs, and record messages if `trace` names a file.
+    """Log during the block, and record messages if `trace` names a file.
 
-    A configuration that cannot be used leaves the log at its defaults; requests for a session
-    report what is wrong with it.
+    With an invalid configuration, logging uses the defaults; requests for a session report the
+    error.
 
     Raises:
-        ConfigError: the trace's file cannot be written.
+        ConfigError: the trace file cannot be written.
     """
     try:
         config = load_config(paths.config_file, environ)
@@ -117,9 +117,9 @@ def _trace(file: str, secrets: Secrets) -> Trace:
 def _end(status: int, message: str = "") -> NoReturn:
     """End the process without waiting for threads, which may still import a model's SDK."""
     try:
-        if sys.stderr is not None:  # None where the host closed it
+        if sys.stderr is not None:  # None if the host closed it
             sys.stderr.write(message)
             sys.stderr.flush()
     except OSError:
-        pass  # nobody reads stderr any more
+        pass  # stderr has no reader
     os._exit(status)

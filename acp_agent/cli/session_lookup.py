@@ -1,4 +1,4 @@
-"""Find sessions named on the command line by an id, the beginning of one, or `latest`."""
+"""Find sessions named on the command line by an ID, its first characters, or `latest`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from acp_agent.session.store.store import Store
 
 LATEST = "latest"
 
-_LISTED = 5  # of the sessions that a beginning could mean
+_LISTED = 5  # matching sessions listed in an error
 
 
 @asynccontextmanager
@@ -45,11 +45,11 @@ async def existing_store() -> AsyncIterator[Store]:
 
 
 async def find_session(store: Store, name: str) -> SessionRecord:
-    """Return the session with an id, or the first characters of one, or the `latest`.
+    """Return the session with an ID, its first characters, or `latest`.
 
     Raises:
         SessionNotFoundError: there is none.
-        InvalidInputError: several ids begin so, and the message lists them; or there are no
+        InvalidInputError: several IDs match, and the message lists them; or there are no
             sessions.
     """
     if name == LATEST:
@@ -68,10 +68,10 @@ async def find_session(store: Store, name: str) -> SessionRecord:
 
 
 async def whole_id(name: str) -> str:
-    """Return the id that a name stands for; the name itself if there is no such session.
+    """Return the full ID for a name; the name itself if there is no such session.
 
     Raises:
-        InvalidInputError, StoreError: as `find_session` does.
+        InvalidInputError, StoreError: as for `find_session`.
     """
     async with open_store() as store:
         if store is None:
@@ -83,14 +83,14 @@ async def whole_id(name: str) -> str:
 
 
 def meant(name: str, sessions: Sequence[tuple[str, str]]) -> str | None:
-    """Return the id that `name` is, or is the beginning of; None if there is none.
+    """Return the ID that equals or begins with `name`; None if there is none.
 
     Args:
-        name: what was typed.
-        sessions: their ids, and a description of each.
+        name: the user's input.
+        sessions: IDs, each with a description.
 
     Raises:
-        InvalidInputError: several begin so; the message lists them.
+        InvalidInputError: several IDs match; the message lists them.
     """
     found = [(one, about) for one, about in sessions if name and one.startswith(name)]
     if any(one == name for one, _ in found):

@@ -1,4 +1,4 @@
-"""`acp-agent sessions check|repair`: report and repair damage of the journal."""
+"""`acp-agent sessions check|repair`: report and repair damage to the journal."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from acp_agent.session.store.lease import any_held
 from acp_agent.session.store.sqlite_errors import store_error
 from acp_agent.session.store.store import Store
 
-_BESIDE = ("-wal", "-shm")  # how the names of SQLite's files beside a database end
+_BESIDE = ("-wal", "-shm")  # suffixes of SQLite's files next to a database
 
 
 def check(options: argparse.Namespace) -> int:
@@ -54,7 +54,7 @@ def check(options: argparse.Namespace) -> int:
 def repair(options: argparse.Namespace) -> int:
     """Rename a damaged journal and create a new one with its readable contents.
 
-    Given the name of a file, what that has and the journal has not is taken out of it.
+    If a file is given, recover from it what the journal lacks.
     """
     file = Path(os.path.realpath(find_paths(os.environ).sessions_file))
     given: Path | None = options.file
@@ -84,7 +84,7 @@ def repair(options: argparse.Namespace) -> int:
     try:
         rescued = _recover(file, fresh)
         if not rescued.sessions and is_of_another_program(file):
-            asyncio.run(Store.open(file))  # says what it is
+            asyncio.run(Store.open(file))  # raises an error that says what it is
         renamed = _rename_damaged(file)
         fresh.rename(file)
         forget_lost_writes(file)
@@ -112,9 +112,9 @@ async def _accept_loss(file: Path) -> bool:
 
 
 async def _is_sound(file: Path) -> bool:
-    """Whether nothing could be gained.
+    """Return whether a repair would recover nothing.
 
-    A copy is looked at: whoever opens a database may take a log away that seems to be of no use.
+    Checks a copy, because opening a database may delete a log that seems useless.
 
     Raises:
         StoreNewerError: a newer version of the program wrote it.
@@ -132,7 +132,7 @@ async def _is_sound(file: Path) -> bool:
             finally:
                 await store.close()
     except StoreNewerError:
-        await Store.open(file)  # the same, of the file's own name
+        await Store.open(file)  # raises the same error with the original file name
         raise
     except StoreDamagedError:
         return False
@@ -146,7 +146,7 @@ def _recover(damaged: Path, into: Path) -> RecoveredSessions:
 
     Raises:
         InvalidInputError: the first cannot be read.
-        StoreError: the second cannot be written; it is as it was then.
+        StoreError: the second cannot be written; it is unchanged.
     """
     database = open_database(into)
     try:
@@ -162,10 +162,10 @@ def _recover(damaged: Path, into: Path) -> RecoveredSessions:
 
 
 def _rename_damaged(file: Path) -> Path:
-    """Rename a journal and its log to an unused name; return it.
+    """Rename a journal and its log to an unused name; return the new path.
 
     Raises:
-        StoreError: that is not allowed.
+        StoreError: they cannot be renamed.
     """
     stamp = time.strftime("%Y%m%d-%H%M%S")
     renamed = file.with_name(f"{file.name}.damaged-{stamp}")

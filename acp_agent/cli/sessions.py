@@ -42,7 +42,7 @@ _MARGINS: dict[Kind, str] = {
     "user": "> ", "tool": "* ", "output": "  | ", "added": "  | ", "removed": "  | ",
     "thought": "~ ", "note": "- ", "error": "! ", "child": "+ ",
 }  # fmt: skip
-_CHILD = "    "  # in front of what a child session did
+_CHILD = "    "  # before the output of child sessions
 _STYLES: dict[Kind, str] = {
     "user": "bold cyan", "tool": "bold", "output": "dim", "added": "green", "removed": "red",
     "thought": "dim italic", "note": "yellow", "error": "bold red", "child": "bold magenta",
@@ -50,7 +50,7 @@ _STYLES: dict[Kind, str] = {
 
 
 def run(argv: list[str]) -> int:
-    """List, show, export or delete sessions; returns the exit status."""
+    """List, show, export or delete sessions; return the exit status."""
     parser = _parser()
     options = parser.parse_args(argv)
     if options.action is None:
@@ -244,7 +244,7 @@ def write_new(path: Path, pieces: Iterable[str]) -> None:
 def known_secrets() -> list[str]:
     """Return the user's keys, to remove them from exports."""
     secrets = Secrets(find_paths(os.environ).secrets_file, os.environ)
-    secrets.stored()  # reads the file, and so knows its keys
+    secrets.stored()  # reads the file, so that its keys are known
     return secrets.values()
 
 

@@ -14,7 +14,7 @@ from acp_agent.platform import posix
 def ending_signals(leave: Callable[[int], None]) -> Iterator[None]:
     """Call `leave` with the exit status, in the running loop, at SIGTERM and SIGHUP.
 
-    Without it such a signal would end the program before it could end what it started.
+    Otherwise such a signal would end the program before it could end its child processes.
     """
     loop = asyncio.get_running_loop()
     numbers = posix.shutdown_signals()

@@ -75,7 +75,7 @@ async def _tour(prompt: str | None) -> int:
                     folder=folder,
                 )
             )
-            # A model answers in the language that it is asked in; the demo's script has but one.
+            # A model answers in the language of the prompt; the demo's script has only one.
             asked = PROMPT if demo else translate(PROMPT)
             status = await _one_turn(asked, folder, demo=demo, sample=True)
     _what_next(screen, demo=demo, status=status)
@@ -108,9 +108,9 @@ async def _one_turn(prompt: str, folder: Path, *, demo: bool, sample: bool) -> i
     view = text_view(sys.stdout, cwd=folder, resumable=not sample)
     allow: Literal["all", "edits", "ask"] = "ask"
     if sample and demo:
-        allow = "all"  # the script is known, and so is the project: the tour answers by itself
+        allow = "all"  # script and project are known, so the tour answers itself
     elif sample and view.ask is None:
-        allow = "edits"  # nobody can be asked, and a model's commands are not known
+        allow = "edits"  # nobody can be asked, and a model's commands are unknown
     flags = Flags(
         prompt=prompt,
         cwd=folder,

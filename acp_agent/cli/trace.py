@@ -1,7 +1,8 @@
 """`--trace FILE`: record protocol messages without secrets, for bug reports.
 
-Each line is a JSON object: `t`, seconds since 1970 with fractions; `dir`, `in` from the editor or
-`out` to it; and `msg`, the message, or `raw`, the text of a line that is no JSON.
+Each line is a JSON object: `t` is the time in seconds since 1970; `dir` is `in` for a message from
+the editor and `out` for one to it; `msg` is the message, or `raw` the text of a line that is not
+JSON.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ class _Seen(Struct, frozen=True, gc=False):
 
 
 class Trace:
-    """Records messages in a file that only its owner can read. Calls return at once.
+    """Records messages in a file that only its owner can read. Calls return immediately.
 
-    The file is appended to, up to FILE_LIMIT bytes; a last line then says that there was more.
+    Appends up to FILE_LIMIT bytes; the last line then says that the rest is missing.
     """
 
     def __init__(
@@ -43,15 +44,15 @@ class Trace:
         """Open the file.
 
         Args:
-            path: the file; it is made where it is missing.
-            scrub: takes known secrets out of a text; called in the trace's own thread.
-            limit_bytes: how large the file may grow.
+            path: the file; created if missing.
+            scrub: removes known secrets from a text; called in the trace's own thread.
+            limit_bytes: the maximum size of the file.
 
         Raises:
             ConfigError: the file cannot be written.
         """
         if path.exists() and not path.is_file():
-            # A pipe would make the start wait for its reader; a device is everybody's.
+            # A pipe would block the start until it is read; a device is shared.
             raise ConfigError(f"cannot write the trace {path}: it is not an ordinary file")
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -103,7 +104,7 @@ class Trace:
         try:
             self._file.write(line)
         except (OSError, ValueError):
-            self._full = True  # the disk is full, or the file was closed at the end of its wait
+            self._full = True  # the disk is full, or the file was closed at shutdown
 
     def _flush(self) -> None:
         try:
@@ -115,9 +116,9 @@ class Trace:
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 
 HIDDEN = "[secret]"
-STRING_LIMIT = 20_000  # characters kept of one string; pictures are of no use in a bug report
+STRING_LIMIT = 20_000  # characters of one string; images are useless in a bug report
 
-# Names of fields, without case, `-` and `_`, whose text is a secret.
+# Names of fields with secrets, without case, `-` and `_`.
 _SECRET_NAMES = frozenset(
     {
         "apikey", "xapikey", "token", "accesstoken", "refreshtoken", "idtoken", "authtoken",
@@ -127,15 +128,15 @@ _SECRET_NAMES = frozenset(
     }
 )  # fmt: skip
 
-# Fields with variables or HTTP headers, as lists of {name, value} or as objects: values are hidden
-# whatever their name, since users keep keys under names of their own.
+# Fields with variables or HTTP headers, as lists of {name, value} or as objects. All values are
+# hidden, because users choose the names of variables with keys.
 _PAIRS = frozenset({"env", "headers", "httpheaders", "environment"})
 
 
 def redact(value: Json, scrub: Callable[[str], str]) -> Json:
-    """Return a copy of `value` without fields whose names mark them as secret.
+    """Return a copy of `value` with the fields hidden whose names mark them as secret.
 
-    Every other text goes through `scrub`, and is cut where it is very long.
+    All other texts are passed through `scrub`, and very long ones are cut.
     """
     if isinstance(value, str):
         return _shortened(value, scrub)
@@ -165,7 +166,7 @@ def _pair(item: Json, scrub: Callable[[str], str]) -> Json:
 
 
 def _hidden(value: Json) -> Json:
-    """Return `value` with every text in it replaced; its shape stays visible."""
+    """Return `value` with every text replaced, in the same shape."""
     if isinstance(value, str):
         return HIDDEN if value else ""
     if isinstance(value, list):
@@ -178,6 +179,6 @@ def _hidden(value: Json) -> Json:
 def _shortened(text: str, scrub: Callable[[str], str]) -> str:
     if len(text) <= STRING_LIMIT:
         return scrub(text)
-    # Somewhat more than is kept is scrubbed, so that the cut leaves no half of a secret.
+    # Scrub a little more than is kept, so that no half of a secret remains at the cut.
     kept = scrub(text[: STRING_LIMIT + 1_000])[:STRING_LIMIT]
     return f"{kept}... ({len(text) - STRING_LIMIT} more characters)"

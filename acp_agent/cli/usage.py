@@ -31,8 +31,8 @@ from acp_agent.session.turns.budget import midnight
 By = Literal["day", "model", "project"]
 
 MOST_DAYS = 3_660
-_LEAST_FIRST = 5, 3, 4, 2, 1  # the table's columns that a narrow terminal is spared
-_EVERY_DAY = 62  # up to so many, days without any request are in the plot, too
+_LEAST_FIRST = 5, 3, 4, 2, 1  # columns that are dropped first in a narrow terminal
+_EVERY_DAY = 62  # up to this many days, the plot includes days without requests
 
 
 class Total(Struct, kw_only=True):
@@ -46,19 +46,19 @@ class Total(Struct, kw_only=True):
 
     @property
     def tokens(self) -> int:
-        """The tokens of requests and answers."""
+        """Return the input and output tokens."""
         return self.usage.input + self.usage.output
 
     @property
     def cached(self) -> float:
-        """Input tokens read from the provider's cache."""
+        """Return the share of input tokens read from the provider's cache."""
         if not self.usage.input:
             return 0.0
         return min(1.0, self.usage.cache_read / self.usage.input)  # some servers count it apart
 
 
 def run(argv: list[str]) -> int:
-    """Show usage and cost; returns the exit status."""
+    """Show usage and cost; return the exit status."""
     parser = Parser(
         prog="acp-agent usage",
         description="Show token usage and cost in US dollars of all sessions, including running "
@@ -139,7 +139,7 @@ async def _read(
     setup: UserConfig, days: int, by: By, catalog: Catalog
 ) -> tuple[Sequence[UsageRow], QuestionCounts]:
     path, questions, since = setup.paths.sessions_file, QuestionCounts(), midnight(days=1 - days)
-    if not path.exists():  # looking must not make one
+    if not path.exists():  # do not create the file
         return [], questions
     store = await Store.open(path)
     try:
@@ -155,7 +155,7 @@ async def _read(
 def totals_by(by: By, rows: Iterable[UsageRow], catalog: Catalog) -> list[Total]:
     """Return the totals: days in order, models and projects by descending cost.
 
-    A request whose price was not kept counts with today's, where there is one now.
+    A request without a stored price is counted at the current price, if there is one.
     """
     totals: dict[str, Total] = {}
     for row in rows:
@@ -276,7 +276,7 @@ def _write_plot(path: Path, bars: Sequence[Bar], by: By) -> None:
     if path.suffix.lower() != ".svg":
         raise InvalidInputError(f"--plot: {path.name} must end in .svg", field="plot")
     try:
-        with path.open("x", encoding="utf-8") as file:  # never over a file that is there
+        with path.open("x", encoding="utf-8") as file:  # never overwrites an existing file
             file.write(
                 svg(
                     bars,
@@ -302,16 +302,16 @@ def _as_json(total: Total) -> dict[str, object]:
         "cached_write_tokens": usage.cache_write,
         "output_tokens": usage.output,
         "thought_tokens": usage.reasoning,
-        "cost": float(f"{total.cost:.12g}"),  # sums of fractions have digits that say nothing
+        "cost": float(f"{total.cost:.12g}"),  # rounds off meaningless digits of sums
         "unpriced_requests": total.unpriced,
     }
 
 
-COLUMNS = 80  # of a text's line, at most
-_NAME = 28  # columns of a name; of a longer one its end is shown
-_SHORTEST = 8  # columns that a narrow terminal leaves to a name, and to a bar
+COLUMNS = 80  # maximum width of a line
+_NAME = 28  # columns of a name; longer names are cut at the start
+_SHORTEST = 8  # minimum columns for a name and for a bar in a narrow terminal
 _EIGHTHS = " ▏▎▍▌▋▊▉"
-_ROW, _MARGIN, _LEFT, _WIDTH, _RIGHT = 22, 12, 240, 480, 140  # of the picture, in pixels
+_ROW, _MARGIN, _LEFT, _WIDTH, _RIGHT = 22, 12, 240, 480, 140  # of the image, in pixels
 
 
 class Bar(NamedTuple):
@@ -325,9 +325,9 @@ class Bar(NamedTuple):
 def text_bars(
     bars: Sequence[Bar], encoding: str = "utf-8", columns: int = COLUMNS
 ) -> Iterator[str]:
-    """Return one line per bar; the longest fills the columns.
+    """Yield one line per bar; the longest one fills the width.
 
-    Where the encoding has no blocks they are drawn by `#`.
+    If the encoding has no block characters, bars consist of `#`.
     """
     if not bars:
         return

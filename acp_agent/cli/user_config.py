@@ -26,7 +26,7 @@ def load_user_config(environ: Mapping[str, str] = os.environ) -> UserConfig:
     """Load the configuration for an environment.
 
     Raises:
-        ConfigError: the configuration cannot be used.
+        ConfigError: the configuration is invalid.
     """
     paths = find_paths(environ)
     return UserConfig(

@@ -15,7 +15,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def run(argv: list[str]) -> int:
-    """Print a shell's script, or answer one; returns the exit status."""
+    """Print a shell's script, or its candidates; return the exit status."""
     if argv[:1] == ["--answer"]:
         from acp_agent.cli.completion.candidates import answer  # noqa: PLC0415 - one of the two
 

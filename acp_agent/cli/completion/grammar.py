@@ -46,7 +46,7 @@ FILE_NAME = "grammar.json"
 
 
 def grammar() -> Command:
-    """The program as a command whose actions are its commands. Blocks: reads a small file."""
+    """Return the program as a command whose actions are its commands. Reads a small file."""
     path = os.path.join(os.path.dirname(__file__), FILE_NAME)  # noqa: PTH118, PTH120 - as above
     with open(path, encoding="utf-8") as file:  # noqa: PTH123 - as above
         found: Command = json.load(file)
@@ -97,7 +97,7 @@ class Place:
             option = self._option(name)
             if option is not None:
                 self._used.append(option)
-                self.command = {**self.command, "actions": {}}  # an action would stand before it
+                self.command = {**self.command, "actions": {}}  # actions come before options
                 if "value" in option and not equals:
                     return option
         elif word in self.command["actions"]:

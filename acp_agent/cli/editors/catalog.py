@@ -16,11 +16,11 @@ from msgspec import Struct
 from acp_agent.errors import InvalidInputError
 
 Form = Literal["json", "toml", "file", "print"]
-_ROOT = Path(__file__).parents[3]  # of the sources, where the program runs from them
+_ROOT = Path(__file__).parents[3]  # of the source tree, if the program runs from it
 
 
 class Setting(Struct, frozen=True, forbid_unknown_fields=True):
-    """A member of a file of settings that lists agents, and what an entry in it looks like."""
+    """A key in a settings file that lists agents, and the form of its entries."""
 
     key: str
     entry: dict[str, object]
@@ -28,7 +28,7 @@ class Setting(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Editor(Struct, frozen=True, forbid_unknown_fields=True):
-    """What catalog.toml says of an editor; the meaning of each field is there."""
+    """An editor's entry in catalog.toml, which documents the fields."""
 
     title: str
     form: Form
@@ -50,7 +50,7 @@ _HOLE = re.compile(r"@(\w+)@")
 
 @cache
 def editors() -> Mapping[str, Editor]:
-    """Every editor by the name that a user types, in the order of the file."""
+    """Return all editors by their names on the command line, in the order of the file."""
     tables = tomllib.loads((files(__package__) / "catalog.toml").read_text("utf-8"))
     found: dict[str, Editor] = {}
     for name, table in tables.items():
@@ -60,7 +60,7 @@ def editors() -> Mapping[str, Editor]:
 
 
 def places(paths: Sequence[str], environ: Mapping[str, str]) -> list[Path]:
-    """Paths of the catalog as they are for a user."""
+    """Return paths of the catalog resolved for a user."""
     home = Path(environ.get("HOME") or Path.home())
     named = {
         "home": str(home),
@@ -72,7 +72,7 @@ def places(paths: Sequence[str], environ: Mapping[str, str]) -> list[Path]:
 
 
 def filled(entry: Mapping[str, object], command: Sequence[str]) -> dict[str, object]:
-    """An entry with the command in it."""
+    """Return an entry with the command filled in."""
     values = {"{command}": command[0], "{args}": list(command[1:]), "{argv}": list(command)}
     return {
         name: values.get(value, value) if isinstance(value, str) else value
@@ -81,21 +81,21 @@ def filled(entry: Mapping[str, object], command: Sequence[str]) -> dict[str, obj
 
 
 def plugin(name: str) -> Path:
-    """Where a plugin of ours lies: in the installed package, or among the sources."""
+    """Return the path of one of our plugins: in the installed package, or in the source tree."""
     installed = Path(str(files(__package__))) / "plugins" / name
     return installed if installed.exists() else _ROOT / "editor-plugins" / name
 
 
 def _folder(named: str | None, default: Path) -> str:
-    """A folder of the XDG Base Directory Specification, which ignores relative paths."""
+    """Return a folder of the XDG Base Directory Specification, which ignores relative paths."""
     return named if named and named.startswith("/") else str(default)
 
 
 def fill_template(name: str, command: Sequence[str], plugin: Path | None) -> str:
-    """Return a template of `templates/` with the values in it.
+    """Return a template of `templates/` with the values filled in.
 
-    A template holds `@command@`, `@args@`, `@argv@`, `@list@` and `@plugin@` where the values
-    belong, as literals of the language that it is written in.
+    A template contains `@command@`, `@args@`, `@argv@`, `@list@` and `@plugin@`, which are
+    replaced by literals of its language.
     """
     values = {
         "command": _quoted(command[0]),
@@ -109,20 +109,20 @@ def fill_template(name: str, command: Sequence[str], plugin: Path | None) -> str
 
 
 def check_ours(data: bytes | None) -> None:
-    """That a file may be replaced or taken away.
+    """Check that a file may be replaced or deleted.
 
     Raises:
-        InvalidInputError: somebody else wrote it.
+        InvalidInputError: it was not written by this command.
     """
     if data is not None and _MARK not in data.partition(b"\n")[0]:
         raise InvalidInputError("it exists and was not written by this command")
 
 
 def _table(words: Sequence[str]) -> str:
-    """A Lua table."""
+    """Return a Lua table."""
     return "{ " + ", ".join(_quoted(word) for word in words) + " }" if words else "{}"
 
 
 def _quoted(word: str) -> str:
-    """A string of Lua or Emacs Lisp: both take these escapes, and any other character as it is."""
+    """Return a string literal of Lua or Emacs Lisp; both support these escapes."""
     return '"' + word.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

@@ -1,4 +1,4 @@
-"""Start the agent as an editor does, and print what is missing."""
+"""Start the agent as an editor does, and report problems."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def answers(launch: Launch, *, from_shell: bool) -> bool:
     """Start the agent and return whether it responds; print its name, model and the next step.
 
     Args:
-        launch: what the editor starts.
-        from_shell: whether the editor has the environment of a shell.
+        launch: the command that the editor starts.
+        from_shell: whether the editor inherits the environment of a shell.
     """
     environ = dict(os.environ)
     if not from_shell:
@@ -75,7 +75,7 @@ SECONDS = 20.0  # the first start of a fresh installation compiles Python
 
 
 class Agent(Struct, frozen=True):
-    """Who answered."""
+    """The agent that responded."""
 
     name: str
     version: str
@@ -87,10 +87,10 @@ def greet(command: Sequence[str], environ: Mapping[str, str], *, seconds: float 
     Args:
         command: the program and its arguments.
         environ: the environment that an editor would give it.
-        seconds: how long it may take.
+        seconds: the time limit.
 
     Raises:
-        InvalidInputError: it cannot be started, or does not answer as an agent does.
+        InvalidInputError: it cannot be started, or does not respond as an agent does.
     """
     request = {
         "jsonrpc": "2.0",
@@ -142,10 +142,10 @@ def _agent_in(out: bytes) -> Agent | None:
 
 
 async def _model_in(environ: Mapping[str, str]) -> Choice:
-    """Return the model that an agent with this environment would use. May ask a local server.
+    """Return the model that an agent with this environment would use. May query a local server.
 
     Raises:
-        ConfigError: the agent's own configuration cannot be used.
+        ConfigError: the agent's own configuration is invalid.
     """
     user = load_user_config(environ)
     with locate_errors(user.paths.config_file):

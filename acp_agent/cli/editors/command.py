@@ -1,4 +1,4 @@
-"""`acp-agent setup EDITOR`: make the agent known to an editor, and unknown again."""
+"""`acp-agent setup EDITOR`: add the agent to an editor, or remove it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class _Task(Struct, frozen=True):
 
 
 def run(argv: list[str]) -> int:
-    """Set an editor up; returns the exit status."""
+    """Set up an editor; return the exit status."""
     parser = Parser(
         prog="acp-agent setup",
         description="Add the agent to an editor: show the change to its configuration, apply it "
@@ -144,7 +144,7 @@ def _task(options: Namespace) -> _Task:
 
 
 def _plans(task: _Task, *, undo: bool) -> tuple[list[Plan], bool]:
-    """Return the changes to make, and whether a file cannot be changed, which is printed."""
+    """Return the planned changes, and whether a file cannot be changed, which is reported."""
     plans, refused = [], False
     for path in task.paths:
         try:
@@ -187,20 +187,20 @@ def _consent(*, yes: bool) -> bool:
 
 
 def _sweep(plan: Plan) -> None:
-    """Take away what a setup left that was killed, and say so.
+    """Delete what an interrupted setup left, and report it.
 
     Raises:
-        InvalidInputError: another setup is at work there.
+        InvalidInputError: another setup writes there.
     """
     for path in config_file.sweep(plan.file):
         say(translate("Deleted {file}, left by an interrupted setup.", file=str(path)))
 
 
 def _make(plan: Plan) -> None:
-    """Write a change, and tell it.
+    """Write a change, and report it.
 
     Raises:
-        InvalidInputError: it could not be written; the file is as it was.
+        InvalidInputError: it could not be written; the file is unchanged.
     """
     file = plan.file
     try:
@@ -227,7 +227,7 @@ def _make(plan: Plan) -> None:
 
 
 def _end(task: _Task, plans: Sequence[Plan], *, check: bool) -> int:
-    """Say what comes next, once the agent is known to start; the exit status."""
+    """Print the next step, after checking that the agent starts; return the exit status."""
     if check:
         from acp_agent.cli.editors.check import answers  # noqa: PLC0415 - heavy, and not always
 
@@ -248,7 +248,7 @@ def _end(task: _Task, plans: Sequence[Plan], *, check: bool) -> int:
 
 
 def _tell_extension(task: _Task) -> None:
-    """Say which extension is missing that would read the setting."""
+    """Report a missing extension that would read the setting."""
     _, read = settings_to_write(task.editor, os.environ, sys.platform)
     if read or not task.editor.settings:
         return
@@ -270,12 +270,12 @@ def _named(plans: Sequence[Plan]) -> str:
     return ", ".join(str(plan.file.path) for plan in plans)
 
 
-# A whole word, of a length that names have: a file may have words of a million characters.
+# A whole word of limited length: a file may contain words of a million characters.
 _TELLING = r"(?<![\w.-])[\w.-]{0,80}(?:key|token|secret|passw|credential|authorization)[\w.-]{0,80}"
-# The same behind the first dash of a switch.
+# The same after the first dash of a command line option.
 _SWITCH = r"-[\w.-]{0,80}(?:key|token|secret|passw|credential|authorization)[\w.-]{0,80}"
-_BEGINNING, _END = 300, 700  # characters of a longer line that are shown
-# The value of a member or of a switch, as `"API_KEY": "…"`, `"--api-key", "…"`, `"--token=…"`.
+_BEGINNING, _END = 300, 700  # characters shown of a longer line
+# The value of a key or an option, as in `"API_KEY": "…"`, `"--api-key", "…"`, `"--token=…"`.
 _SECRET = re.compile(
     rf"""(["']?{_TELLING}["']?\s*[:=]\s*|["']{_SWITCH}["']\s*,\s*)"""
     r"""(["'])(?!\2)(?:[^"'\\]|\\.)+\2""",
@@ -286,7 +286,7 @@ _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def show(plan: Plan) -> None:
-    """Print what would become of a file."""
+    """Print the change to a file."""
     for line in diff(plan):
         if on_terminal():
             from rich.console import Console  # noqa: PLC0415 - only for a terminal
@@ -299,7 +299,7 @@ def show(plan: Plan) -> None:
 
 
 def diff(plan: Plan) -> list[str]:
-    """The lines of a unified diff; what looks like a secret in the file is not in it."""
+    """Return the lines of a unified diff, without text that looks like a secret."""
     before, after = _lines(plan.file.data), _lines(plan.after)
     named = str(plan.file.path)
     if plan.file.real != plan.file.path:
@@ -319,11 +319,11 @@ def diff(plan: Plan) -> list[str]:
 
 def _without_secrets(line: str) -> str:
     line = _SECRET_WITHIN.sub(r"\1[secret]", _SECRET.sub(r"\1\2[secret]\2", line))
-    return scrub(line, ())  # and what has the form of a credential, whatever its name
+    return scrub(line, ())  # removes text in the form of a credential, whatever its name
 
 
 def _cut(line: str) -> str:
-    """A line as long as one that is read: settings in one line may have millions of characters."""
+    """Return a line cut to a readable length: minified settings may have millions of characters."""
     if len(line) <= _BEGINNING + _END:
         return line
     return f"{line[:_BEGINNING]} … {line[-_END:]}"

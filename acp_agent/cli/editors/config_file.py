@@ -1,12 +1,12 @@
-"""A configuration file of the user's: read as it is, written as a whole or not at all.
+"""A user's configuration file. It is read unchanged, and written completely or not at all.
 
-A link is followed, so that a file kept among dotfiles stays there; owner and permissions stay; a
-copy of what was there before lies beside it. What is not plainly the user's own to write is left
-alone: the reason is in the error.
+Links are followed, so that a file among dotfiles stays there. Owner and permissions are kept, and
+the previous version is saved next to the file. A file that the user clearly may not change is not
+written; the error says why.
 
-A file is written under another name first. Whoever writes holds a lock on the folder, which goes
-with the process, however that ends; so what has such a name while nobody has the lock is what a
-setup left that was killed, and `sweep` takes it away.
+A file is first written under a temporary name. The writer holds a lock on the folder, which the
+system releases when the process ends. A temporary file in an unlocked folder was therefore left by
+an interrupted setup, and `sweep` deletes it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from acp_agent.platform import posix
 
 BACKUP_SUFFIX = ".before-acp-agent"
 _LARGEST = 4 * 1024 * 1024  # bytes
-_LOCK_SECONDS = 3.0  # for another setup to be done with the folder
+_LOCK_SECONDS = 3.0  # for another setup to release the folder
 _UNFINISHED = re.compile(r"\.(?P<name>.+)\.acp-agent-[a-z0-9_]{8}\.tmp", re.DOTALL)
 _READ_ONLY_STORES = (Path("/nix/store"), Path("/gnu/store"))
 
@@ -36,9 +36,9 @@ class ConfigFile(Struct, frozen=True):
     """A file as it was read.
 
     Attributes:
-        path: as the editor names it.
-        real: what it is after every link; equal to `path` where there is none.
-        data: its bytes; None where there is no file yet.
+        path: the editor's path.
+        real: the path after following links; equal to `path` if there are none.
+        data: its bytes; None if the file does not exist.
     """
 
     path: Path
@@ -47,15 +47,15 @@ class ConfigFile(Struct, frozen=True):
 
     @property
     def backup(self) -> Path:
-        """Where the copy of what was there before is."""
+        """Return the path of the saved previous version."""
         return self.real.with_name(self.real.name + BACKUP_SUFFIX)
 
 
 def read(path: Path) -> ConfigFile:
-    """Read a file that is to be changed, or find that it is not there.
+    """Read a file that is to be changed, or find that it does not exist.
 
     Raises:
-        InvalidInputError: it is not one that we may change; the message says why.
+        InvalidInputError: we must not change it; the message says why.
     """
     try:
         real = Path(os.path.realpath(path, strict=False))
@@ -87,15 +87,15 @@ def read(path: Path) -> ConfigFile:
 
 
 def write(file: ConfigFile, data: bytes, *, keep: bool) -> None:
-    """Put `data` in the place of what was read.
+    """Replace the file with `data`.
 
     Args:
-        file: as it was read; a file that changed since then is left alone.
+        file: the file as it was read; a file that has changed since is not written.
         data: its new bytes.
-        keep: copy what was there to `file.backup` first. An older copy is replaced.
+        keep: save the previous version to `file.backup` first, replacing an older one.
 
     Raises:
-        InvalidInputError: it could not be written; the file is as it was.
+        InvalidInputError: it could not be written; the file is unchanged.
     """
     try:
         _check_unchanged(file)
@@ -109,10 +109,10 @@ def write(file: ConfigFile, data: bytes, *, keep: bool) -> None:
 
 
 def delete(file: ConfigFile) -> None:
-    """Take away a file that we made.
+    """Delete a file that we created.
 
     Raises:
-        InvalidInputError: it changed since it was read, or cannot be taken away.
+        InvalidInputError: it has changed since it was read, or cannot be deleted.
     """
     try:
         _check_unchanged(file)
@@ -122,7 +122,7 @@ def delete(file: ConfigFile) -> None:
 
 
 def sweep(file: ConfigFile) -> list[Path]:
-    """Take away what a setup of this file left that was killed while it wrote; gives what it was.
+    """Delete temporary files of an interrupted setup of this file; return their paths.
 
     Raises:
         InvalidInputError: another setup writes in the folder.
@@ -141,7 +141,7 @@ def sweep(file: ConfigFile) -> list[Path]:
 
 
 def read_backup(file: ConfigFile) -> bytes | None:
-    """What the file was before we changed it last; None where no copy is left."""
+    """Return the file's content before our last change; None if no backup exists."""
     with suppress(OSError):
         if file.backup.is_file() and file.backup.stat().st_size <= _LARGEST:
             return file.backup.read_bytes()
@@ -149,13 +149,13 @@ def read_backup(file: ConfigFile) -> bytes | None:
 
 
 def drop_backup(file: ConfigFile) -> None:
-    """Take the copy away once what it has is in the file again."""
+    """Delete the backup, once its content has been restored."""
     with suppress(OSError):
         file.backup.unlink()
 
 
 def drop_equal_backup(file: ConfigFile) -> None:
-    """Take the copy away where it is what the file is, as an undo leaves it that was killed."""
+    """Delete the backup if it equals the file, as after an interrupted undo."""
     if file.data is not None and read_backup(file) == file.data:
         drop_backup(file)
 
@@ -167,7 +167,7 @@ def _check_unchanged(file: ConfigFile) -> None:
 
 
 def _check_folder(real: Path) -> None:
-    """That a file can be put beside `real`, whose folders may have to be made first."""
+    """Check that a file can be created next to `real`; its folders may not exist yet."""
     folder = next(place for place in real.parents if place.exists())
     effective = os.access in os.supports_effective_ids
     if not os.access(folder, os.W_OK | os.X_OK, effective_ids=effective):
@@ -176,14 +176,14 @@ def _check_folder(real: Path) -> None:
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[bool]:
-    """Have the folder's lock; false where the file system has no locks.
+    """Hold the folder's lock; yield false if the file system does not support locks.
 
     Raises:
-        InvalidInputError: another process has it, and goes on having it.
+        InvalidInputError: another process holds it for too long.
     """
     try:
         descriptor = os.open(folder, os.O_RDONLY)
-    except OSError:  # a folder that may be written, and not read
+    except OSError:  # a folder that can be written but not read
         yield False
         return
     try:
@@ -212,7 +212,7 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _is_unfinished(path: Path, file: ConfigFile) -> bool:
-    """Whether a path is what `_replace` names a file of this one, and plainly our own."""
+    """Return whether a path is a temporary file of `_replace` for this file, owned by us."""
     found = _UNFINISHED.fullmatch(path.name)
     if found is None or found["name"] not in {file.real.name, file.backup.name}:
         return False
@@ -225,7 +225,7 @@ def _is_unfinished(path: Path, file: ConfigFile) -> bool:
 
 
 def _replace(path: Path, data: bytes, *, like: Path | None) -> None:
-    """Write a file beside `path` and give it its name, with the permissions of `like`."""
+    """Write a temporary file and rename it to `path`, with the permissions of `like`."""
     descriptor, name = tempfile.mkstemp(
         prefix=f".{path.name}.acp-agent-", suffix=".tmp", dir=path.parent
     )
@@ -237,7 +237,7 @@ def _replace(path: Path, data: bytes, *, like: Path | None) -> None:
             os.fsync(stream.fileno())
         if like is not None:
             shutil.copymode(like, written)
-            with suppress(PermissionError):  # a group that we are not in
+            with suppress(PermissionError):  # a group that we are not a member of
                 os.chown(written, -1, like.stat().st_gid)
         else:
             written.chmod(0o666 & ~_mask())

@@ -1,8 +1,8 @@
-"""JSON with comments, as editors read it: where the members of its objects stand in the file.
+"""JSON with comments, as editors read it, with the positions of object members.
 
-Editors take three things beside JSON (RFC 8259): `//` and `/* */` comments, a comma behind the last
-member or item, and an empty file. Those are blanked out, at the same length; what is left must be
-JSON, or the file is refused. So every position is one in the file as the user wrote it.
+Editors accept three additions to JSON (RFC 8259): `//` and `/* */` comments, a trailing comma,
+and an empty file. They are replaced by blanks of the same length; the rest must be valid JSON.
+So every position is one in the user's file.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _NOT_SPACE = re.compile(rb"\S")
 
 
 class Member(Struct, frozen=True):
-    """A member of an object: its name, where it stands, and where its value does.
+    """A member of an object: its name, its position, and its value.
 
-    Positions are offsets in `Document.text`, the last one exclusive.
+    Positions are offsets in `Document.text`, with an exclusive end.
     """
 
     key: str
@@ -33,7 +33,7 @@ class Member(Struct, frozen=True):
 
 
 class Value(Struct, frozen=True):
-    """A value, and where it stands."""
+    """A value and its position."""
 
     start: int
     end: int
@@ -41,22 +41,22 @@ class Value(Struct, frozen=True):
 
     @property
     def is_object(self) -> bool:
-        """Whether it has members."""
+        """Return whether it is an object."""
         return self.node.type == "object"
 
     def members(self) -> list[Member]:
-        """The members of an object in their order; none of any other value."""
+        """Return the members of an object in order; none for other values."""
         return list(_members(self.node)) if self.is_object else []
 
 
 class Document(Struct, frozen=True):
-    """A file of settings.
+    """A settings file.
 
     Attributes:
         text: its bytes, without a byte order mark.
-        bare: the same without comments, at the same positions; commas behind the last are there.
-        root: the outermost value; None where the file has nothing but comments and space.
-        content: the value as Python has it; None where there is no root.
+        bare: the same without comments, at the same positions; trailing commas are included.
+        root: the outermost value; None if the file has only comments and white space.
+        content: the value as a Python object; None if there is no root.
     """
 
     text: bytes
@@ -66,13 +66,13 @@ class Document(Struct, frozen=True):
 
 
 def parse(text: bytes) -> Document:
-    """Read settings.
+    """Parse settings.
 
     Args:
-        text: of the file, without a byte order mark.
+        text: the file's bytes, without a byte order mark.
 
     Raises:
-        InvalidInputError: it is no JSON with comments; the message says where.
+        InvalidInputError: it is not JSON with comments; the message says where.
     """
     bare = without_comments(text)
     if not bare.strip():
@@ -105,9 +105,9 @@ def _members(node: Node) -> Iterator[Member]:
 
 
 def comma_behind(document: Document, position: int, limit: int) -> int | None:
-    """Where the comma stands that follows `position`, with nothing but comments between.
+    """Return the position of the comma after `position`, with only comments between.
 
-    None where something else comes first, or nothing before `limit`.
+    Returns None if something else comes first, or nothing before `limit`.
     """
     found = _NOT_SPACE.search(document.bare, position, limit)
     if found is None or found[0] != b",":
@@ -121,7 +121,7 @@ _BLANKS_AND_BREAK = re.compile(rb"[ \t]*\r?\n")
 
 
 class Edit(Struct, frozen=True):
-    """The bytes from `start` to `end` become `text`."""
+    """Replaces the bytes from `start` to `end` by `text`."""
 
     start: int
     end: int
@@ -129,21 +129,21 @@ class Edit(Struct, frozen=True):
 
 
 class Style(Struct, frozen=True):
-    """How a file is written: its line break, and one step of indentation."""
+    """The style of a file: its line break, and one step of indentation."""
 
     line_break: bytes
     step: bytes
 
 
 def apply(text: bytes, edits: Sequence[Edit]) -> bytes:
-    """`text` with every edit made. They must not overlap."""
+    """Return `text` with every edit applied. Edits must not overlap."""
     for edit in sorted(edits, key=lambda edit: edit.start, reverse=True):
         text = text[: edit.start] + edit.text + text[edit.end :]
     return text
 
 
 def style_of(document: Document, *, step: str) -> Style:
-    """How the file is written; `step` where it has no indentation to follow."""
+    """Return the style of a file; `step` is the default for one without indentation."""
     crlf = document.text.count(b"\r\n")
     line_break = b"\r\n" if crlf * 2 > document.text.count(b"\n") else b"\n"
     for member in document.root.members() if document.root is not None else ():
@@ -154,7 +154,7 @@ def style_of(document: Document, *, step: str) -> Style:
 
 
 def new_file(key: str, value: object, style: Style) -> bytes:
-    """A file with one member, and the line break at its end."""
+    """Return a file with one member and a final line break."""
     lines = (b"{", style.step + _written(key, value, style, style.step), b"}", b"")
     return style.line_break.join(lines)
 
@@ -162,7 +162,7 @@ def new_file(key: str, value: object, style: Style) -> bytes:
 def insert(
     document: Document, container: Value, key: str, value: object, style: Style
 ) -> list[Edit]:
-    """Give an object a further member, behind the last one."""
+    """Return the edits that append a member to an object."""
     members = container.members()
     if not members:
         return [_into_empty(document, container, key, value, style)]
@@ -189,14 +189,14 @@ def insert(
 
 
 def replace(document: Document, value: Value, new: object, style: Style) -> list[Edit]:
-    """Put another value in the place of one."""
+    """Return the edit that replaces a value."""
     indent = _indent(document.text, value.start)
     text = json.dumps(new, indent=style.step.decode(), ensure_ascii=False)
     return [Edit(value.start, value.end, _indented(text, style, indent))]
 
 
 def remove(document: Document, container: Value, member: Member) -> list[Edit]:
-    """Take a member out of its object, with the lines that it leaves empty."""
+    """Return the edits that remove a member from its object, with the lines left empty."""
     members = container.members()
     at = next(index for index, other in enumerate(members) if other.start == member.start)
     following = members[at + 1].start if at + 1 < len(members) else container.end - 1
@@ -204,7 +204,7 @@ def remove(document: Document, container: Value, member: Member) -> list[Edit]:
     start, end = member.start, member.end if comma is None else comma + 1
     if comma is not None or at == 0:
         return [_with_its_line(document.text, start, end)]
-    # The last one, and no comma behind it: the one before it has nothing to part any more.
+    # The last member without a trailing comma: also remove the comma before it.
     before = comma_behind(document, members[at - 1].end, member.start)
     assert before is not None
     if not document.text[before + 1 : start].strip(b" \t"):
@@ -213,7 +213,7 @@ def remove(document: Document, container: Value, member: Member) -> list[Edit]:
 
 
 def is_alone(document: Document, container: Value, member: Member) -> bool:
-    """Whether an object has nothing but this member: no other, and no comment."""
+    """Return whether this member is the only content of an object, including comments."""
     comma = comma_behind(document, member.end, container.end - 1)
     end = member.end if comma is None else comma + 1
     inside = (
@@ -223,7 +223,7 @@ def is_alone(document: Document, container: Value, member: Member) -> bool:
 
 
 def _with_its_line(text: bytes, start: int, end: int) -> Edit:
-    """Take out a part: its lines where nothing else is on them, else the blanks behind it."""
+    """Return the edit that removes a part: whole lines if nothing else is on them."""
     line = text.rfind(b"\n", 0, start) + 1
     rest = _BLANKS_AND_BREAK.match(text, end)
     if _begins_line(text, start) and rest is not None:
@@ -256,7 +256,7 @@ def _members_indent(
 
 
 def _written(key: str, value: object, style: Style, indent: bytes) -> bytes:
-    """A member over several lines; the first has no indentation, the others have `indent`."""
+    """Return a member on several lines; all but the first are indented by `indent`."""
     text = json.dumps(value, indent=style.step.decode(), ensure_ascii=False)
     name = json.dumps(key, ensure_ascii=False)
     return name.encode() + b": " + _indented(text, style, indent)
@@ -271,7 +271,7 @@ def _indented(text: str, style: Style, indent: bytes) -> bytes:
 
 
 def _indent(text: bytes, position: int) -> bytes:
-    """The blanks that the line of `position` begins with."""
+    """Return the leading blanks of the line at `position`."""
     line = text.rfind(b"\n", 0, position) + 1
     found = _BLANKS.match(text, line, position)
     return b"" if found is None else found[0]

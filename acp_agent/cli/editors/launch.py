@@ -1,7 +1,7 @@
-"""The command with which an editor starts this program.
+"""The command that an editor starts this program with.
 
-An editor that was started from the desktop knows few folders to look in, so it gets the full path
-unless the program lies in one of those.
+An editor started from the desktop searches few folders, so it gets the full path unless the
+program is in one of them.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from acp_agent.platform.programs import find_program, own_process
 PROGRAM = "acp-agent"
 DISTRIBUTION = "acp-agent-server"
 
-# The PATH of a program that no shell started: systemd.exec(5), launchd.plist(5).
+# The PATH of a program not started by a shell: systemd.exec(5), launchd.plist(5).
 _DESKTOP_PATHS = {
     "linux": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "darwin": "/usr/bin:/bin:/usr/sbin:/sbin",
 }
 
-# What a desktop session does know of the user, of all that a shell has in its environment.
+# Variables of a shell's environment that a desktop session also has.
 _KEPT = ("HOME", "USER", "LOGNAME", "SHELL", "LANG", "TMPDIR", "DISPLAY", "WAYLAND_DISPLAY")
 _KEPT_BEGINNINGS = ("LC_", "XDG_", "DBUS_")
 
-# Programs that run a package from a cache, which may be emptied at any time: where they keep it,
-# and how the package is run again.
+# Programs that run a package from a cache, which may be emptied at any time: a part of the cache's
+# path, the program, and the arguments that run the package again.
 _RUNNERS: Sequence[tuple[str, str, Sequence[str]]] = (
     ("/archive-v", "uvx", ("--from", DISTRIBUTION, PROGRAM)),
     ("/environments-v", "uvx", ("--from", DISTRIBUTION, PROGRAM)),
@@ -40,14 +40,14 @@ _RUNNERS: Sequence[tuple[str, str, Sequence[str]]] = (
 
 
 class Launch(Struct, frozen=True):
-    """What an editor starts: the program and its arguments, and variables beside its own."""
+    """What an editor starts: the program with its arguments, and additional variables."""
 
     command: list[str]
     variables: dict[str, str] = {}
 
     @property
     def model(self) -> str | None:
-        """The model that the arguments name."""
+        """Return the model named in the arguments."""
         for index, word in enumerate(self.command):
             if word == "--model" and index + 1 < len(self.command):
                 return self.command[index + 1]
@@ -57,9 +57,9 @@ class Launch(Struct, frozen=True):
 
 
 def desktop_environment(environ: Mapping[str, str], *, platform: str) -> dict[str, str]:
-    """What an editor that was started from the desktop would give to its agent.
+    """Return the environment of an agent in an editor started from the desktop.
 
-    Variables that a shell's start-up files set, keys among them, are not in it.
+    It lacks variables that are set by a shell's start-up files, such as keys.
     """
     kept = {
         name: value
@@ -70,17 +70,17 @@ def desktop_environment(environ: Mapping[str, str], *, platform: str) -> dict[st
 
 
 def runs_from_cache(command: Sequence[str]) -> bool:
-    """Whether a command of ours is one that runs the package from a runner's cache."""
+    """Return whether a command runs the package from a runner's cache."""
     return any(Path(command[0]).name == runner for _, runner, _ in _RUNNERS)
 
 
 def launch_command(
     started_as: str, environ: Mapping[str, str], *, platform: str = sys.platform
 ) -> list[str]:
-    """The program and its arguments, as an editor is to start them.
+    """Return the program and its arguments for an editor to start.
 
     Args:
-        started_as: the file that runs now, `sys.argv[0]`.
+        started_as: the running file, `sys.argv[0]`.
         environ: the shell's environment.
         platform: as in `sys.platform`.
     """
@@ -95,7 +95,7 @@ def launch_command(
     known = find_program(PROGRAM, _desktop_path(platform))
     if known is not None and Path(known).samefile(program):
         return [PROGRAM]
-    # The name that the shell finds may be a link that outlives an upgrade, as pipx and uv make it.
+    # The name on the PATH may be a link that survives upgrades, as created by pipx and uv.
     named = find_program(PROGRAM, environ.get("PATH"))
     if named is not None and Path(named).samefile(program):
         program = Path(named)
@@ -103,7 +103,7 @@ def launch_command(
 
 
 def _running(started_as: str) -> Path | None:
-    """The installed program that runs now, or lies beside the Python that does."""
+    """Return the installed program that is running, or is next to the running Python."""
     beside = Path(sys.executable).parent / PROGRAM
     for candidate in (Path(started_as), beside):
         if candidate.name == PROGRAM and candidate.is_file() and os.access(candidate, os.X_OK):

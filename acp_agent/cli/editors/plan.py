@@ -1,4 +1,4 @@
-"""What is to become of a configuration file: worked out before anything is asked or written."""
+"""Plan the change of a configuration file, before anything is asked or written."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from acp_agent.cli.editors.config_file import ConfigFile
 from acp_agent.cli.editors.launch import Launch
 from acp_agent.errors import InvalidInputError
 
-NAME = "acp-agent"  # of our entry, wherever agents are listed
+NAME = "acp-agent"  # name of our entry in lists of agents
 
 
 class Plan(Struct, frozen=True):
-    """A file as it is, and as it is to be.
+    """A file's current and planned content.
 
     Attributes:
-        file: as it was read.
-        after: its bytes to be; None where there is to be no file.
-        restores: whether they are what the copy beside it has.
-        keep: whether a copy of what it was is to lie beside it.
+        file: the file as it was read.
+        after: its planned bytes; None to delete it.
+        restores: whether they are those of the backup.
+        keep: whether to back up the current version.
     """
 
     file: ConfigFile
@@ -42,17 +42,17 @@ class Plan(Struct, frozen=True):
 
     @property
     def changes(self) -> bool:
-        """Whether there is anything to do."""
+        """Return whether the file would change."""
         return self.after != self.file.data
 
 
 def found_places(
     editor: Editor, environ: Mapping[str, str], platform: str
 ) -> tuple[list[Path], bool]:
-    """Where the editor's configuration is, and whether it is there at all.
+    """Return the paths of the editor's configuration, and whether any exists.
 
-    Every place whose folder is there counts, since an editor may be installed twice. Where there is
-    none, the first place is where the editor would look.
+    Every place with an existing folder counts, because an editor may be installed twice. If there
+    is none, the first place is returned, where the editor would look.
     """
     known = places(editor.places.get(platform, editor.places.get("linux", ())), environ)
     found = [path for path in known if path.exists() or _folder_of_editor(path).is_dir()]
@@ -62,9 +62,9 @@ def found_places(
 def settings_to_write(
     editor: Editor, environ: Mapping[str, str], platform: str
 ) -> tuple[list[Setting], bool]:
-    """The settings that get an entry, and whether somebody reads them.
+    """Return the settings that get an entry, and whether anything reads them.
 
-    Where extensions read them: those of the extensions that are installed, or else the first.
+    If extensions read them, these are the settings of the installed extensions, or else the first.
     """
     folders = places(editor.extensions.get(platform, editor.extensions.get("linux", ())), environ)
     read = [
@@ -76,7 +76,7 @@ def settings_to_write(
 
 
 def launches(editor: Editor, plan: Plan, command: Sequence[str]) -> list[Launch]:
-    """What the editor starts by a file that is written: its own arguments and variables count."""
+    """Return what the editor starts with the new file, with the user's arguments and variables."""
     found = []
     for setting in editor.settings:
         entry = settings.entry_in(plan.after or b"", _place(editor, setting))
@@ -91,7 +91,7 @@ def launches(editor: Editor, plan: Plan, command: Sequence[str]) -> list[Launch]
 
 
 def lines(editor: Editor, chosen: Sequence[Setting], command: Sequence[str]) -> str:
-    """What a person would add by hand."""
+    """Return the lines to add by hand."""
     if editor.form == "json":
         return "\n".join(
             settings.lines_to_add(_place(editor, setting), filled(setting.entry, command))
@@ -103,7 +103,7 @@ def lines(editor: Editor, chosen: Sequence[Setting], command: Sequence[str]) -> 
 
 
 def own_text(editor: Editor, command: Sequence[str]) -> str:
-    """The template of an editor with the command in it."""
+    """Return the template of an editor with the command filled in."""
     folder = plugin(editor.plugin) if editor.plugin else None
     return fill_template(editor.template, command, folder).rstrip("\n")
 
@@ -111,10 +111,10 @@ def own_text(editor: Editor, command: Sequence[str]) -> str:
 def plan_setup(
     editor: Editor, path: Path, chosen: Sequence[Setting], command: Sequence[str]
 ) -> Plan:
-    """The change that makes the agent known.
+    """Plan the change that adds the agent.
 
     Raises:
-        InvalidInputError: the file is none that can be changed; the message says why.
+        InvalidInputError: the file cannot be changed; the message says why.
     """
     file = config_file.read(path)
     if editor.form == "file":
@@ -124,13 +124,13 @@ def plan_setup(
 
 
 def plan_undo(editor: Editor, path: Path, command: Sequence[str]) -> Plan:
-    """The change that takes just our part out again.
+    """Plan the change that removes only our part.
 
-    Where nothing but our part has changed since, the file becomes what it was, to the byte; one
-    that we made goes away.
+    If nothing else has changed since, the file is restored to the byte; one that we created is
+    deleted.
 
     Raises:
-        InvalidInputError: the file is none that can be changed; the message says why.
+        InvalidInputError: the file cannot be changed; the message says why.
     """
     file = config_file.read(path)
     if file.data is None:
@@ -147,12 +147,12 @@ def plan_undo(editor: Editor, path: Path, command: Sequence[str]) -> Plan:
 
 
 def _became(editor: Editor, before: bytes | None, now: bytes, command: Sequence[str]) -> bool:
-    """Whether `now` is what we made of `before`, which had nothing of ours."""
+    """Return whether `now` is the result of adding our part to `before`."""
     base = before or b""
     try:
         chosen = [one for one in editor.settings if settings.entry_in(now, _place(editor, one))]
         made = _with_agent(editor, base, chosen, command)
-        # A switch that was off is not ours, and is off again.
+        # A switch that was off before is turned off again.
         clean = editor.form == "toml" or _without_agent(editor, base) == base
         return made == now != base and clean
     except InvalidInputError:
@@ -190,12 +190,12 @@ def _place(editor: Editor, setting: Setting) -> settings.Place:
 
 
 def _folder_of_editor(path: Path) -> Path:
-    """The folder that is there once the editor is; Neovim's may well have no `plugin` yet."""
+    """Return the folder that an editor creates; Neovim's may have no `plugin` folder yet."""
     return next(folder for folder in path.parents if folder.name not in {"plugin", "after"})
 
 
 def _has(folder: Path, extension: str) -> bool:
-    """Whether an extension is among those of a folder, in any version."""
+    """Return whether an extension is installed in a folder, in any version."""
     try:
         return any(path.name.lower().startswith(f"{extension}-") for path in folder.iterdir())
     except OSError:

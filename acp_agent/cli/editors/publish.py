@@ -1,6 +1,6 @@
-"""Writes the settings for editors that we publish: what `acp-agent setup` writes into a new file.
+"""Write the published editor settings: what `acp-agent setup` writes into a new file.
 
-They lie in editor-plugins. `make schemas` runs this, and a test holds the files against it.
+They are in editor-plugins. `make schemas` runs this, and a test compares the files with it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _COMMAND: Final = ("acp-agent",)
 
 
 def published(editor: str) -> bytes:
-    """The settings of an editor, for an agent that is on the PATH."""
+    """Return the settings of an editor, for an agent on the PATH."""
     known = editors()[editor]
     with tempfile.TemporaryDirectory() as nothing:
         plan = plan_setup(known, Path(nothing) / FILES[editor], known.settings, _COMMAND)

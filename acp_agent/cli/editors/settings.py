@@ -1,7 +1,7 @@
 """Add, update and remove our entry in a JSON settings file.
 
-Everything here is bytes in, bytes out, so that what would be written can be shown first. What comes
-out is read again and compared with what was meant, before anybody writes it.
+All functions map bytes to bytes, so that a change can be shown first. The result is parsed and
+compared with the intended content before it is written.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _LAUNCH = ("argv", "command", "args")
 
 
 class Place(Struct, frozen=True):
-    """Where our entry belongs: the member `name` of the object that the member `key` is.
+    """The place of our entry: the member `name` of the object in the member `key`.
 
     Attributes:
-        key: of the outermost object, such as `agent_servers`.
-        name: of our entry.
-        step: the indentation that the editor's own files have.
+        key: a key of the outermost object, such as `agent_servers`.
+        name: the name of our entry.
+        step: the indentation in the editor's own files.
     """
 
     key: str
@@ -36,15 +36,15 @@ class Place(Struct, frozen=True):
 
 
 def with_entry(data: bytes, place: Place, entry: Entry) -> bytes:
-    """The file with our entry in it; the same bytes where it has it already.
+    """Return the file with our entry; the same bytes if it already has it.
 
-    An entry that is there keeps what is the user's: variables, arguments, and what we do not know.
-    Its command is made ours; the arguments too, where they were those of another program.
+    An existing entry keeps the user's variables, arguments and unknown fields. Its command becomes
+    ours, and so do the arguments if they were those of another program.
 
     Args:
-        data: the file; empty where there is none.
-        place: where the entry belongs.
-        entry: what it says.
+        data: the file; empty if it does not exist.
+        place: the place of the entry.
+        entry: the entry.
 
     Raises:
         InvalidInputError: the file cannot be changed safely; the message says why.
@@ -78,7 +78,7 @@ def with_entry(data: bytes, place: Place, entry: Entry) -> bytes:
 
 
 def without_entry(data: bytes, place: Place) -> bytes:
-    """The file without our entry, and without the object around it where that has nothing else.
+    """Return the file without our entry, and without its object if that becomes empty.
 
     Raises:
         InvalidInputError: the file cannot be changed safely; the message says why.
@@ -109,7 +109,7 @@ def without_entry(data: bytes, place: Place) -> bytes:
 
 
 def entry_in(data: bytes, place: Place) -> Entry:
-    """Our entry as a file has it; empty where it has none.
+    """Return our entry in a file; empty if there is none.
 
     Raises:
         InvalidInputError: the file cannot be read.
@@ -121,13 +121,13 @@ def entry_in(data: bytes, place: Place) -> Entry:
 
 
 def lines_to_add(place: Place, entry: Entry) -> str:
-    """What a person would put into the file, as text that can be pasted."""
+    """Return the text to add by hand."""
     return json.dumps({place.key: {place.name: entry}}, indent=place.step, ensure_ascii=False)
 
 
 def _brought_up_to_date(present: Mapping[str, object], entry: Entry) -> dict[str, object]:
-    """An entry that is there, with our launch in it."""
-    if "argv" in entry or "command" not in present:  # it launches in another way
+    """Return an existing entry with our command."""
+    if "argv" in entry or "command" not in present:  # it is launched in another way
         others = {name: value for name, value in present.items() if name not in _LAUNCH}
         same = all(present.get(name) == entry.get(name) for name in _LAUNCH)
         return dict(present) if same else {**entry, **others}
@@ -152,7 +152,7 @@ def _changes(
     wanted: Mapping[str, object],
     style: jsonc.Style,
 ) -> list[jsonc.Edit]:
-    """What makes an entry that is there the wanted one; nothing where it is."""
+    """Return the edits that turn an existing entry into the wanted one."""
     if present == wanted:
         return []
     members = {name: _only(ours, name) for name in wanted}
@@ -204,7 +204,7 @@ def _inner(content: Mapping[str, object], key: str, what: str = "") -> dict[str,
 
 
 def _checked(after: bytes, meant: object) -> bytes:
-    """`after`, if it says what was meant."""
+    """Return `after` if it has the intended content."""
     if parse(after).content != meant:
         raise InvalidInputError("it is written in a way that cannot be changed safely")
     return after

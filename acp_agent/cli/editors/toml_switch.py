@@ -63,7 +63,7 @@ def _content(data: bytes) -> dict[str, object]:
         raise InvalidInputError(f"it is not UTF-8 (byte {error.start + 1})") from None
     except RecursionError:
         raise InvalidInputError("it is nested too deeply") from None
-    except (ValueError, TOMLKitError) as error:  # an integer of too many digits, too
+    except (ValueError, TOMLKitError) as error:  # also for an integer with too many digits
         raise InvalidInputError(f"it cannot be read as TOML ({error})") from None
     return content
 

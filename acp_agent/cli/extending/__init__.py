@@ -1,1 +1,1 @@
-"""What `acp-agent doctor` says of the files that extend a session."""
+"""The checks of `acp-agent doctor` for files that extend a session."""

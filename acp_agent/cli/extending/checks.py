@@ -1,6 +1,7 @@
-"""The checks of `acp-agent doctor` of MCP servers, hooks and workflows: what a session would tell.
+"""The checks of `acp-agent doctor` for MCP servers, hooks and workflows.
 
-Without any of a kind there is nothing to say. Skills, agents and plugins have a check of their own.
+They report what a session finds, and nothing if there are none. Skills, agents and plugins have
+a separate check.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from acp_agent.trust.store import TrustStore
 
 
 def check_servers(paths: Paths, environ: Mapping[str, str], cwd: Path) -> list[Finding]:
-    """Which MCP servers a session in `cwd` has, and what is wrong with their files."""
+    """Return the MCP servers of a session in `cwd`, and errors in their files."""
     config = _config(paths, environ)
     found = find_servers(
         config,
@@ -41,7 +42,7 @@ def check_servers(paths: Paths, environ: Mapping[str, str], cwd: Path) -> list[F
 
 
 def check_hooks(paths: Paths, environ: Mapping[str, str], cwd: Path) -> list[Finding]:
-    """How many hooks a session in `cwd` has, and what is wrong with their files."""
+    """Return the number of hooks of a session in `cwd`, and errors in their files."""
     config = _config(paths, environ)
     found = find_hooks(
         config.hooks,
@@ -61,7 +62,7 @@ def check_hooks(paths: Paths, environ: Mapping[str, str], cwd: Path) -> list[Fin
 
 
 def check_workflows(paths: Paths, environ: Mapping[str, str], cwd: Path) -> list[Finding]:
-    """Which workflows can be run by name in `cwd`, and the mistakes in their files."""
+    """Return the workflows that can be run by name in `cwd`, and errors in their files."""
     from acp_agent.cli.flow.locate import listed, mistake_lines  # noqa: PLC0415 - for this part
 
     try:

@@ -1,1 +1,1 @@
-"""`acp-agent hooks`: lists hooks, and tries those of one event."""
+"""`acp-agent hooks`: list hooks, and test those of one event."""

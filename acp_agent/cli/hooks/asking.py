@@ -1,4 +1,4 @@
-"""Ask models for `acp-agent hooks test`, as a session does for hooks with a prompt."""
+"""Query models for `acp-agent hooks test`, as a session does for hooks with a prompt."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LONGEST_ANSWER = 1_000  # tokens
 
 
 class CommandHelpers:
-    """What hooks ask where there is no session: models, but no MCP servers.
+    """Serves hooks without a session: with models, but without MCP servers.
 
     Args:
         setup: the user's configuration and keys.
@@ -35,7 +35,7 @@ class CommandHelpers:
         self._setup = setup
 
     async def ask_model(self, system: str, prompt: str, model: str) -> str:
-        """Return the answer of a model; `model` "" is the small one, as where there is no such.
+        """Return the answer of a model; "" and unknown names stand for the small model.
 
         Raises:
             AcpAgentError: there is no model, or it failed.
@@ -60,7 +60,7 @@ class CommandHelpers:
                 found = models.resolve(name)
                 models.require(found)
             except AcpAgentError:
-                pass  # a team's hook names one that this user does not have
+                pass  # a shared hook may name a model that this user does not have
             else:
                 return found
         flag = self._setup.environ.get("ACP_AGENT_MODEL") or None
@@ -68,7 +68,7 @@ class CommandHelpers:
         return small_model(models, self._setup.config, main)
 
     async def call_tool(self, server: str, tool: str, arguments: JsonObject) -> str:
-        """Refuse: a server is connected to in sessions only."""
+        """Raise ToolError, because MCP servers are only connected in sessions."""
         del tool, arguments
         raise ToolError(f"the MCP server {server!r} is only available in sessions")
 

@@ -1,4 +1,4 @@
-"""`acp-agent hooks list` and `test`: what is configured, and what a hook answers."""
+"""`acp-agent hooks list` and `test`: list the hooks, and show a hook's response."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _SAMPLES: dict[HookEvent, JsonObject] = {
 
 
 def run(argv: list[str]) -> int:
-    """List hooks, or try those of an event; returns the exit status."""
+    """List hooks, or test those of an event; return the exit status."""
     parser = Parser(prog="acp-agent hooks", description="List and test hooks.")
     actions = parser.add_subparsers(dest="action")
     listing = actions.add_parser("list", help="list the hooks of a folder and their errors")
@@ -144,10 +144,10 @@ def _test(found: FoundHooks, setup: UserConfig, options: argparse.Namespace) -> 
 
 
 def _input(text: str) -> JsonObject:
-    """Return the object that was given.
+    """Return the object in the argument.
 
     Raises:
-        InvalidInputError: it is none.
+        InvalidInputError: it is not a JSON object.
     """
     try:
         return msgspec.json.decode(text or "{}", type=dict[str, object])
@@ -156,7 +156,7 @@ def _input(text: str) -> JsonObject:
 
 
 def _shown(answer: HookAnswer) -> dict[str, object]:
-    """Return what a hook answered, without what it left out."""
+    """Return the fields that a hook set in its response."""
     built: dict[str, object] = msgspec.to_builtins(answer)
     said = {name: value for name, value in built.items() if name != "by" and value}
     return said or {"permission": "—"}

@@ -58,7 +58,7 @@ def record_session(
     for name in [*used_models(events), *config.fallback_models]:
         try:
             models.append(known.resolve(name))
-        except InvalidInputError:  # of a provider that is not configured any more
+        except InvalidInputError:  # its provider is no longer configured
             provider, _, model = name.partition("/")
             models.append(ModelInfo(provider=provider, id=model))
     home = Path.home()
@@ -83,7 +83,7 @@ def record_session(
 
 
 def _is_confined(config: Config) -> bool:
-    """Whether this machine confines commands. Blocks: a program is run to find out."""
+    """Return whether this machine confines commands. Blocks: runs a program to find out."""
     if not config.sandbox.enabled:
         return False
     from acp_agent.sandbox.sandbox import Unavailable, find_backend  # noqa: PLC0415 - rarely needed
@@ -93,12 +93,12 @@ def _is_confined(config: Config) -> bool:
 
 
 def _is_trusted(cwd: Path, config: Config, trust: Path) -> bool:
-    """Whether the user trusts the code of the project that a folder is in."""
+    """Return whether the user trusts the code of a folder's project."""
     return TrustStore(trust, config.trusted_folders).trusts(code_item(find_repository(cwd) or cwd))
 
 
 def _definitions(cwd: Path, user: Path, home: Path, config: Config, trust: Path) -> dict[str, str]:
-    """Return the files of the agents and skills that a session in a folder could use, by path."""
+    """Return the files of the agents and skills of a session in a folder, by path."""
     from acp_agent.extensions.definitions.discovery import find_definitions  # noqa: PLC0415 - heavy
 
     trusts = TrustStore(trust, config.trusted_folders).trusts
@@ -115,11 +115,11 @@ async def record(
     secrets: Sequence[str],
     write: Callable[[Path, Iterable[str]], None],
 ) -> int:
-    """Write the record of a session; returns the exit status.
+    """Write the record of a session; return the exit status.
 
     Args:
-        options: which session, and where to.
-        secrets: values that must not be in it.
+        options: the session and the output file.
+        secrets: values to remove from the record.
         write: writes a new file.
 
     Raises:
@@ -149,7 +149,7 @@ async def record(
 
 
 def run(argv: list[str]) -> int:
-    """Replay a record; the exit status is 1 where the agent behaves differently."""
+    """Replay a record; return 1 if the agent behaves differently."""
     parser = Parser(
         prog="acp-agent replay",
         description="Replay a recorded session offline, and report where the agent behaves "

@@ -28,7 +28,7 @@ from acp_agent.trust.store import TrustStore
 
 
 def run(argv: list[str]) -> int:
-    """Trust a folder, list the trusted ones or revoke one; returns the exit status."""
+    """Trust a folder, list trusted folders or revoke trust; return the exit status."""
     parser = Parser(
         prog="acp-agent trust",
         description="Trust files of a folder that can run programs or instruct the agent: "
@@ -65,8 +65,8 @@ def trust_folder(cwd: Path) -> None:
     """Trust everything that a session in a folder would use, without asking.
 
     Raises:
-        ConfigError: the configuration cannot be used.
-        StoreError: it cannot be remembered.
+        ConfigError: the configuration is invalid.
+        StoreError: the trust cannot be saved.
     """
     _store().trust(_items(cwd))
 
