@@ -34,7 +34,7 @@ class SharedRotatingFile(RotatingFileHandler):
     def close(self) -> None:
         """Do nothing.
 
-        `logging.shutdown` closes what was made last first, and so would close this file before the
+        `logging.shutdown` closes the newest handler first. It would close this file before the
         handler that still has records for it.
         """
 

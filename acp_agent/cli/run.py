@@ -251,9 +251,9 @@ def refusals(refused: Sequence[Asked]) -> str:
 
 
 def _json_view(out: TextIO) -> View:
-    """A turn as one JSON object a line.
+    """Return a view that writes a turn as one JSON object per line.
 
-    Their `type` is `session`, `update` or `permission`, and of the last one `result` or `error`.
+    Their `type` is `session`, `update` or `permission`; the last one is `result` or `error`.
     """
 
     def line(value: dict[str, object]) -> None:

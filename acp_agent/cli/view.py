@@ -60,7 +60,7 @@ def _view(options: argparse.Namespace) -> int:
         path = given
         write_new(path, pieces)
     else:
-        # Among the session's outputs: it goes when the session is deleted, whoever does that.
+        # Stored with the session's outputs, so that it is deleted with the session.
         path = find_paths(os.environ).outputs_dir / record.id / "view.html"
         try:
             write_private(path, "".join(pieces).encode())

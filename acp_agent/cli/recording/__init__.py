@@ -45,11 +45,11 @@ async def read_session(name: str) -> tuple[SessionRecord, list[AnyEvent]]:
 def record_session(
     session: SessionRecord, events: Sequence[AnyEvent], secrets: Sequence[str]
 ) -> tuple[Record, Replayed]:
-    """Return the record of a session, and its first replay, which tells what the journal does not.
+    """Return the record of a session and its first replay, which supplies what the journal lacks.
 
     Raises:
         InvalidInputError: it cannot be replayed.
-        ConfigError: the configuration cannot be used.
+        ConfigError: the configuration is invalid.
     """
     paths = find_paths(os.environ)
     config = load_config(paths.config_file, os.environ)

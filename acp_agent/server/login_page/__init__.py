@@ -1,5 +1,5 @@
-"""A page on this computer, for one visit, where the user gives a model provider's key.
+"""A local web page, for one visit, where the user enters a model provider's key.
 
-The key goes from the browser to where `acp-agent login` keeps it, and past the editor, the protocol
-and every log.
+The key is sent from the browser to the store of `acp-agent login`. It does not pass through the
+editor, the protocol or any log.
 """

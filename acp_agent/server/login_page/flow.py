@@ -1,4 +1,4 @@
-"""A login by the page: the client sends the user there, and is notified when it is done."""
+"""Log in with the page: the client sends the user there, and is notified at the end."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ async def log_in_by_page(client: ClientConnection, request: int | str) -> Provid
 
     Args:
         client: the client's connection.
-        request: the id of the client's request that is being answered.
+        request: the ID of the client's request that is being answered.
 
     Raises:
-        AuthRequiredError: the user declined, went away, or took too long; nothing is changed.
-        EditorGoneError: the client left.
+        AuthRequiredError: the user declined, left, or took too long; nothing is changed.
+        EditorGoneError: the client disconnected.
     """
     services = await client.core.services()
     providers = [
@@ -61,26 +61,26 @@ async def log_in_by_page(client: ClientConnection, request: int | str) -> Provid
 
 
 class KeptSecrets:
-    """Tries a key as `acp-agent login` does, and keeps it where that does."""
+    """Checks and saves a key as `acp-agent login` does."""
 
     def __init__(self, secrets: Secrets) -> None:
         self._secrets = secrets
 
     async def check(self, provider: Provider, key: str) -> Answer:
-        """Whether the provider takes the key."""
+        """Return whether the provider accepts the key."""
         return await asyncio.to_thread(check_provider, provider, key, timeout=CHECK_SECONDS)
 
     async def keep(self, provider: Provider, key: str) -> None:
-        """Keep it in the user's file, or in the keyring where the key before it was."""
+        """Save the key in the user's file, or in the keyring if the previous key was there."""
         origin = self._secrets.origin(provider.id, ())
         keyring = origin is not None and origin.kind == "keyring"
         await asyncio.to_thread(self._secrets.set, provider.id, key, keyring=keyring)
 
 
 async def _visit(client: ClientConnection, request: int | str, page: LoginPage) -> Provider:
-    """Send the user to the page and wait until they are done there.
+    """Send the user to the page and wait until they have finished.
 
-    They may be done before the client says that it opened the page.
+    They may finish before the client reports that it opened the page.
     """
     message = client.core.translate(
         "Open this page of acp-agent on your own computer to enter the key of a model provider. "

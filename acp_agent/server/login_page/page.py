@@ -1,4 +1,4 @@
-"""The HTML of the login page, without a script, in English or Chinese."""
+"""The HTML of the login page, without scripts, in English or Chinese."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Language = Literal["en", "zh"]
 
 
 class PageText(Struct, frozen=True):
-    """The content of a page: `kind` is `form`, or the name of a text that is all of the page.
+    """The content of a page. `kind` is `form`, or names the text that makes up the page.
 
-    `problem` names the text of what was wrong with the form that came; `name` is the provider's.
+    `problem` names the text about an error in the submitted form; `name` is the provider's.
     """
 
     language: Language
@@ -36,7 +36,7 @@ class PageText(Struct, frozen=True):
 
 
 def language_for(accepted: str) -> Language:
-    """The language for a header Accept-Language (RFC 9110, section 12.5.4)."""
+    """Return the language for an Accept-Language header (RFC 9110, section 12.5.4)."""
     wishes: list[tuple[float, int, Language]] = []
     for place, part in enumerate(accepted[:1_000].split(",")):
         tag, _, weight = part.partition(";")
@@ -51,7 +51,7 @@ def language_for(accepted: str) -> Language:
 
 
 def render(page: PageText) -> str:
-    """The page as HTML."""
+    """Return the page as HTML."""
     said = _texts()[page.language]
     if page.kind == "form":
         content = _form(page, said)
@@ -63,7 +63,7 @@ def render(page: PageText) -> str:
 
 
 def style_hash() -> str:
-    """The hash by which the page's security policy allows its one style sheet (CSP level 3)."""
+    """Return the hash for the page's security policy that allows its style sheet (CSP level 3)."""
     return base64.b64encode(hashlib.sha256(_style().encode()).digest()).decode()
 
 

@@ -1,1 +1,1 @@
-"""The agent on a socket: HTTP, WebSocket, and who may use them."""
+"""The agent on a socket: HTTP, WebSocket and access control."""

@@ -1,4 +1,4 @@
-"""Accepts sockets, and detects which version of HTTP each speaks."""
+"""Accept sockets, and detect which version of HTTP each uses."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class SocketAcceptor:
     """Accepts sockets, up to a limit.
 
     Args:
-        endpoint: what answers their requests.
+        endpoint: answers their requests.
 
     Attributes:
-        slots: the places of those that are open.
+        slots: the slots of the open sockets.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
@@ -25,12 +25,12 @@ class SocketAcceptor:
         self.slots = SocketSlots(endpoint.limits.sockets)
 
     def protocol(self) -> asyncio.Protocol:
-        """Return what reads the first bytes of an accepted socket."""
+        """Return the protocol that reads the first bytes of an accepted socket."""
         return _VersionDetector(self)
 
 
 class _VersionDetector(asyncio.Protocol):
-    """Reads as much as tells HTTP/2 from HTTP/1.1, unless TLS agreed on it (ALPN)."""
+    """Reads enough to tell HTTP/2 from HTTP/1.1, unless TLS negotiated it (ALPN)."""
 
     def __init__(self, acceptor: SocketAcceptor) -> None:
         self._acceptor = acceptor
@@ -40,7 +40,7 @@ class _VersionDetector(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A socket was accepted."""
+        """Handle an accepted socket."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self._slot = self._acceptor.slots.acquire(transport.abort)
@@ -56,7 +56,7 @@ class _VersionDetector(asyncio.Protocol):
         self._timer = asyncio.get_running_loop().call_later(head, transport.abort)
 
     def data_received(self, data: bytes) -> None:
-        """Compare the first bytes."""
+        """Compare the first bytes with the preface of HTTP/2."""
         self._received += data
         if self._received.startswith(PREFACE):
             self._hand_over(http2=True)
@@ -64,7 +64,7 @@ class _VersionDetector(asyncio.Protocol):
             self._hand_over(http2=False)
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
-        """The client is gone before it said anything."""
+        """Handle a client that disconnected before it sent a request."""
         if self._timer is not None:
             self._timer.cancel()
         if self._slot is not None:

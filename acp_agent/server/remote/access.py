@@ -1,8 +1,8 @@
-"""Who may send requests: checks of the token, the Host and the Origin.
+"""Access control: checks of the token, the Host and the Origin.
 
 A page in the user's browser can send requests to any address of the user's computer. It cannot
-choose the `Origin` (RFC 6454), and where it reached us by a name of its own that resolves to us
-(DNS rebinding), it cannot hide that name in the `Host` (RFC 9110, section 7.2) either.
+choose the `Origin` (RFC 6454). If it reached us by a domain name that resolves to us (DNS
+rebinding), it cannot hide that name in the `Host` (RFC 9110, section 7.2) either.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SUBPROTOCOL = "acp"
 TOKEN_SUBPROTOCOL = "acp.bearer."  # noqa: S105 - what comes before the token
 TOKEN_PARAMETER = "access_token"  # noqa: S105 - RFC 6750, section 2.3
 
-# What proxies add: RFC 7239, RFC 9110 (section 7.6.3), and what was usual before.
+# Headers that proxies add: RFC 7239, RFC 9110 (section 7.6.3), and older conventions.
 _FORWARDED = frozenset({"forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"})
 
 
@@ -28,7 +28,7 @@ class AccessPolicy:
 
     Args:
         address: the address that the server listens on.
-        token: the token that clients have to send; None: none.
+        token: the token that clients must send; None for no token.
         hosts: further names of this server, without ports.
         origins: the origins whose pages may send requests, as browsers write them.
         proxied: whether clients connect through a proxy.
@@ -53,7 +53,7 @@ class AccessPolicy:
         """Return a refusal unless the Host and the Origin are allowed.
 
         Raises:
-            BadRequestError: A header is repeated.
+            BadRequestError: a header is repeated.
         """
         host = _host_name(request.header("host") or "")
         if not (host == self._own or is_loopback(host) or host in self._hosts):
@@ -88,9 +88,9 @@ class AccessPolicy:
         return refusal(401, reason, ("www-authenticate", 'Bearer realm="acp-agent"'))
 
     def is_local(self, request: Request) -> bool:
-        """Return whether the client is on this computer, as far as can be told.
+        """Return whether the client is on this computer, as far as this can be determined.
 
-        One who comes through a proxy may be anywhere; the end of a tunnel looks like this computer.
+        A client behind a proxy may be anywhere; the end of a tunnel looks like this computer.
         """
         if self._proxied or not is_loopback(request.peer.removeprefix("::ffff:")):
             return False
@@ -113,7 +113,7 @@ def subprotocols(request: Request) -> list[str]:
 
 
 def _host_name(host: str) -> str:
-    """The name in a Host header, without its port and brackets, in lower case."""
+    """Return the name in a Host header, without port and brackets, in lower case."""
     name = host.lower()
     if name.startswith("["):
         return name[1:].partition("]")[0]

@@ -1,4 +1,4 @@
-"""The connections of remote clients: start, lifetime and end of each."""
+"""The connections of remote clients: their start, lifetime and end."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from protocol.transports.websocket import GOING_AWAY, NORMAL, POLICY, WebSocketT
 
 _log = logging.getLogger(__name__)
 
-_UNUSED_SECONDS = 2.0  # for a client that has initialized to open its stream
+_UNUSED_SECONDS = 2.0  # for an initialized client to open its stream
 
 
 class MakeLink(Protocol):
-    """Gives what serves a new connection."""
+    """Creates the handler of a new connection."""
 
     def __call__(self, transport: Transport, *, local: bool) -> ClientConnection:
-        """Make the connection of a client that is on this computer, or is not."""
+        """Return the handler for a client; `local` means that it is on this computer."""
         ...
 
 
 class FullError(Exception):
-    """There are as many connections as there may be.
+    """The limit of connections is reached.
 
     Args:
-        most: how many that is.
+        most: the limit.
     """
 
     def __init__(self, most: int) -> None:
@@ -42,11 +42,11 @@ class FullError(Exception):
 
 
 class RemoteConnection:
-    """One client's connection (`Acp-Connection-Id`).
+    """A client's connection (`Acp-Connection-Id`).
 
     Attributes:
-        id: what the client names it by; not to be guessed.
-        closing: the code and the reason with which a WebSocket is closed at its end.
+        id: its ID, which cannot be guessed.
+        closing: the code and the reason with which a WebSocket is closed.
     """
 
     def __init__(
@@ -62,9 +62,9 @@ class Connections:
     """The open connections.
 
     Args:
-        make_link: gives what serves a new one.
-        limits: how many there may be, and how long each may do nothing.
-        binary: whether clients may write in binary frames.
+        make_link: creates the handler of a new connection.
+        limits: the limits of their number and of idle time.
+        binary: whether clients may send binary frames.
     """
 
     def __init__(self, make_link: MakeLink, limits: Limits, *, binary: bool = False) -> None:
@@ -75,10 +75,10 @@ class Connections:
         self._tasks: set[asyncio.Task[None]] = set()  # theirs, and those of ended ones that end
 
     def over_websocket(self, on_end: Callable[[], None], *, local: bool) -> RemoteConnection:
-        """Begin a connection over a WebSocket, of a client on this computer or elsewhere.
+        """Open a connection over a WebSocket; `local` means that the client is on this computer.
 
         Raises:
-            FullError: There are too many.
+            FullError: there are too many.
         """
         self._evict_unused()
         limits = self._limits
@@ -98,7 +98,7 @@ class Connections:
         return self._begin(transport, local=local), transport
 
     def find(self, connection_id: str) -> tuple[RemoteConnection, StreamableHttpTransport] | None:
-        """The connection over streamable HTTP with this id; None where there is none."""
+        """Return the connection over streamable HTTP with this ID, or None."""
         found = self._all.get(connection_id)
         if found is None or not isinstance(found.transport, StreamableHttpTransport):
             return None
@@ -111,7 +111,7 @@ class Connections:
         connection.transport.close()
 
     def stop_draining(self) -> None:
-        """Make no turn wait any longer for a client that does not read."""
+        """Stop waiting for clients that do not read, so that no turn is delayed."""
         for one in self._all.values():
             one.link.connection.stop_draining()
 
@@ -123,7 +123,7 @@ class Connections:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def watch(self) -> None:
-        """End connections that do nothing; runs until it is cancelled."""
+        """End idle connections; runs until cancelled."""
         limits = self._limits
         pause = min(limits.idle / 4, limits.ping, limits.stall / 4)
         while True:
@@ -141,10 +141,10 @@ class Connections:
                     self.end(one)
 
     def _evict_unused(self) -> None:
-        """End the connection that has been unused for longest, where there are too many.
+        """End the connection that has been unused for longest, if there are too many.
 
-        A client that broke off over streamable HTTP leaves one behind; it must not be kept out by
-        its own remains until those are idle for long enough.
+        A client that disconnects from streamable HTTP leaves its connection behind. Old connections
+        must not lock it out until they time out.
 
         Raises:
             FullError: all are in use.

@@ -1,4 +1,4 @@
-"""Handles a POST: a message of the client, which begins a connection or belongs to one."""
+"""Handle a POST: a message of the client, which opens a connection or belongs to one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from protocol.transports.streamable_http import StreamableHttpTransport
 from protocol.transports.websocket import WebSocketTransport
 
 _JSON: Final = ("content-type", "application/json")
-# The methods below `session/` that are about no session in particular.
+# Methods below `session/` that do not concern a particular session.
 _ABOUT_NONE: Final = frozenset({"session/new", "session/list"})
 _ATTACHING: Final = frozenset({"session/load", "session/resume"})
 
@@ -42,8 +42,8 @@ class PostHandler:
 
     Args:
         connections: the clients' connections.
-        limits: see there.
-        is_local: whether who sent a request is on this computer.
+        limits: the limits for clients.
+        is_local: returns whether the sender of a request is on this computer.
     """
 
     def __init__(
@@ -57,8 +57,8 @@ class PostHandler:
         """Answer a POST.
 
         Raises:
-            BadRequestError: A header is repeated.
-            FullError: There are too many connections.
+            BadRequestError: a header is repeated.
+            FullError: there are too many connections.
         """
         message = messages.parse(body)
         if isinstance(message, messages.Batch):
@@ -97,7 +97,7 @@ class PostHandler:
         except (TimeoutError, ConnectionError):
             self._connections.end(connection)
             return refusal(503, "the agent did not answer")
-        # The RFD has the id in the result, too; the schema, which is newer, allows no such member.
+        # The RFD also has the ID in the result; the newer schema has no such field.
         return Reply(200, (_JSON, (CONNECTION_ID, connection.id)), line)
 
 
@@ -106,7 +106,7 @@ def _check_message(
     session: str | None,
     transport: StreamableHttpTransport,
 ) -> Reply | None:
-    """Return a refusal unless the session header fits the message."""
+    """Return a refusal unless the session header matches the message."""
     named = _session_of(message.params)
     about_one = message.method.startswith("session/") and message.method not in _ABOUT_NONE
     if session is None and (named is not None or about_one):
@@ -127,9 +127,9 @@ def _check_message(
 def _check_response(
     message: messages.Response, session: str | None, transport: StreamableHttpTransport
 ) -> Reply | None:
-    """Return a refusal unless the session header fits the request that is answered."""
+    """Return a refusal unless the session header matches the request being answered."""
     if not isinstance(message.id, int):
-        return None  # never asked for: the connection ignores it
+        return None  # an unknown ID, which the connection ignores
     raw_id = b"%d" % message.id
     session_of_request = transport.session_of_request(raw_id)
     if session_of_request is not None and session not in {
@@ -157,33 +157,33 @@ _PAGE_HEADERS: Final = f"authorization, content-type, {CONNECTION_ID}, {SESSION_
 _STREAM: Final = (
     ("content-type", "text/event-stream"),
     ("cache-control", "no-store"),
-    ("x-accel-buffering", "no"),  # nginx would keep events back
+    ("x-accel-buffering", "no"),  # otherwise nginx would buffer events
 )
 
 _log = logging.getLogger(__name__)
 
 
 class Socket(Protocol):
-    """A socket on which requests come."""
+    """A socket that receives requests."""
 
     def go_away(self) -> None:
-        """Take no further request."""
+        """Accept no further requests."""
 
 
 class Endpoint:
     """Answers requests.
 
     Args:
-        access: who may use it.
+        access: the access control.
         connections: the clients' connections.
-        limits: see there.
-        knows_session: whether there is a session with this id, wherever it is open.
-        cookie: what a client is to send with its next requests, so that whatever spreads requests
-            over several processes can lead them here again; the value of a `Set-Cookie`.
-        path: where it is; clients that can be told no path have one of their own.
+        limits: the limits for clients.
+        knows_session: returns whether a session with this ID exists, wherever it is open.
+        cookie: the value of a `Set-Cookie` header. Clients send it with later requests, so that a
+            load balancer can route them to this process.
+        path: the path of the endpoint; clients that cannot be configured have a default path.
 
     Attributes:
-        sockets: those that are open and carry HTTP.
+        sockets: the open sockets that use HTTP.
         closing: whether the process is about to end.
     """
 
@@ -208,14 +208,14 @@ class Endpoint:
         self._posts = PostHandler(connections, limits, access.is_local)
 
     def screen(self, request: Request, *, upgrade: bool = False) -> Reply | None:
-        """Check the head of a request: return a refusal, or None where its body is to be read."""
+        """Check the head of a request; return a refusal, or None if its body is to be read."""
         try:
             return self._screen(request, upgrade=upgrade)
         except BadRequestError as error:
             return refusal(400, str(error))
 
     def too_large(self) -> Reply:
-        """The refusal of a body that is too long."""
+        """Return the refusal of a body that is too long."""
         return _too_large(self.limits.message)
 
     def upgrade(
@@ -234,7 +234,7 @@ class Endpoint:
         return headers, connection.transport
 
     async def answer(self, request: Request, body: bytes, open_: OpenStream) -> Reply | None:
-        """Answer a request that was let through; None where it got a stream."""
+        """Answer an admitted request; return None if it opened a stream."""
         try:
             reply = await self._answer(request, body, open_)
         except BadRequestError as error:
@@ -305,7 +305,7 @@ class Endpoint:
         )
 
     def _cors_headers(self, request: Request) -> Headers:
-        """The headers that let the page of an allowed origin read the answer."""
+        """Return the headers that allow the page of an allowed origin to read the response."""
         origins = request.headers.get("origin", ())
         if len(origins) != 1:
             return ()
@@ -318,10 +318,10 @@ class Endpoint:
 
 
 def _check_form(request: Request, limit: int) -> Reply | None:
-    """Return a refusal unless method, headers and length fit together.
+    """Return a refusal unless method, headers and length are consistent.
 
     Raises:
-        BadRequestError: A header is repeated.
+        BadRequestError: a header is repeated.
     """
     for name in (CONNECTION_ID, SESSION_ID, "content-type", "content-length"):
         request.header(name)

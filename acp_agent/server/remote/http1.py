@@ -1,4 +1,4 @@
-"""An event stream over HTTP/1.1."""
+"""HTTP/1.1 requests, and event streams in chunks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from protocol.transports.buffered_writer import BufferedWriter
 
 
 class ChunkedStream:
-    """A body in chunks (RFC 9112, section 7.1); see `EventStream`."""
+    """A chunked body (RFC 9112, section 7.1); see `EventStream`."""
 
     def __init__(self, writer: BufferedWriter, connection: h11.Connection) -> None:
         self.on_idle: Callable[[], None] | None = None
@@ -35,12 +35,12 @@ class ChunkedStream:
 
     @property
     def waiting(self) -> bool:
-        """Whether the client reads slower than is written."""
+        """Return whether output waits because the client reads too slowly."""
         return self._writer.waiting
 
     @property
     def queued(self) -> int:
-        """Bytes not passed on yet."""
+        """Return the number of bytes that the system has not taken yet."""
         return self._writer.queued
 
     def write(self, data: bytes) -> None:
@@ -49,7 +49,7 @@ class ChunkedStream:
             self._writer.write(self._http.send(h11.Data(data=data)) or b"")
 
     def drained(self) -> bool:
-        """Return whether a slow client took anything since the last call."""
+        """Return whether a slow client has read anything since the last call."""
         return self._writer.drained()
 
     def end(self) -> None:
@@ -60,26 +60,26 @@ class ChunkedStream:
             self._writer.end()
 
     def abort(self) -> None:
-        """Close the socket at once."""
+        """Close the socket immediately."""
         self._writer.abort()
 
     def lose(self) -> None:
-        """The socket is closed."""
+        """Handle the loss of the socket."""
         self._over = True
         if self.on_lost is not None:
             self.on_lost()
 
 
 _HEAD_LIMIT: Final = 16 * 1024  # bytes of a request line and its headers
-_DRAIN_TIMEOUT: Final = 2.0  # seconds in which what a refused client still sends is thrown away
+_DRAIN_TIMEOUT: Final = 2.0  # seconds in which further data of a refused client is discarded
 
 
 class Http1(asyncio.Protocol):
-    """Reads requests from a socket and writes their answers.
+    """Reads requests from a socket and writes the responses.
 
     Args:
-        endpoint: what answers.
-        slot: the socket among the others.
+        endpoint: answers the requests.
+        slot: the slot of the socket.
     """
 
     def __init__(self, endpoint: Endpoint, slot: SocketSlot) -> None:
@@ -93,13 +93,13 @@ class Http1(asyncio.Protocol):
         self._body = bytearray()
         self._task: asyncio.Task[None] | None = None
         self._stream: ChunkedStream | None = None
-        self._over = False  # no further request is read from what comes
+        self._over = False  # whether no further request is read
         self._timer: asyncio.TimerHandle | None = None
 
-    # -- the socket, as asyncio tells of it ------------------------------------------------------
+    # -- asyncio callbacks ----------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the socket over."""
+        """Take over the socket."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self._writer.open(transport)
@@ -107,18 +107,18 @@ class Http1(asyncio.Protocol):
         self._wait(self._limits.head)
 
     def data_received(self, data: bytes) -> None:
-        """Read on."""
+        """Read further data."""
         if self._over or self._stream is not None:
             return
         self._http.receive_data(data)
         self._read()
 
     def eof_received(self) -> bool:
-        """The client is gone, or waits for an answer with its side closed; both are an end."""
+        """Close the socket: the client is gone, or waits with its side closed."""
         return False
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
-        """The socket is closed."""
+        """Handle the loss of the socket."""
         self._endpoint.sockets.discard(self)
         self._stop_waiting()
         if self._stream is not None:
@@ -129,11 +129,11 @@ class Http1(asyncio.Protocol):
         self._slot.release()
 
     def pause_writing(self) -> None:
-        """The system takes no more bytes for now."""
+        """Pause, because the system takes no more bytes."""
         self._writer.pause()
 
     def resume_writing(self) -> None:
-        """Everything was taken."""
+        """Resume, because the system has taken everything."""
         self._writer.resume()
 
     # -- requests --------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ class Http1(asyncio.Protocol):
             elif isinstance(event, h11.EndOfMessage):
                 self._on_whole()
             else:
-                return  # NEED_DATA, or PAUSED until the answer is out
+                return  # NEED_DATA, or PAUSED until the response is sent
 
     def _on_head(self, event: h11.Request) -> None:
         headers = headers_of(list(event.headers))
@@ -191,7 +191,7 @@ class Http1(asyncio.Protocol):
         body = bytes(self._body)
         self._body.clear()
         self._stop_waiting()
-        self._transport.pause_reading()  # nothing but the end can come, and a GET opens a stream
+        self._transport.pause_reading()  # nothing but the end is expected, and a GET opens a stream
         self._task = asyncio.create_task(self._answer(self._request, body))
 
     async def _answer(self, request: Request, body: bytes) -> None:
@@ -216,7 +216,7 @@ class Http1(asyncio.Protocol):
         self._read()
 
     def _refuse(self, reply: Reply) -> None:
-        """Answer at once. What the client still sends would be taken for its next request."""
+        """Answer immediately. Further data of the client must not be read as its next request."""
         done = self._http.their_state is h11.DONE
         self._over = True
         self._body.clear()
@@ -224,7 +224,7 @@ class Http1(asyncio.Protocol):
             self._reply(reply.also(("connection", "close")))
         if done:
             self._writer.end()
-        else:  # closing now could take the answer away from a client that still sends
+        else:  # closing now could discard the response before the client reads it
             self._writer.finish()
             self._wait(_DRAIN_TIMEOUT)
 
@@ -244,7 +244,7 @@ class Http1(asyncio.Protocol):
         if self._stream is not None and self._stream.on_idle is not None:
             self._stream.on_idle()
 
-    # -- answers that go on ----------------------------------------------------------------------
+    # -- event streams ---------------------------------------------------------------------------
 
     def _open_stream(self, headers: Headers) -> ChunkedStream:
         self._send(_response(200, (*headers, ("connection", "close"))))
@@ -290,10 +290,10 @@ class Http1(asyncio.Protocol):
         if early:
             websocket.data_received(early)
 
-    # -- time ------------------------------------------------------------------------------------
+    # -- timeouts --------------------------------------------------------------------------------
 
     def _wait(self, seconds: float) -> None:
-        """Close the socket unless something happens in time."""
+        """Close the socket unless it makes progress in time."""
         self._stop_waiting()
         self._timer = asyncio.get_running_loop().call_later(seconds, self._too_late)
 
@@ -309,7 +309,7 @@ class Http1(asyncio.Protocol):
         self._writer.end()
 
     def go_away(self) -> None:
-        """Close the socket once what is being answered is out."""
+        """Close the socket once the current response is sent."""
         if self._task is None:
             self._writer.end()
 
@@ -323,7 +323,7 @@ def _response(status: int, headers: Headers) -> h11.Response:
 
 
 def _is_upgrade(request: Request) -> bool:
-    """Whether the client asks for a WebSocket (RFC 6455, section 4.2.1)."""
+    """Return whether the client requests a WebSocket (RFC 6455, section 4.2.1)."""
     upgrade = ",".join(request.headers.get("upgrade", ())).lower()
     connection = ",".join(request.headers.get("connection", ())).lower()
     return (
@@ -334,7 +334,7 @@ def _is_upgrade(request: Request) -> bool:
 
 
 def _not_websocket(request: Request) -> Reply | None:
-    """A refusal where an upgrade cannot be answered; None where it can."""
+    """Return a refusal if an upgrade is invalid, otherwise None."""
     if request.headers.get("sec-websocket-version") != ("13",):
         return refusal(426, "use WebSocket version 13", ("sec-websocket-version", "13"))
     key = request.headers.get("sec-websocket-key", ())

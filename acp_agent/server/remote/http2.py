@@ -1,7 +1,7 @@
-"""Checks the lengths of HTTP/2 frames as they arrive (RFC 9113, section 4.1).
+"""HTTP/2: frame length checks on arrival (RFC 9113, section 4.1), and requests.
 
-The library refuses a frame that is too long once all of it is there: by then 16 MiB are kept, for
-a client that nobody has let in.
+The library rejects an oversized frame only once it is complete. By then 16 MiB would be buffered
+for a client that is not authenticated.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from acp_agent.server.remote.http_messages import (
 )
 from acp_agent.server.socket_slots import SocketSlot
 
-_HEADER = 9  # bytes; the first three are the length of what follows it
+_HEADER = 9  # bytes; the first three are the length of the payload
 
 
 class FrameLengths:
@@ -36,7 +36,7 @@ class FrameLengths:
 
     Args:
         first: bytes before the first frame.
-        most: the longest that a frame may be.
+        most: the maximum length of a frame.
     """
 
     def __init__(self, *, first: int, most: int) -> None:
@@ -45,7 +45,7 @@ class FrameLengths:
         self._header = b""
 
     def too_long(self, data: bytes) -> bool:
-        """Whether a frame begins in `data` that is too long."""
+        """Return whether an oversized frame begins in `data`."""
         at = 0
         while at < len(data):
             if self._skip:
@@ -65,18 +65,18 @@ class FrameLengths:
         return False
 
 
-_STREAMS: Final = 100  # requests that a client may have open at the same time
-_WINDOW: Final = 1024 * 1024  # bytes that a client may send before we acknowledge some
-_RESETS: Final = 200  # requests that a client may take back before it is thought an attack
+_STREAMS: Final = 100  # concurrent requests of a client
+_WINDOW: Final = 1024 * 1024  # bytes that a client may send before an acknowledgement
+_RESETS: Final = 200  # requests that a client may cancel before it counts as an attack
 _HEADERS: Final = 16 * 1024
 
 
 class Http2(asyncio.Protocol):
-    """Reads requests from a socket and writes their answers.
+    """Reads requests from a socket and writes the responses.
 
     Args:
-        endpoint: what answers.
-        slot: the socket among the others.
+        endpoint: answers the requests.
+        slot: the slot of the socket.
     """
 
     def __init__(self, endpoint: Endpoint, slot: SocketSlot) -> None:
@@ -90,13 +90,13 @@ class Http2(asyncio.Protocol):
         self._frames = FrameLengths(first=len(PREFACE), most=self._http.max_inbound_frame_size)
         self._resets = 0
         self._peer = ""
-        self._silent_intervals = 0  # ping intervals without a byte from the client
+        self._silent_intervals = 0  # ping intervals without data from the client
         self._timer: asyncio.TimerHandle | None = None
 
-    # -- the socket, as asyncio tells of it ----------------------------------------------------
+    # -- asyncio callbacks ---------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the socket over."""
+        """Take over the socket."""
         assert isinstance(transport, asyncio.Transport)
         self._writer.open(transport)
         self._peer = peer_of(transport)
@@ -115,7 +115,7 @@ class Http2(asyncio.Protocol):
         self._schedule()
 
     def data_received(self, data: bytes) -> None:
-        """Take frames apart."""
+        """Parse frames."""
         self._silent_intervals = 0
         if self._frames.too_long(data):
             self._http.close_connection(ErrorCodes.FRAME_SIZE_ERROR)
@@ -126,17 +126,17 @@ class Http2(asyncio.Protocol):
             for event in self._http.receive_data(data):
                 self._on_event(event)
         except h2.exceptions.ProtocolError:
-            self._streams.flush_frames()  # the goodbye that says what was wrong
+            self._streams.flush_frames()  # the GOAWAY frame with the reason
             self._writer.end()
             return
         self._streams.flush_frames()
 
     def eof_received(self) -> bool:
-        """The client is gone."""
+        """Close the socket, because the client is gone."""
         return False
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
-        """The socket is closed."""
+        """Handle the loss of the socket."""
         self._endpoint.sockets.discard(self)
         if self._timer is not None:
             self._timer.cancel()
@@ -145,11 +145,11 @@ class Http2(asyncio.Protocol):
         self._slot.release()
 
     def pause_writing(self) -> None:
-        """The system takes no more bytes for now."""
+        """Pause, because the system takes no more bytes."""
         self._writer.pause()
 
     def resume_writing(self) -> None:
-        """Everything was taken."""
+        """Resume, because the system has taken everything."""
         self._writer.resume()
 
     # -- frames --------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ class Http2(asyncio.Protocol):
         path, _, query = fields.pop(":path", ("",))[0].partition("?")
         authority = fields.pop(":authority", None)
         if authority is not None:
-            fields["host"] = authority  # RFC 9113, section 8.3.1; h2 refuses two that differ
+            fields["host"] = authority  # RFC 9113, section 8.3.1; h2 rejects two different ones
         request = Request(method, path, query, fields, "2", self._peer)
         stream = Http2Stream(self._streams, event.stream_id, request)
         self._streams.streams[event.stream_id] = stream
@@ -218,7 +218,7 @@ class Http2(asyncio.Protocol):
             self._streams.flush_frames()
 
     def _on_reset(self, stream_id: int) -> None:
-        """The client took a request back (a flood of these is CVE-2023-44487)."""
+        """Handle a cancelled request (a flood of these is CVE-2023-44487)."""
         stream = self._streams.request_done(stream_id)
         if stream is None:
             return
@@ -230,13 +230,13 @@ class Http2(asyncio.Protocol):
             self._streams.flush_frames()
             self._writer.end()
 
-    # -- time ----------------------------------------------------------------------------------
+    # -- timeouts ------------------------------------------------------------------------------
 
     def _schedule(self) -> None:
         self._timer = asyncio.get_running_loop().call_later(self._limits.ping, self._check_alive)
 
     def _check_alive(self) -> None:
-        """Ping a silent client, and close a socket that has no requests or no peer any more."""
+        """Ping a silent client, and close a socket without requests or without a peer."""
         now = asyncio.get_running_loop().time()
         self._silent_intervals = 0 if self._writer.drained() else self._silent_intervals + 1
         if self._silent_intervals > 3:
@@ -251,14 +251,14 @@ class Http2(asyncio.Protocol):
             if late and stream.task is None and not stream.is_event_stream and not stream.ended:
                 self._streams.reply(stream, refusal(408, "the request was not complete in time"))
         if self._silent_intervals == 1:
-            with suppress(h2.exceptions.ProtocolError):  # a goodbye was said, and not all is out
+            with suppress(h2.exceptions.ProtocolError):  # GOAWAY was sent, but not all data yet
                 self._http.ping(b"acpagent")
         self._streams.flush_frames()
         self._schedule()
 
     def go_away(self) -> None:
-        """Say goodbye, and close the socket once everything is out."""
-        with suppress(h2.exceptions.ProtocolError):  # the client said goodbye first
+        """Send GOAWAY, and close the socket once all data is sent."""
+        with suppress(h2.exceptions.ProtocolError):  # the client sent GOAWAY first
             self._http.close_connection()
         self._streams.flush_frames()
         self._writer.end()

@@ -15,7 +15,7 @@ from protocol.transports.buffered_writer import BufferedWriter
 
 
 class Http2Stream:
-    """A request and what is known of its answer; an `EventStream` where that goes on."""
+    """A request and the state of its response; an `EventStream` if the response is one."""
 
     def __init__(self, streams: Http2Streams, stream_id: int, request: Request) -> None:
         self.on_idle: Callable[[], None] | None = None
@@ -24,28 +24,28 @@ class Http2Stream:
         self.request = request
         self.began = asyncio.get_running_loop().time()
         self.body = bytearray()
-        self.complete = False  # all of the request is there
+        self.complete = False  # whether the whole request has arrived
         self.task: asyncio.Task[None] | None = None
-        self.is_event_stream = False  # an event stream
-        self.ended = False  # nothing more is to be sent than what is in `out`
+        self.is_event_stream = False  # whether the response is an event stream
+        self.ended = False  # whether nothing is sent after `out`
         self.out = bytearray()
-        self.taken = 0  # bytes that went out of `out`
-        self._seen = 0  # what `taken` was when `drained` was last asked
+        self.taken = 0  # bytes sent from `out`
+        self._seen = 0  # value of `taken` at the last call of `drained`
         self._streams = streams
         self._scheduled = False
 
     @property
     def waiting(self) -> bool:
-        """Whether the client reads slower than is written."""
+        """Return whether output waits because the client reads too slowly."""
         return len(self.out) > 0 and not self._scheduled
 
     @property
     def queued(self) -> int:
-        """Bytes not passed on yet."""
+        """Return the number of bytes that are not sent yet."""
         return len(self.out)
 
     def write(self, data: bytes) -> None:
-        """Send bytes of an event stream; those of one pass of the loop go out together."""
+        """Send bytes of an event stream; all writes of one loop iteration are sent together."""
         if self.ended:
             return
         self.out += data
@@ -54,17 +54,17 @@ class Http2Stream:
             asyncio.get_running_loop().call_soon(self._pass_on)
 
     def drained(self) -> bool:
-        """Return whether the client took anything since the last call."""
+        """Return whether the client has read anything since the last call."""
         taken, self._seen = self.taken > self._seen, self.taken
         return taken
 
     def end(self) -> None:
-        """Say that there is no more."""
+        """End the stream after the pending bytes."""
         self.ended = True
         self._streams.pump(self)
 
     def abort(self) -> None:
-        """Close the stream at once."""
+        """Close the stream immediately."""
         self._streams.abort(self)
 
     def _pass_on(self) -> None:
@@ -73,17 +73,17 @@ class Http2Stream:
 
 
 class Http2Streams:
-    """Sends answers as far as the client's windows and the socket take them.
+    """Sends responses as far as the client's windows and the socket allow.
 
     Args:
-        http: the state of the socket's connection.
-        limit: bytes that a message may have.
+        http: the state of the connection.
+        limit: the maximum size of a message in bytes.
 
     Attributes:
-        writer: takes the socket's bytes.
-        streams: the requests, by the ids of their streams.
-        buffered: bytes of bodies that are being read.
-        idle_since: when the last request over, by the clock of the loop.
+        writer: writes to the socket.
+        streams: the requests, by stream ID.
+        buffered: bytes of the bodies that are being read.
+        idle_since: when the last request ended, by the loop's clock.
     """
 
     def __init__(self, http: h2.connection.H2Connection, *, limit: int) -> None:
@@ -93,10 +93,10 @@ class Http2Streams:
         self.idle_since = asyncio.get_running_loop().time()
         self._http = http
         self._limit = limit
-        self._discarding: dict[int, int] = {}  # requests that still come → bytes thrown away
+        self._discarding: dict[int, int] = {}  # incomplete requests → bytes discarded
 
     def reply(self, stream: Http2Stream, reply: Reply) -> None:
-        """Answer a request as a whole."""
+        """Send a complete response."""
         try:
             length = ("content-length", str(len(reply.body)))
             bare = not reply.body or stream.request.method == "HEAD"
@@ -114,7 +114,7 @@ class Http2Streams:
             self._pump(stream)
 
     def open_stream(self, stream: Http2Stream, headers: Headers) -> Http2Stream:
-        """Begin an answer that goes on."""
+        """Start an event stream as the response."""
         if stream.id in self.streams:
             self._http.send_headers(stream.id, _fields(200, headers))
             self.flush_frames()
@@ -122,7 +122,7 @@ class Http2Streams:
         return stream
 
     def pump(self, stream: Http2Stream) -> None:
-        """Send what a stream has, as far as the client's window and the socket take it."""
+        """Send a stream's pending bytes, as far as the client's window and the socket allow."""
         self._pump(stream)
         self.flush_frames()
 
@@ -145,36 +145,36 @@ class Http2Streams:
             self.drop(stream)
 
     def _finished(self, stream: Http2Stream) -> None:
-        """An answer is out; what its client still sends is thrown away."""
+        """Remove an answered request; further data of its client is discarded."""
         self.streams.pop(stream.id, None)
         self.idle_since = asyncio.get_running_loop().time()
         if not stream.complete:
             self._discarding[stream.id] = 0
 
     def discard(self, stream_id: int, size: int) -> None:
-        """Bytes of an answered request. Many libraries send all before they read an answer."""
+        """Count data of an answered request. Many libraries send everything before they read."""
         if stream_id not in self._discarding:
             return
         self._discarding[stream_id] += size
         if self._discarding[stream_id] > self._limit:
             del self._discarding[stream_id]
-            with suppress(h2.exceptions.ProtocolError):  # it is over already
+            with suppress(h2.exceptions.ProtocolError):  # it has already ended
                 self._http.reset_stream(stream_id, ErrorCodes.NO_ERROR)  # RFC 9113, section 8.1
 
     def request_done(self, stream_id: int) -> Http2Stream | None:
-        """Note that a request is complete or was reset; return it where it is not answered yet."""
+        """Record that a request is complete or was reset; return it if it is not answered yet."""
         self._discarding.pop(stream_id, None)
         return self.streams.get(stream_id)
 
     def abort(self, stream: Http2Stream) -> None:
-        """Take an event stream back whose client reads nothing."""
-        with suppress(h2.exceptions.ProtocolError):  # it is over already
+        """Cancel an event stream whose client does not read."""
+        with suppress(h2.exceptions.ProtocolError):  # it has already ended
             self._http.reset_stream(stream.id, ErrorCodes.CANCEL)
         self.flush_frames()
         self.drop(stream)
 
     def drop(self, stream: Http2Stream) -> None:
-        """A stream is gone without an end."""
+        """Remove a stream that ended without a response."""
         if self.streams.pop(stream.id, None) is None:
             return
         self.idle_since = asyncio.get_running_loop().time()
@@ -186,22 +186,22 @@ class Http2Streams:
             stream.on_lost()
 
     def drop_all(self) -> None:
-        """The socket is closed."""
+        """Remove all streams, because the socket is closed."""
         for stream in list(self.streams.values()):
             self.drop(stream)
 
     def buffer(self, stream: Http2Stream, data: bytes) -> None:
-        """Keep a piece of a request's body."""
+        """Buffer a piece of a request's body."""
         stream.body += data
         self.buffered += len(data)
 
     def free(self, stream: Http2Stream) -> None:
-        """Keep nothing of what came of a request."""
+        """Discard the buffered body of a request."""
         self.buffered -= len(stream.body)
         stream.body.clear()
 
     def on_writable(self) -> None:
-        """Send on, now that there may be room for what waits."""
+        """Send pending bytes, because there may be room."""
         for stream in list(self.streams.values()):
             if stream.out:
                 self._pump(stream)
@@ -210,7 +210,7 @@ class Http2Streams:
         self.flush_frames()
 
     def flush_frames(self) -> None:
-        """Give the writer what the connection has to send."""
+        """Pass the connection's pending frames to the writer."""
         data = self._http.data_to_send()
         if data:
             self.writer.write(data)

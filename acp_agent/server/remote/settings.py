@@ -13,14 +13,14 @@ _EXAMPLE = "127.0.0.1:8765, localhost:8765, [::1]:8765"
 
 
 class Address(NamedTuple):
-    """Where to listen; port 0 is a free one."""
+    """The address to listen on; port 0 means a free one."""
 
     host: str
     port: int
 
     @property
     def loopback(self) -> bool:
-        """Whether only this computer reaches it."""
+        """Return whether it can only be reached from this computer."""
         return is_loopback(self.host)
 
     def __str__(self) -> str:
@@ -29,10 +29,10 @@ class Address(NamedTuple):
 
 
 def parse_address(text: str) -> Address:
-    """The address in `HOST:PORT`, `[IPV6]:PORT` or `localhost:PORT`.
+    """Return the address in `HOST:PORT`, `[IPV6]:PORT` or `localhost:PORT`.
 
     Raises:
-        InvalidInputError: it is none.
+        InvalidInputError: it is not an address.
     """
     host, colon, port = text.rpartition(":")
     if host.startswith("[") and host.endswith("]"):
@@ -53,20 +53,20 @@ def parse_address(text: str) -> Address:
 
 
 class Limits(NamedTuple):
-    """Bounds, so that no client can take the process down; times in seconds, sizes in bytes.
+    """Limits that prevent clients from exhausting the process; in seconds and bytes.
 
     Attributes:
-        message: a message's size.
-        connections: connections that exist at the same time, WebSockets among them.
-        sessions: sessions that one connection may have open.
-        sockets: sockets that are open at the same time.
-        head: how long the head of a request may take, TLS included.
-        body: how long its body may take.
-        keep_alive: how long a socket without a request stays open.
-        handshake: how long a new connection may take to `initialize`.
-        idle: how long a connection without an open stream and without requests lives.
-        ping: how long a socket may be silent before it is pinged; event streams get a comment.
-        stall: how long a client may read nothing of a stream that has something for it.
+        message: the size of a message.
+        connections: concurrent connections, including WebSockets.
+        sessions: open sessions per connection.
+        sockets: open sockets.
+        head: time for the head of a request, including TLS.
+        body: time for its body.
+        keep_alive: time that a socket without a request stays open.
+        handshake: time for a new connection to send `initialize`.
+        idle: time that a connection without open streams and requests stays open.
+        ping: time without data until a socket is pinged; event streams send a comment.
+        stall: time that a client may leave the data of a stream unread.
     """
 
     message: int = LIMIT
