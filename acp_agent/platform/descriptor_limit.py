@@ -1,7 +1,7 @@
-"""The limit of open files: raised at start-up, and named in the errors that it causes.
+"""The limit of open files: raise it at start-up, and explain errors that it causes.
 
-Files, sockets, pipes and processes all need descriptors, and without one the error often names
-something else: a host cannot be resolved, a database cannot be opened, a module is not found.
+Files, sockets, pipes and processes need descriptors. Without a free one, the error often has
+another name: a host cannot be resolved, a database cannot be opened, a module is not found.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import resource
 import socket
 import sqlite3
 
-ENOUGH = 65_536  # descriptors; programs that close all there may be take long with a million
-SCARCE = 256  # descriptors; a session with a model and an MCP server takes about 40
+ENOUGH = 65_536  # descriptors; with a million, programs that close all of them become slow
+SCARCE = 256  # descriptors; a session with a model and an MCP server uses about 40
 
-# What hides the system's own error: the limit is named where no file can be opened at the moment.
+# Errors that hide the system's error. For these, opening a file shows whether the limit is hit.
 _VAGUE = (socket.gaierror, sqlite3.OperationalError, ImportError)
 
 
 def raise_descriptor_limit() -> None:
-    """Raise this process's limit as far as the system lets it, up to `ENOUGH`."""
+    """Raise this process's limit as far as the system allows, up to `ENOUGH`."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     unlimited = resource.RLIM_INFINITY
     wanted = ENOUGH if hard == unlimited else min(hard, ENOUGH)
@@ -28,7 +28,7 @@ def raise_descriptor_limit() -> None:
         return
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-    except (OSError, ValueError):  # a system with another limit behind this one, such as macOS
+    except (OSError, ValueError):  # systems such as macOS have a further limit
         return
 
 
@@ -44,10 +44,10 @@ def describe_os_error(error: OSError) -> str:
 
 
 def explain_descriptor_limit(error: BaseException) -> str | None:
-    """Return the remedy if an error is due to the limit of open files, else None.
+    """Return the reason and the remedy if the limit of open files caused an error, else None.
 
     Args:
-        error: what was raised; its causes and the members of a group count as well.
+        error: the error; its causes and the members of a group are checked as well.
     """
     vague = False
     left: list[BaseException] = [error]
@@ -79,7 +79,7 @@ def _advice(number: int | None) -> str | None:
 
 
 def _refused_now() -> int | None:
-    """The error with which the system refuses to open a file at the moment."""
+    """Return the error number if no file can be opened at the moment, else None."""
     try:
         os.close(os.open(os.devnull, os.O_RDONLY))
     except OSError as error:

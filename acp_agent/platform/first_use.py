@@ -1,8 +1,8 @@
-"""A lock for the first use of msgspec types, which is not safe in two threads at the same time.
+"""A lock for the first use of msgspec types, which is not thread-safe.
 
-msgspec describes a type when it is first decoded to. A second thread that uses the type meanwhile
-finds half a description, and the process ends with a segmentation fault. So whoever decodes to a
-type that another thread may be decoding to as well holds `first_use` while doing it.
+msgspec builds its description of a type when the type is first decoded. A second thread that uses
+the type at that moment finds an incomplete description, and the process crashes. So hold
+`first_use` while decoding to a type that another thread may be decoding to as well.
 """
 
 from __future__ import annotations

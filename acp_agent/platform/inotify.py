@@ -1,4 +1,4 @@
-"""Watches folders for changes with inotify(7) of Linux."""
+"""Watch folders for changes with Linux's inotify(7)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _READ = 1 << 16  # bytes
 
 
 class Note(NamedTuple):
-    """Something that happened to `name` in the folder of a watch."""
+    """An event for `name` in the folder of a watch."""
 
     watch: int
     mask: int
@@ -28,10 +28,10 @@ class Note(NamedTuple):
 
 
 class Inotify:
-    """Notes of changes in folders. Close it after use.
+    """An inotify instance. Close it after use.
 
     Raises:
-        OSError: the system has no inotify, or no more of it.
+        OSError: the system has no inotify, or the limit of instances is reached.
     """
 
     def __init__(self) -> None:
@@ -43,14 +43,14 @@ class Inotify:
             raise _last_error()
 
     def fileno(self) -> int:
-        """Return the descriptor, which is readable when something happened."""
+        """Return the descriptor, which is readable when there are events."""
         return self._descriptor
 
     def add(self, folder: bytes) -> int:
         """Watch a folder, without its subfolders; return the number of the watch.
 
         Raises:
-            OSError: it is no folder, or there are too many watches.
+            OSError: it is not a folder, or there are too many watches.
         """
         watch: int = self._library.inotify_add_watch(self._descriptor, folder, _WATCHED)
         if watch < 0:
@@ -58,7 +58,7 @@ class Inotify:
         return watch
 
     def remove(self, watch: int) -> None:
-        """Stop watching a folder; does nothing if it is gone."""
+        """Stop watching a folder; do nothing if it was deleted."""
         self._library.inotify_rm_watch(self._descriptor, watch)
 
     def read(self) -> Iterator[Note]:

@@ -1,11 +1,11 @@
 """Open folders and files by absolute paths without following symlinks anywhere in the path.
 
-A path that was resolved and checked can lead elsewhere a moment later, when another process puts a
-symlink into it. Opened here, it leads where it was checked to lead, or opening fails. Later steps
-are relative to the folder's descriptor, which no rename can redirect.
+After a path is resolved and checked, another process may replace a part of it by a symlink. The
+functions here then fail instead of opening something else. Later operations are relative to the
+folder's descriptor, which no rename can redirect.
 
-Linux does this in one call, openat2(2). Elsewhere, and where a sandbox refuses that call, each part
-of the path is opened relative to the one before.
+Linux does this in one call, openat2(2). On other systems, and in sandboxes that refuse that call,
+each part of the path is opened relative to its parent.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-# Absent where the system has no such flag. With O_PATH a folder needs no read permission; with
-# O_NONBLOCK opening a FIFO does not wait for a writer.
+# Some systems lack these flags. With O_PATH a folder needs no read permission; with O_NONBLOCK
+# opening a FIFO does not wait for a writer.
 _PART = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 LAST = getattr(os, "O_NONBLOCK", 0) | os.O_NOFOLLOW | os.O_CLOEXEC
 
-_OPENAT2 = 437  # the same number on every architecture of Linux but alpha
+_OPENAT2 = 437  # the same number on all Linux architectures except alpha
 _AT_FDCWD = -100
 _RESOLVE_NO_MAGICLINKS = 0x02
 _RESOLVE_NO_SYMLINKS = 0x04
-_TRIES = 100  # to resolve a path whose links change meanwhile
+_TRIES = 100  # attempts to resolve a path whose links change meanwhile
 
 
 def real_path(path: str | Path) -> str:
-    """Return a path with its symlinks resolved, also while they are being replaced.
+    """Return a path with its symlinks resolved; retry if they change meanwhile.
 
     Raises:
-        OSError: they change too fast, or there are too many of them.
+        OSError: the symlinks change too fast, or there are too many of them.
     """
     for tries_left in reversed(range(_TRIES)):
         try:
@@ -51,14 +51,14 @@ def real_path(path: str | Path) -> str:
 
 @contextmanager
 def opened_folder(path: str | bytes | Path, *, make: bool = False) -> Iterator[int]:
-    """Open a folder for as long as the block runs; the descriptor is for `dir_fd` and `fstat`.
+    """Open a folder while the block runs; use the descriptor for `dir_fd` and `fstat`.
 
     Args:
-        path: absolute and resolved.
-        make: make the folders that are missing.
+        path: the absolute, resolved path.
+        make: whether to create missing folders.
 
     Raises:
-        OSError: ELOOP where a symlink is on the path, else as for any other opening.
+        OSError: ELOOP if the path contains a symlink, or any other error of opening.
     """
     descriptor = _open_folder(os.fsencode(path), make=make)
     try:
@@ -69,7 +69,7 @@ def opened_folder(path: str | bytes | Path, *, make: bool = False) -> Iterator[i
 
 @contextmanager
 def listed_folder(path: str | bytes | Path) -> Iterator[int]:
-    """Open a folder as `opened_folder` does, so that `os.scandir` can list it."""
+    """Open a folder like `opened_folder`, with a descriptor that `os.scandir` can list."""
     with opened_folder(path) as folder:
         descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
         try:
@@ -79,22 +79,22 @@ def listed_folder(path: str | bytes | Path) -> Iterator[int]:
 
 
 def give_owner_all(folder: int) -> int:
-    """Let a folder's owner list and change it; return the mode that it had.
+    """Give a folder's owner all permissions on it; return its previous mode.
 
     Args:
-        folder: a descriptor of it, as `opened_folder` opens it.
+        folder: a descriptor from `opened_folder`.
 
     Raises:
-        OSError: the folder is another user's.
+        OSError: the folder belongs to another user.
     """
     mode = stat.S_IMODE(os.fstat(folder).st_mode)
-    Path(f"/proc/self/fd/{folder}").chmod(mode | stat.S_IRWXU)  # fchmod takes no such descriptor
+    Path(f"/proc/self/fd/{folder}").chmod(mode | stat.S_IRWXU)  # fchmod refuses O_PATH
     return mode
 
 
 @contextmanager
 def owner_may_change(folder: int) -> Iterator[None]:
-    """Let a folder's owner change it for as long as the block runs; see `give_owner_all`."""
+    """Give a folder's owner all permissions while the block runs; see `give_owner_all`."""
     mode = give_owner_all(folder)
     try:
         yield
@@ -133,10 +133,10 @@ def _openat2(path: bytes, flags: int) -> int:
 
 @cache
 def _syscall() -> Callable[[bytes, int], tuple[int, int]]:
-    """What calls openat2(2) and returns a descriptor, or else the number of an error."""
+    """Return a function that calls openat2(2) and returns a descriptor and an error number."""
     if sys.platform != "linux":
         return lambda _path, _flags: (-1, errno.ENOSYS)
-    import ctypes  # noqa: PLC0415 - 10 ms that a session's start must not pay
+    import ctypes  # noqa: PLC0415 - takes 10 ms, which session start must not pay
 
     system = ctypes.CDLL(None, use_errno=True).syscall
     system.restype = ctypes.c_long
@@ -151,7 +151,7 @@ def _syscall() -> Callable[[bytes, int], tuple[int, int]]:
 
 
 def _walk(parts: list[bytes], *, make: bool) -> int:
-    """Open a folder part by part, from the top."""
+    """Open a folder part by part, starting at the root."""
     descriptor = os.open("/", _PART)
     for part in parts:
         try:

@@ -19,32 +19,32 @@ _LOCK_STEP = 0.01  # seconds between two attempts
 
 
 def forbid_inspection() -> None:
-    """Keep other processes of this user from reading our memory and environment, on Linux.
+    """Prevent other processes of this user from reading our memory and environment, on Linux.
 
-    A command that the model writes runs as the user, and could read the keys in `/proc/PID/environ`
-    else. The programs that this process starts do not inherit it.
+    Otherwise a command of the model, which runs as the user, could read the keys in
+    `/proc/PID/environ`. Child processes do not inherit the protection.
     """
     if sys.platform != "linux":
         return
-    import ctypes  # noqa: PLC0415 - takes 3 ms, which the answer to `initialize` does not wait for
+    import ctypes  # noqa: PLC0415 - takes 3 ms, which must not delay `initialize`
 
     with contextlib.suppress(OSError, AttributeError):  # a C library without it
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def shutdown_signals() -> Sequence[signal.Signals]:
-    """The signals that ask this process to end, without Ctrl-C.
+    """Return the signals, other than Ctrl-C's, that ask this process to end.
 
-    A SIGHUP that is ignored from the start, as `nohup` does it, stays ignored.
+    SIGHUP is not among them if it was ignored from the start, as with `nohup`.
     """
     hung_up = signal.getsignal(signal.SIGHUP) != signal.SIG_IGN
     return (signal.SIGTERM, signal.SIGHUP) if hung_up else (signal.SIGTERM,)
 
 
 def try_lock(descriptor: int) -> bool:
-    """Take an exclusive lock on an open file; false when another process has it.
+    """Take an exclusive lock on an open file; return False if another process has it.
 
-    The lock goes with the process, however that ends.
+    The system releases the lock when the process ends.
     """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -57,7 +57,7 @@ def wait_for_lock(descriptor: int, seconds: float) -> None:
     """Take an exclusive lock on an open file. Blocks.
 
     Raises:
-        TimeoutError: another process has it for longer.
+        TimeoutError: another process holds it for longer than `seconds`.
     """
     deadline = time.monotonic() + seconds
     while not try_lock(descriptor):
@@ -68,12 +68,12 @@ def wait_for_lock(descriptor: int, seconds: float) -> None:
 
 @contextlib.contextmanager
 def locked(file: Path, seconds: float) -> Iterator[None]:
-    """Have the lock of a private file, whose folder is made where there is none. Blocks.
+    """Hold the lock of a private file; create its folder if it is missing. Blocks.
 
-    It is on a file beside it, since whoever changes the file replaces it.
+    The lock is on a second file next to it, since writers replace the file itself.
 
     Raises:
-        TimeoutError: another process has it for longer than `seconds`.
+        TimeoutError: another process holds it for longer than `seconds`.
         OSError: the folder cannot be written.
     """
     make_private_folder(file.parent)
@@ -87,17 +87,17 @@ def locked(file: Path, seconds: float) -> Iterator[None]:
 
 
 def make_private(path: Path) -> None:
-    """Let nobody but the owner read, write or (a folder) enter `path`."""
+    """Restrict access to a file or folder to its owner."""
     path.chmod(0o700 if path.is_dir() else 0o600)
 
 
 def is_private(path: Path) -> bool:
-    """Whether nobody but the owner may read or write `path`. Raises OSError where it is not."""
+    """Return whether only the owner may access `path`. Raises OSError if it does not exist."""
     return path.stat().st_mode & 0o077 == 0
 
 
 def end_group(leader: int, *, at_once: bool) -> None:
-    """Ask every process of a group to end, or end it `at_once`. Silent when it is gone."""
+    """Send SIGTERM to a process group, or SIGKILL if `at_once`. Ignores a missing group."""
     try:
         os.killpg(leader, signal.SIGKILL if at_once else signal.SIGTERM)
     except (ProcessLookupError, PermissionError):
@@ -105,7 +105,7 @@ def end_group(leader: int, *, at_once: bool) -> None:
 
 
 def ask_members_to_end(leader: int) -> None:
-    """Ask the processes of a group to end, but not its leader. Only Linux names them.
+    """Send SIGTERM to the processes of a group except its leader. Works only on Linux.
 
     Reads many small files: call it in a thread.
     """
@@ -116,7 +116,7 @@ def ask_members_to_end(leader: int) -> None:
 
 
 def group_alive(leader: int) -> bool:
-    """Whether a process of the group is left (zombies not yet reaped count)."""
+    """Return whether a process of the group exists, including zombies."""
     try:
         os.killpg(leader, 0)
     except ProcessLookupError:
@@ -127,16 +127,16 @@ def group_alive(leader: int) -> bool:
 
 
 def find_shell(search_path: str | None) -> str:
-    """The shell that runs commands: bash where there is one, else the system's `sh`.
+    """Return the shell that runs commands: bash if it is installed, else /bin/sh.
 
     Args:
-        search_path: the PATH variable to look in; None takes the process's own.
+        search_path: the PATH variable to search; None for that of this process.
     """
     return find_program("bash", search_path) or "/bin/sh"
 
 
 def signal_name(number: int) -> str:
-    """A signal's name, such as SIGKILL; a number without a name gives `signal N`."""
+    """Return a signal's name, such as SIGKILL, or `signal N` if it has none."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -144,10 +144,10 @@ def signal_name(number: int) -> str:
 
 
 def group_runs(leader: int) -> bool:
-    """Whether a process of the group still runs. Linux tells zombies apart; elsewhere they count.
+    """Return whether a process of the group still runs.
 
-    A zombie is ended already and waits for its parent, which for an orphan is the system's init.
-    May read many small files: call it in a thread.
+    Zombies do not count on Linux; other systems cannot tell them apart. An orphaned zombie may
+    exist until the system's init reaps it. May read many small files: call it in a thread.
     """
     if not group_alive(leader):
         return False
@@ -158,18 +158,18 @@ def group_runs(leader: int) -> bool:
 
 
 def marked_processes(mark: str) -> list[int]:
-    """Ids of this user's processes with a variable in their environment that begins with `mark`.
+    """Return the ids of this user's processes that have `mark` in their environment.
 
-    `mark` is written `NAME=beginning of the value`. This finds processes that left their group and
-    session on purpose. Only Linux shows the environment of processes; elsewhere the list is empty.
-    Reads many small files: call it in a thread.
+    `mark` is `NAME=` and the beginning of the value. This finds processes that left their group
+    and session. Only Linux shows the environment of processes; elsewhere the list is empty. Reads
+    many small files: call it in a thread.
     """
     wanted = mark.encode()
     found: list[int] = []
     for process in _process_ids():
         try:
             environment = (_PROC / str(process) / "environ").read_bytes()
-        except OSError:  # ended meanwhile, or another user's
+        except OSError:  # it has exited, or belongs to another user
             continue
         if process != os.getpid() and (b"\0" + wanted) in (b"\0" + environment):
             found.append(process)
@@ -184,23 +184,23 @@ def _process_ids() -> list[int]:
 
 
 def _process_states() -> list[tuple[int, str, int]]:
-    """Id, state letter and group of every process: proc(5), /proc/[pid]/stat."""
+    """Return the id, state letter and group of every process: proc(5), /proc/[pid]/stat."""
     states: list[tuple[int, str, int]] = []
     for process in _process_ids():
         try:
             line = (_PROC / str(process) / "stat").read_text("utf-8", "replace")
         except OSError:
             continue
-        # The second field is the program's name in parentheses, and may hold anything.
+        # The second field, the program's name in parentheses, may contain any characters.
         state, _parent, group = line.rpartition(")")[2].split()[:3]
         states.append((process, state, int(group)))
     return states
 
 
 def group_memory(leader: int) -> int:
-    """Return the resident memory in bytes of all processes of a group; 0 where it is not known.
+    """Return the resident memory in bytes of all processes of a group; 0 if it is unknown.
 
-    Only Linux shows it. Reads many small files: call it in a thread.
+    Works only on Linux. Reads many small files: call it in a thread.
     """
     pages = 0
     for process, _, group in _process_states():
@@ -213,7 +213,7 @@ def group_memory(leader: int) -> int:
 
 
 def end_process(process: int) -> None:
-    """End one process at once. Silent when it is gone."""
+    """Kill a process. Ignores a missing process."""
     try:
         os.kill(process, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
@@ -221,7 +221,7 @@ def end_process(process: int) -> None:
 
 
 def release_memory() -> None:
-    """Give memory that was freed back to the system, where the C library keeps it (glibc)."""
+    """Return freed memory to the system, which glibc does not do by itself."""
     import ctypes  # noqa: PLC0415 - rarely needed
 
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
@@ -230,10 +230,10 @@ def release_memory() -> None:
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make `folder` and its parents; those that are new are their owner's alone.
+    """Create `folder` and its missing parents, accessible only by their owner.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: a folder cannot be created.
     """
     if folder.is_dir():
         return
@@ -242,13 +242,13 @@ def make_private_folder(folder: Path) -> None:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Put `content` into `path` in one step: a reader finds the old content or the new, whole.
+    """Write a file atomically.
 
-    The file is readable by its owner alone from its first byte on. A symlink stays one: the file
-    that it points to is replaced.
+    Only its owner can read the file, from the first byte on. If `path` is a symlink, its target is
+    replaced.
 
     Raises:
-        OSError: it cannot be written; the old content is as it was.
+        OSError: the file cannot be written; the old content is unchanged.
     """
     target = path.resolve()
     make_private_folder(target.parent)

@@ -1,6 +1,6 @@
-"""Find and start programs so that no project can substitute its own.
+"""Find and start programs in a way that a project cannot substitute its own.
 
-`initialize` is answered with this module loaded, so it imports nothing heavy.
+This module is loaded before the response to `initialize`, so it imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ if TYPE_CHECKING:
 
 
 def own_process(*arguments: str) -> list[str]:
-    """Return the command that starts this program, whatever folder it starts in.
+    """Return the command that starts this program, safely in any working folder.
 
-    Python would look for modules in the folder that it starts in (-P leaves that out), and in those
-    that PYTHONPATH names, where an empty entry means the same folder (-E leaves them out).
+    By default Python searches modules in its working folder (-P prevents that), and in the folders
+    of PYTHONPATH, in which an empty entry means the working folder (-E prevents that).
     """
     options = ["-P"] if _is_in_python_path() else ["-E", "-P"]
     return [sys.executable, *options, "-m", "acp_agent", *arguments]
 
 
 def _is_in_python_path() -> bool:
-    """Whether Python finds this package by PYTHONPATH, which must not be left out then."""
+    """Return whether Python finds this package through PYTHONPATH, so that -E must not be used."""
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120 - pathlib is heavy
     return root in os.environ.get("PYTHONPATH", "").split(os.pathsep)
 
 
 def find_program(name: str, search_path: str | None = None) -> str | None:
-    """Return the path of a program, or None where there is none.
+    """Return the path of a program, or None if it is not found.
 
     Args:
         name: the program's name.
-        search_path: the PATH variable to look in; None takes the process's own.
+        search_path: the PATH variable to search; None for that of this process.
     """
     import shutil  # noqa: PLC0415 - heavy
 
@@ -44,17 +44,17 @@ def find_program(name: str, search_path: str | None = None) -> str | None:
 
 
 def absolute_folders(search_path: str) -> str:
-    """Return a PATH variable without what depends on the current folder.
+    """Return a PATH variable without relative entries.
 
-    An empty entry is the current folder, too (POSIX.1-2017, XBD 8.3).
+    An empty entry also means the working folder (POSIX.1-2017, XBD 8.3).
     """
     return os.pathsep.join(filter(os.path.isabs, search_path.split(os.pathsep)))
 
 
 def outside_folders(search_path: str, roots: Iterable[str | os.PathLike[str]]) -> str:
-    """Return a PATH variable without relative folders and those in `roots`, symlinks followed.
+    """Return a PATH variable without relative entries and without folders in `roots`.
 
-    The root of the file system, which has every program, counts as none of `roots`.
+    Symlinks are resolved. A root `/` is ignored, since it contains every program.
     """
     inside = [os.path.join(os.path.realpath(root), "") for root in roots]  # noqa: PTH118 - pathlib is heavy
     inside = [root for root in inside if root != "/"]
@@ -66,5 +66,5 @@ def outside_folders(search_path: str, roots: Iterable[str | os.PathLike[str]]) -
 
 
 def find_git(*roots: str | os.PathLike[str]) -> str | None:
-    """Return the path of git, or None; one that lies in `roots` is the project's and not used."""
+    """Return the path of git, or None; a git in `roots` belongs to the project and is not used."""
     return find_program("git", outside_folders(os.environ.get("PATH", os.defpath), roots))

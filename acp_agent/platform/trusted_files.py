@@ -1,7 +1,7 @@
-"""Read files that steer the agent, such as a project's, which others may have put there.
+"""Read files that steer the agent and that other users may have created, such as a project's.
 
-A project's file is read only if it is a regular file inside the project and owned by this user or
-root. Nothing here blocks: opening a FIFO would wait for a writer.
+A project's file is read only if it is a regular file inside the project, owned by this user or
+root. Files are opened without blocking, since opening a FIFO would wait for a writer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ OPEN_TO_ALL = "everybody may change its folder; take the right to write there fr
 
 
 class RefusedFileError(OSError):
-    """A file that is there and is not to be read; `why` is the reason."""
+    """Raised for a file that exists but must not be read; `why` is the reason."""
 
     def __init__(self, why: str) -> None:
         super().__init__(errno.EPERM, why)
@@ -28,10 +28,10 @@ class RefusedFileError(OSError):
 
 
 def trusted_owners(*folders: Path) -> frozenset[int]:
-    """The users whose files may steer the agent: this one and root.
+    """Return the users whose files may steer the agent: this user and root.
 
-    Root may work in folders of another user, as in a container that mounts one: where all `folders`
-    of a project have the same owner, root has chosen to trust that one's files in there.
+    Root may work in folders of another user, as in a container that mounts one. If all `folders`
+    of a project have the same owner, root trusts the files of that owner.
     """
     user = os.geteuid()
     if user == 0:
@@ -49,13 +49,13 @@ def read_trusted(path: Path, within: Path, owners: frozenset[int], *, limit: int
 
     Args:
         path: the file, or a link to it.
-        within: the folder that the file lies in, with every link followed.
+        within: the folder that must contain the file after all links are resolved.
         owners: the users who may own the file, a link to it, and the folders of both.
-        limit: bytes to read.
+        limit: maximum number of bytes.
 
     Raises:
-        RefusedFileError: it is no ordinary file, lies elsewhere, or others may have put it there.
-        OSError: there is none, or it cannot be read.
+        RefusedFileError: it is not a regular file, lies elsewhere, or others may have created it.
+        OSError: the file does not exist or cannot be read.
     """
     _require_trusted(path.lstat(), owners)
     _require_own_folder(path.parent.stat(), owners)
@@ -69,11 +69,11 @@ def read_trusted(path: Path, within: Path, owners: frozenset[int], *, limit: int
 
 
 def read_own(path: Path, *, limit: int) -> bytes:
-    """Return at most `limit` bytes of a file of the user's own, which may be a link to anywhere.
+    """Return at most `limit` bytes of the user's own file, which may be a link to any place.
 
     Raises:
-        RefusedFileError: it is no ordinary file.
-        OSError: there is none, or it cannot be read.
+        RefusedFileError: it is not a regular file.
+        OSError: the file does not exist or cannot be read.
     """
     return _read(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), limit, None)
 
@@ -97,7 +97,7 @@ def _require_trusted(found: os.stat_result, owners: frozenset[int]) -> None:
 
 
 def _require_own_folder(found: os.stat_result, owners: frozenset[int]) -> None:
-    """Refuse a folder in which others put and replace files; in one like /tmp they only put."""
+    """Refuse a folder in which others can replace files; in one like /tmp they can only add."""
     _require_trusted(found, owners)
     open_to_all = found.st_mode & stat.S_IWOTH and not found.st_mode & stat.S_ISVTX
     if open_to_all and found.st_uid != os.geteuid():
@@ -105,9 +105,9 @@ def _require_own_folder(found: os.stat_result, owners: frozenset[int]) -> None:
 
 
 def is_there(path: Path) -> bool:
-    """Whether there is anything at a path; a broken link counts, and what may not be looked at.
+    """Return whether a path exists; a broken link counts, and so does an inaccessible path.
 
-    That is reported when it is read.
+    The error is reported when the file is read.
     """
     try:
         path.lstat()

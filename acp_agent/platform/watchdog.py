@@ -1,12 +1,13 @@
-"""A process that ends the children of this program when the program is killed.
+"""A process that kills the children of this program when the program is killed.
 
-A program that gets SIGKILL cannot end anything. So a small shell script waits at the other end of a
-pipe: when the pipe is closed, however that happens, it ends the process groups that it was given
-and, on Linux, every process with the mark in its environment. It works on every POSIX system and
-for whole groups. Linux's PR_SET_PDEATHSIG does not: it reaches the shell alone, and follows the
+A program that gets SIGKILL cannot kill its children. So a small shell script waits at the other
+end of a pipe. When the pipe closes, for any reason, the script kills the process groups that it
+was given and, on Linux, every process with the mark in its environment. It works on every POSIX
+system and for whole groups. Linux's PR_SET_PDEATHSIG reaches only the shell, and depends on the
 thread that started it.
 
-It cannot help when it is killed too, nor, outside Linux, with a process that left its group.
+The script does not help if it is killed too, nor, outside Linux, with a process that left its
+group.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ import asyncio
 import contextlib
 import os
 
-_STOP_TIMEOUT = 2.0  # seconds for the script to end once its pipe is closed
+_STOP_TIMEOUT = 2.0  # seconds for the script to exit after its pipe closes
 
-# Signals to this process are not its end: it has to outlive whoever gets them with it.
+# The script ignores signals, since it must outlive other processes that receive them.
 _SCRIPT = """
 trap '' TERM INT HUP
 groups=' '
@@ -50,12 +51,12 @@ fi
 
 
 class Watchdog:
-    """The watching process of one owner of children.
+    """A watchdog process for one owner of child processes.
 
     Args:
-        mark: the beginning of the variable that all the children have, written `NAME=value`; empty
-            where they have none, and only their groups are ended.
-        grace_seconds: seconds for the children to end by themselves.
+        mark: the beginning of an environment variable of all children, as `NAME=value`; if empty,
+            only their groups are killed.
+        grace_seconds: seconds for the children to exit by themselves.
     """
 
     def __init__(self, mark: str, *, grace_seconds: int = 0) -> None:
@@ -66,9 +67,9 @@ class Watchdog:
         self._tried = False
 
     async def start(self) -> None:
-        """Begin to watch; before the first child, so that none is missed.
+        """Start the watchdog. Call this before the first child starts, so that none is missed.
 
-        Where no process can be started, the children run all the same.
+        If the watchdog cannot be started, the children run without it.
         """
         async with self._starting:
             if self._tried:
@@ -88,19 +89,19 @@ class Watchdog:
                     env={"PATH": os.defpath},
                     start_new_session=True,
                 )
-            self._tried = True  # not before: whoever starts it may be cancelled
+            self._tried = True  # only now, since this call may be cancelled before
 
     def add_group(self, group: int) -> None:
-        """A child began to run."""
+        """Add the process group of a child that was started."""
         self._say(f"+ {group}")
 
     def remove_group(self, group: int) -> None:
-        """Nothing of a child is left: its number may be another's soon."""
+        """Remove the group of a child that has ended; its number may be reused soon."""
         self._say(f"- {group}")
 
     async def aclose(self) -> None:
-        """There is nothing to watch any more."""
-        async with self._starting:  # where it is being started, it is ended with the others
+        """Stop the watchdog without killing anything."""
+        async with self._starting:  # waits for a start in progress
             self._tried = True
             process, self._process = self._process, None
         if process is None:

@@ -10,7 +10,7 @@ from acp_agent.sandbox.policy import MountKind, SandboxPolicy
 
 
 class Backend(Protocol):
-    """Confines programs.
+    """A backend that confines programs.
 
     Attributes:
         name: its name.
@@ -32,7 +32,7 @@ class Backend(Protocol):
     def for_helpers(self) -> Backend | None: ...  # noqa: D102
 
     def temporary(self, policy: SandboxPolicy) -> str:
-        """Return the path by which programs know their folder for temporary files."""
+        """Return the path of the temporary folder, as confined programs see it."""
         ...
 
     def launch(

@@ -1,7 +1,7 @@
-"""Runs programs in containers of an image that the user names, with docker(1) or podman(1).
+"""Run programs in containers of an image that the user names, with docker(1) or podman(1).
 
-A container has the image's files, which cannot be changed, and of this machine's only the session's
-folders, what the configuration allows to be read, and a temporary folder.
+A container has the image's files, read-only. Of this machine's files it has only the session's
+folders, those that the configuration makes readable, and a temporary folder.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 _END_LIMIT = 30.0  # seconds for a container to be gone
 _OTHERS_FILES = ("DAC_OVERRIDE", "CHOWN", "FOWNER")  # see `bubblewrap`
-# What describes this machine and its user, and not a container. Paths are seen by their values.
+# Variables about this machine and its user. Other variables with paths are found by their values.
 _OF_THE_MACHINE = frozenset({"USER", "LOGNAME", "HOSTNAME", "HOME", "PATH"})
 _PRIVATE = ("--network", "none", "--ipc", "private", "--cgroupns", "private")
 _APART = ("--rm", "--init", "--interactive", "--pull", "never", "--log-driver", "none", *_PRIVATE)
-# SELinux would keep the container from the session's files.
+# SELinux labels would deny the container access to the session's files (`_LABELS`).
 _SAFE = ("--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges")
 _LABELS = ("--security-opt", "label=disable")
 
@@ -47,8 +47,8 @@ class Docker:
         program: the path of docker or podman.
         image: the image's name.
         user: options for the user that programs run as.
-        has_python: whether the image has `python3`, through which programs reach hosts.
-        for_helpers: what confines programs of this machine; None: nothing.
+        has_python: whether the image has `python3`, which programs need to reach hosts.
+        for_helpers: the backend for programs outside containers; None for no confinement.
     """
 
     name = "Docker"
@@ -70,7 +70,7 @@ class Docker:
 
     @property
     def notice(self) -> str:
-        """What it does not do."""
+        """The limitations of this backend."""
         text = f"Commands run in containers of the image {self.image}, with its programs."
         if not self.has_network:
             text += " They reach no hosts, since the image has no python3."
@@ -111,13 +111,13 @@ class Docker:
             command += [option for right in _OTHERS_FILES for option in ("--cap-add", right)]
         command += [*options, "--workdir", cwd, "--env-file", f"/dev/fd/{variables}"]
         command += ["--entrypoint", argv[0], self.image, *argv[1:]]
-        # The program that talks to the engine gets nothing that a project could have named.
+        # docker itself runs with this program's environment, not with that of the command.
         return Launch(
             tuple(command), dict(os.environ), (variables,), network, end=lambda: self._end(name)
         )
 
     def _end(self, name: str) -> None:
-        """End a container, which goes on where the program that started it was killed."""
+        """Remove a container, which continues to run if the program that started it is killed."""
         try:
             subprocess.run(
                 [self.program, "rm", "--force", name],
@@ -133,7 +133,7 @@ class Docker:
 def _seen(
     mounts: Sequence[tuple[str, MountKind]], policy: SandboxPolicy
 ) -> Iterator[tuple[str, MountKind]]:
-    """Yield the mounts that are about the session's files; the others are the machine's."""
+    """Yield the mounts of the session's and allowed files, not those of the rest of the machine."""
     allowed = [*policy.roots, *policy.readable, *policy.config.filesystem.allow_read]
     folders = [os.path.realpath(os.path.expanduser(path)) for path in allowed]  # noqa: PTH111 - strings
     folders += [path for path, kind in mounts if kind == "write"]
@@ -168,7 +168,7 @@ def _bind(source: str, target: str, kind: MountKind) -> tuple[str, str]:
 
 
 def _csv(*fields: str) -> str:
-    """Return a line of comma-separated values: a path may have commas and quotes."""
+    """Return a line of comma-separated values, quoted if a path has commas or quotes."""
     quoted = ('"' + field.replace('"', '""') + '"' for field in fields)
     return ",".join(
         plain if not set(plain) & set(',"\n') else quote
@@ -177,9 +177,9 @@ def _csv(*fields: str) -> str:
 
 
 def _of_the_container(environ: Mapping[str, str], folders: Sequence[str]) -> dict[str, str]:
-    """Return the variables that mean something in a container.
+    """Return the variables that are meaningful in a container.
 
-    Those that name paths of this machine do not, unless a container has them.
+    Variables with paths of this machine are removed, unless the container has those paths.
     """
     there = [*folders, TEMPORARY]
 
@@ -195,7 +195,7 @@ def _of_the_container(environ: Mapping[str, str], folders: Sequence[str]) -> dic
 
 
 def _variables_file(environ: Mapping[str, str]) -> int:
-    """Return a descriptor of variables as `--env-file` reads them: others see a command line."""
+    """Return a descriptor for `--env-file`; on the command line, others could see the variables."""
     text = "".join(f"{name}={value}\n" for name, value in environ.items())
     with tempfile.TemporaryFile() as file:
         file.write(text.encode("utf-8", "surrogateescape"))
@@ -204,10 +204,10 @@ def _variables_file(environ: Mapping[str, str]) -> int:
 
 
 def user_options(program: str) -> list[list[str]]:
-    """Return the options for a user that owns this user's files, the most likely first.
+    """Return options that run programs as the owner of this user's files, most likely first.
 
-    With a daemon of root, users have the same numbers in a container. Without, root of the
-    container is this user; podman can also keep the number.
+    With a root daemon, user ids are the same in a container. In rootless mode, root in the
+    container is this user; podman can also preserve the user id.
     """
     own = ["--user", f"{os.geteuid()}:{os.getegid()}"]
     kept = [["--userns", "keep-id", *own]] if Path(program).name == "podman" else []

@@ -1,4 +1,4 @@
-"""Which settings of a repository are data to git, and which may name programs that it runs."""
+"""Tell git settings that are mere data from those that may name programs for git to run."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class _Settings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def is_git_data(name: str, value: str) -> bool:
-    """Return whether a setting names no program and no file outside.
+    """Return whether a setting names no program and no outside file.
 
     Args:
         name: the setting, with section and name in lower case, as git prints it.
-        value: what it is set to.
+        value: its value.
     """
     settings = _settings()
     if name in settings.values:
@@ -45,12 +45,13 @@ def is_git_data(name: str, value: str) -> bool:
 
 
 def settings_are_data(path: str, writable: tuple[str, ...], start: StartHelper) -> bool:
-    """Return whether a file of settings, or none, names no program.
+    """Return whether a settings file names no program; true if there is no file.
 
-    Git is asked what it says, since only git reads it exactly as it does; so call this in a thread.
+    Runs git to read the file, since no other parser reads it in exactly the same way: call it in a
+    thread.
 
     Args:
-        path: the file, in the folder of a repository's data. A link counts as naming programs.
+        path: the file, in a repository's git folder. A symlink counts as naming programs.
         writable: the folders in which a work tree may lie, resolved.
         start: starts git, with a pipe for its output.
     """
@@ -78,7 +79,7 @@ def settings_are_data(path: str, writable: tuple[str, ...], start: StartHelper) 
 
 
 def _listed(git: str, path: str, start: StartHelper) -> bytes | None:
-    """Return what git reads in a file of settings; None where it cannot."""
+    """Return git's list of the settings in a file, or None if git fails."""
     try:
         process = start((git, "config", "--file", path, "--no-includes", "--list", "-z"))
     except OSError:
@@ -93,11 +94,11 @@ def _listed(git: str, path: str, start: StartHelper) -> bytes | None:
 
 
 def named_files(config: str, folders: tuple[str, ...]) -> list[str]:
-    """Return the files and folders of a project that settings name as programs, as hooks, or else.
+    """Return the files and folders that settings name, as programs, hooks or otherwise.
 
     Args:
-        config: the file of settings; what it includes is not read.
-        folders: those that names may begin in.
+        config: the settings file; files that it includes are not read.
+        folders: the folders that relative names may start in.
     """
     found: list[str] = []
     section = ""

@@ -1,4 +1,4 @@
-"""How to start a confined program, and the proxy through which it reaches hosts."""
+"""Describe how to start a confined program, and the proxy through which it reaches hosts."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from acp_agent.sandbox.host_rules import HostRules
     from acp_agent.sandbox.watch import WatchedCommand
 
-PROXY_SOCKET = "/run/acp-agent-proxy"  # as the program sees it
-_PORT = 39_128  # of 127.0.0.1, in the program's own network
+PROXY_SOCKET = "/run/acp-agent-proxy"  # path inside the sandbox
+_PORT = 39_128  # on 127.0.0.1, in the network namespace of the program
 
 
 class Reach(Struct, frozen=True, kw_only=True):
@@ -58,27 +58,27 @@ class CommandNetwork:
 
     @classmethod
     async def open(cls, rules: HostRules, path: Path, resolve: Resolve) -> CommandNetwork:
-        """Start the proxy. Raises OSError where its socket cannot be made."""
+        """Start the proxy and return the network. Raises OSError if that fails."""
         network = cls(path, rules, resolve)
         await network._proxy.start(path)
         return network
 
     @property
     def command(self) -> list[str]:
-        """The program that connects the command to the proxy and then becomes it."""
+        """The relay program, which connects the command to the proxy and then executes it."""
         ports = map(str, self._rules.local_ports)
         python = [sys.executable, "-I", "-S", str(Path(__file__).with_name("relay.py"))]
         return [*python, PROXY_SOCKET, str(_PORT), *ports, "--"]
 
     @property
     def environ(self) -> dict[str, str]:
-        """The variables that name the proxy."""
+        """The environment variables that name the proxy."""
         from acp_agent.sandbox.proxy import proxy_environment  # noqa: PLC0415 - as above
 
         return proxy_environment(_PORT)
 
     async def aclose(self) -> None:
-        """Drop all connections."""
+        """Stop the proxy and drop all connections."""
         await self._proxy.aclose()
 
     def _note(self, host: str, port: int) -> None:
@@ -86,10 +86,10 @@ class CommandNetwork:
 
 
 def without_loader_variables(environ: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return an environment for the program that confines, and what it must set later.
+    """Split an environment into variables for the launcher and those that it must set later.
 
-    The latter has programs load code before they do anything: it must not hold for the one that is
-    not confined yet (ld.so(8)).
+    The later ones make the dynamic loader run code in a program (ld.so(8)). They must not affect
+    the launcher, which is not confined yet.
     """
     later = {
         name: value
@@ -107,8 +107,9 @@ class Launch(Struct, frozen=True):
         environ: its environment.
         descriptors: descriptors that it inherits.
         network: the hosts that it can reach; None: it has no network, or is not confined.
-        watched: renames files that run automatically; None: it may change nothing, or anything.
-        end: ends processes that are not children of this one, such as a container's; blocks.
+        watched: renames files that run automatically; None: it can write nothing, or is not
+            confined.
+        end: ends processes that are not our children, such as a container's; blocks.
     """
 
     argv: tuple[str, ...]
@@ -129,12 +130,12 @@ class Launch(Struct, frozen=True):
             os.close(descriptor)
 
     def start(self, cwd: str, **options: Any) -> subprocess.Popen[bytes]:
-        """Start the program in a session of its own; `options` are those of `Popen`.
+        """Start the program in a new session; `options` are those of `Popen`.
 
         Raises:
-            OSError: it cannot be started.
+            OSError: the program cannot be started.
         """
-        import subprocess  # noqa: PLC0415 - heavy, and most are started by the event loop
+        import subprocess  # noqa: PLC0415 - heavy, and most programs are started by the event loop
 
         descriptors = (*self.descriptors, *options.pop("pass_fds", ()))
         try:
@@ -150,14 +151,14 @@ class Launch(Struct, frozen=True):
             self.close_descriptors()
 
     async def finish(self) -> None:
-        """Rename files that run automatically, when all its processes have ended."""
+        """Rename files that run automatically. Call it after all processes have ended."""
         if self.end is not None:
             await asyncio.to_thread(self.end)
         if self.watched is not None:
             await asyncio.to_thread(self.watched.finish)
 
     async def aclose(self) -> None:
-        """Release the proxy, after `finish`."""
+        """Call `finish`, then stop the proxy."""
         await self.finish()
         if self.network is not None:
             await self.network.aclose()

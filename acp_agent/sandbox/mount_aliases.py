@@ -1,7 +1,7 @@
-"""Finds the other paths by which a file is reached where a file system is mounted more than once.
+"""Find the other paths of a file on a file system that is mounted more than once.
 
-Systems do that: ostree has `/var` below `/sysroot` too, btrfs has its subvolumes below the mount of
-the top, and containers bind folders. See proc_pid_mountinfo(5).
+This is common: ostree has `/var` below `/sysroot` too, btrfs has its subvolumes below the mount of
+the top volume, and containers bind-mount folders. See proc_pid_mountinfo(5).
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ _ESCAPE = re.compile(r"\\([0-7]{3})")
 
 class _Mount(Struct, frozen=True):
     device: str
-    root: str  # the folder of the file system that is mounted; "" for the whole
-    point: str  # where; "" for /
+    root: str  # the folder of the file system that is mounted; "" for the root
+    point: str  # the mount point; "" for /
 
     def path_in(self, path: str) -> str | None:
-        """Return the path within the file system of a path below the mount point."""
+        """Return a path below the mount point as a path in the file system, else None."""
         return self.root + path[len(self.point) :] if _is_in(path, self.point) else None
 
 
 def aliases(paths: Iterable[str]) -> Iterator[str]:
-    """Yield the other paths of files that exist.
+    """Yield the other paths of existing files.
 
     Args:
-        paths: absolute, and with links resolved.
+        paths: absolute paths with links resolved.
     """
     mounts = _mounts()
     shared = [mount.device for mount in mounts]

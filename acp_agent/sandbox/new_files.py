@@ -1,4 +1,4 @@
-"""Finds files that run automatically and that appeared while commands ran."""
+"""Find files that other programs run automatically and that commands created."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from acp_agent.platform.nofollow import give_owner_all, opened_folder
 class _State(Struct, frozen=True):
     """The target of a name."""
 
-    link: str | None  # what the link says
-    target: str  # with all links resolved
+    link: str | None  # the text of the symlink, if it is one
+    target: str  # the path with all links resolved
     exists: bool
 
 
@@ -29,13 +29,13 @@ class NewFiles:
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths = tuple(paths)
         self._before = {path: _state(path) for path in self._paths if os.path.lexists(path)}
-        # Names come and go in these; the time of that cannot be set by a program.
+        # A folder's ctime changes with its entries, and programs cannot set it.
         self._folders = tuple({os.path.dirname(path) for path in self._paths})  # noqa: PTH120 - many, and pathlib is slow
         self._times: tuple[object, ...] = ()
         self._locked = {folder for folder in self._folders if not _is_open(folder)}
 
     def find(self) -> Iterator[str]:
-        """Yield the paths to rename: new ones, and links with another target."""
+        """Yield the paths to rename: new files, and links with another target."""
         times = tuple(_time(folder) for folder in self._folders)
         if times == self._times and not any(state.link for state in self._before.values()):
             return
@@ -47,13 +47,13 @@ class NewFiles:
                 if before is not None and now == before:
                     continue
                 if before is not None and before.link is not None and now.link == before.link:
-                    yield now.target  # the link is the project's, and what it leads to is new
+                    yield now.target  # an old link with a new target
                 else:
                     yield path
 
     def _unlock(self) -> None:
-        """Let folders be looked into that a command made unreadable."""
-        for folder in sorted(self._folders):  # those above first
+        """Make folders readable again that a command made unreadable."""
+        for folder in sorted(self._folders):  # parents first
             if folder not in self._locked and not _is_open(folder):
                 with suppress(OSError), opened_folder(folder) as opened:
                     give_owner_all(opened)
@@ -66,7 +66,7 @@ class NewFiles:
                 os.symlink(before.link, path)  # noqa: PTH211 - as above
 
     def allow(self, path: str) -> None:
-        """Ignore names that are this path, below it or above it."""
+        """Ignore this path, and names above and below it."""
         for name in self._paths:
             if f"{path}/".startswith(f"{name}/") or f"{name}/".startswith(f"{path}/"):
                 self._before.pop(name, None)
@@ -82,7 +82,7 @@ def _state(path: str) -> _State:
 
 
 def _is_open(folder: str) -> bool:
-    """Return whether this user can list and change a folder; true where there is none."""
+    """Return whether this user can list and change a folder; true if it does not exist."""
     return not os.path.lexists(folder) or os.access(folder, os.R_OK | os.W_OK | os.X_OK)
 
 

@@ -1,9 +1,8 @@
 """The proxy through which confined commands reach the hosts that the user allowed, and no others.
 
-A command has no network of its own. Its requests come over a unix socket (`relay` carries them
-there) as HTTP with CONNECT, as plain HTTP with a whole address, or as SOCKS 5; the first byte tells
-which. What passes through a tunnel is not looked at: whoever allows a host trusts everything that
-is served from it.
+A command has no network access. `relay` passes its requests to the proxy over a unix socket, as
+HTTP CONNECT, as plain HTTP with an absolute URL, or as SOCKS 5; the first byte tells which. The
+content of a tunnel is not inspected: allowing a host means trusting everything that it serves.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from acp_agent.sandbox.proxy_http import serve_http
 from acp_agent.sandbox.proxy_socks import SOCKS_VERSION, serve_socks
 
 MAX_CONNECTIONS = 256  # at the same time; further ones are closed
-_FIRST_BYTE_LIMIT = 60.0  # seconds; some clients connect before they have something to ask
+_FIRST_BYTE_LIMIT = 60.0  # seconds; some clients connect before they have a request
 _CLOSE_LIMIT = 5.0  # seconds
 _BACKLOG = 128
 
@@ -35,12 +34,12 @@ class FilteringProxy:
         resolve: Resolve,
         on_refused: Callable[[str, int], None] = lambda _host, _port: None,
     ) -> None:
-        """Listens nowhere yet.
+        """Create a proxy that does not listen yet.
 
         Args:
-            rules: which hosts may be reached.
-            resolve: gives a host's addresses.
-            on_refused: gets each host and port that was refused, once, and a hundred at most.
+            rules: the hosts that may be reached.
+            resolve: returns a host's addresses.
+            on_refused: called once with each refused host and port, at most a hundred times.
         """
         self._outbound = Outbound(rules, resolve=resolve, on_refused=on_refused)
         self._server: asyncio.Server | None = None
@@ -49,7 +48,7 @@ class FilteringProxy:
 
     @property
     def rules(self) -> HostRules:
-        """The rules for connections from now on."""
+        """The rules for new connections."""
         return self._outbound.rules
 
     @rules.setter
@@ -57,10 +56,10 @@ class FilteringProxy:
         self._outbound.rules = rules
 
     async def start(self, path: Path) -> None:
-        """Listen on a unix socket that only this user may use.
+        """Listen on a unix socket that only this user can use.
 
         Raises:
-            OSError: the path exists, or is longer than the system takes (about 100 bytes).
+            OSError: the path exists, or is too long for the system (about 100 bytes).
         """
         listener = _bind(path)
         self._path = path
@@ -101,7 +100,7 @@ class FilteringProxy:
             elif first.isalpha():
                 await serve_http(first, client, self._outbound)
             await client.close()
-        except OSError:  # the client left, or said nothing: TimeoutError is one
+        except OSError:  # the client disconnected or sent nothing (TimeoutError)
             pass
         finally:
             client.writer.transport.abort()
@@ -111,7 +110,7 @@ def _bind(path: Path) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         listener.bind(str(path))
-        path.chmod(0o600)  # before anybody can connect: it does not listen yet
+        path.chmod(0o600)  # before it listens, so that nobody can connect earlier
     except BaseException:
         listener.close()
         raise
@@ -119,10 +118,10 @@ def _bind(path: Path) -> socket.socket:
 
 
 def proxy_environment(port: int) -> dict[str, str]:
-    """The variables by which programs find the proxy on a port of 127.0.0.1.
+    """Return the environment variables that name the proxy on a port of 127.0.0.1.
 
-    ALL_PROXY names the proxy by HTTP, too: several HTTP clients of Python fail at once if it names
-    SOCKS and they lack a package for it.
+    ALL_PROXY uses HTTP as well: several Python HTTP clients fail if it names SOCKS and the package
+    for that is missing.
     """
     url = f"http://127.0.0.1:{port}"
     local = "localhost,.localhost,127.0.0.1,::1"  # the command's own servers

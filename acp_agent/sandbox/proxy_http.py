@@ -1,7 +1,7 @@
-"""HTTP/1.1 for the filtering proxy: tunnels by CONNECT, and plain requests with a whole address.
+"""HTTP/1.1 for the filtering proxy: CONNECT tunnels, and plain requests with an absolute URL.
 
-A plain request gets a connection of its own, and its Host header is written anew from its address,
-so that a second request cannot follow it to another host behind the same server.
+Each plain request gets a new connection, and its Host header is replaced by the host of its URL.
+So a second request cannot reach another host behind the same server.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _Headers = list[tuple[bytes, bytes]]
 
 
 async def serve_http(first: bytes, client: Stream, outbound: Outbound) -> None:
-    """Answer one request; `first` is what was read of it.
+    """Serve one request; `first` holds the bytes already read.
 
     Raises:
-        OSError: the client left, or said nothing in time.
+        OSError: the client disconnected or timed out.
     """
     connection = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_LIMIT)
     connection.receive_data(first)
@@ -65,15 +65,15 @@ async def serve_http(first: bytes, client: Stream, outbound: Outbound) -> None:
 class _Target(NamedTuple):
     host: str
     port: int
-    authority: str  # both, as they were written
-    path: str | None  # None where a tunnel is wanted
+    authority: str  # host and port as written in the request
+    path: str | None  # None for a tunnel
 
 
 def _parse_target(request: h11.Request) -> _Target:
-    """What a request asks for.
+    """Return the target of a request.
 
     Raises:
-        ValueError: it is not what a proxy is asked.
+        ValueError: it is not a request for a proxy.
     """
     text = request.target.decode("ascii")
     is_tunnel = request.method == b"CONNECT"
@@ -93,7 +93,7 @@ def _parse_target(request: h11.Request) -> _Target:
 async def _forward(
     request: h11.Request, connection: h11.Connection, client: Stream, server: Stream
 ) -> None:
-    """Send a request, with the body that `connection` reads, and the response back."""
+    """Forward a request, with the body that `connection` reads, and return the response."""
     upstream = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD_LIMIT)
     server.writer.write(upstream.send(request) or b"")
     try:
@@ -116,7 +116,7 @@ async def _pump(
     end: Stream,
     limit: asyncio.Timeout,
 ) -> None:
-    """Pass one message on, or the rest of one."""
+    """Forward one message, or the rest of one."""
     event: h11.Event | None = None
     while not isinstance(event, h11.EndOfMessage | h11.ConnectionClosed):
         event = await _next_event(source, origin.reader)
@@ -135,11 +135,11 @@ async def _pump(
 
 
 async def _next_event(connection: h11.Connection, reader: asyncio.StreamReader) -> h11.Event:
-    """The next event of a peer.
+    """Return the next event of a peer.
 
     Raises:
         OSError: the connection is lost.
-        h11.RemoteProtocolError: what came is not HTTP.
+        h11.RemoteProtocolError: the data is not HTTP.
     """
     while (event := connection.next_event()) is h11.NEED_DATA:
         connection.receive_data(await reader.read(CHUNK))
@@ -149,7 +149,7 @@ async def _next_event(connection: h11.Connection, reader: asyncio.StreamReader) 
 
 
 def _end_to_end(message: h11.Request | h11.Response, *without: bytes) -> _Headers:
-    """The headers that are not for one connection alone (RFC 9110, section 7.6.1)."""
+    """Return the headers that are not hop-by-hop (RFC 9110, section 7.6.1)."""
     kept = message.headers.raw_items()
     named = b",".join(value for name, value in kept if name.lower() == b"connection")
     dropped = _HOP_BY_HOP.union(without, (name.strip().lower() for name in named.split(b",")))
@@ -157,7 +157,7 @@ def _end_to_end(message: h11.Request | h11.Response, *without: bytes) -> _Header
 
 
 def _answer(client: Stream, status: int, reason: str, body: str = "") -> None:
-    """Send a response of our own. The reason is in its first line, too: few clients show bodies."""
+    """Send an error response. Its status line has the reason, since few clients show bodies."""
     text = f"{body or reason}\n".encode()
     head = (
         f"HTTP/1.1 {status} {reason}\r\nContent-Type: text/plain; charset=utf-8\r\n"

@@ -1,9 +1,9 @@
 """The filter of system calls: a classic BPF program for seccomp(2).
 
-It takes away what no build or test needs and what has led out of sandboxes: other programs'
-terminals, the kernel's keyrings, mounts and namespaces, files that give others their owner's
-rights, and kinds of sockets that namespaces do not confine. What stays out of reach by mounts and
-namespaces alone is not filtered again.
+It blocks calls that no build or test needs and that have been used to escape from sandboxes:
+access to other programs' terminals and the kernel's keyrings, mounts and namespaces, set-user-ID
+files, and kinds of sockets that namespaces do not confine. It does not block what mounts and
+namespaces already prevent.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from acp_agent.platform.first_use import first_use
 # linux/bpf_common.h, linux/seccomp.h
 _LOAD, _EQUAL, _ANY_BIT, _AT_LEAST, _RETURN = 0x20, 0x15, 0x45, 0x35, 0x06
 _ABOVE, _AND, _JUMP = 0x25, 0x54, 0x05
-# sys/mman.h: memory that processes share, which no limit of a process counts
+# sys/mman.h: shared memory, which does not count towards the limits of a process
 _SHARED_KINDS, _SHARED = 0x2F, (0x21, 0x23)
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
-# Where `struct seccomp_data` has the number of the call, the architecture, and the lower halves of
-# the arguments; both architectures are little-endian.
+# Offsets in `struct seccomp_data` of the call's number and the architecture. `argument` has those
+# of the lower halves of arguments; both architectures are little-endian.
 _NUMBER, _ARCHITECTURE = 0, 4
 
 
 class _Call(Struct, frozen=True, forbid_unknown_fields=True):
-    """A system call: its number on each architecture; None where it does not exist."""
+    """A system call: its number on each architecture; 0 if it does not exist there."""
 
     x86_64: int
     aarch64: int
 
 
 class _ModeCall(_Call, frozen=True, forbid_unknown_fields=True):
-    """A system call that sets a file's mode, with the number of the argument."""
+    """A system call that sets a file's mode; `mode` is the index of that argument."""
 
     mode: int
-    flags: int | None = None  # the argument that says whether there is a mode
+    flags: int | None = None  # index of the argument that says whether there is a mode
 
 
 class _Table(Struct, frozen=True, forbid_unknown_fields=True):
@@ -73,10 +73,10 @@ def system_call_filter(
     """Return the filter as an array of `struct sock_filter`; None for an unknown architecture.
 
     Args:
-        sockets: whether sockets of the network and of other programs may be made at all; false
-            where nothing else confines them.
-        shared_bytes: the largest piece of memory that may be shared with no file; None: any.
-        machine: the architecture, as `uname -m` names it; None: this machine's.
+        sockets: whether network and unix sockets may be created; false if nothing else confines
+            them.
+        shared_bytes: the maximum size of an anonymous shared mapping; None for no limit.
+        machine: the architecture, as in `uname -m`; None for that of this machine.
     """
     machine = machine or platform.machine()
     table = _table()
@@ -102,7 +102,7 @@ def system_call_filter(
 
     for call in table.denied.values():
         rule(call, refuse(errno.EPERM))
-    for call in table.unknown.values():  # programs do without what the kernel does not have
+    for call in table.unknown.values():  # programs fall back if the kernel lacks a call
         rule(call, refuse(errno.ENOSYS))
     for call in table.namespaces.values():
         rule(call, *_if_any_bit(0, table.namespace_flags, refuse(errno.EPERM)), _ALLOWED)
@@ -126,12 +126,12 @@ def system_call_filter(
 
 
 def _if_any_bit(index: int, bits: int, then: bytes) -> list[bytes]:
-    """Return instructions that do another one if an argument has one of these bits."""
+    """Return instructions that execute `then` if an argument has one of these bits."""
     return [instruction(_LOAD, argument(index)), instruction(_ANY_BIT, bits, 0, 1), then]
 
 
 def _if_one_of(index: int, values: Sequence[int], then: bytes) -> list[bytes]:
-    """Return instructions that do another one if an argument is one of these values."""
+    """Return instructions that execute `then` if an argument is one of these values."""
     block = [instruction(_LOAD, argument(index))]
     for value in values:
         block += [instruction(_EQUAL, value, 0, 1), then]
@@ -157,12 +157,12 @@ def _limit_shared(most: int, refuse: bytes) -> list[bytes]:
 
 
 def argument(index: int) -> int:
-    """Return where `struct seccomp_data` has the lower half of an argument."""
+    """Return the offset of the lower half of an argument in `struct seccomp_data`."""
     return 16 + 8 * index
 
 
 def instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
-    """Return a `struct sock_filter`; the last two say how many instructions are skipped."""
+    """Return a `struct sock_filter`; `if_true` and `if_false` are how many instructions to skip."""
     return struct.pack("<HBBI", code, if_true, if_false, value)
 
 

@@ -1,7 +1,7 @@
-"""Finds the sockets of programs outside, which a program could connect to though it writes nothing.
+"""Find the unix sockets of other programs, which a confined program could otherwise connect to.
 
-The kernel lists a socket by the name that its program gave it. That may be relative to the folder
-that the program was in, and the file may have been renamed or linked since (supervisors do that).
+The kernel lists a socket by the name that its program used. The name may be relative to that
+program's folder, and the file may have been renamed or linked since (supervisors do that).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class UnixSockets:
         self._relative: dict[str, str] = {}  # absolute paths of sockets by number; "" if unknown
 
     def find(self) -> set[str]:
-        """Return the paths of sockets and pipes in the folders that have a socket, resolved."""
+        """Return the resolved paths of all sockets and pipes in folders that have a socket."""
         named: set[str] = set()
         relative: dict[str, str] = {}
         with suppress(OSError), _LIST.open(encoding="utf-8", errors="surrogateescape") as file:
@@ -45,7 +45,7 @@ class UnixSockets:
 
 
 def _resolve(numbers: Iterable[str], names: dict[str, str]) -> dict[str, str]:
-    """Return the paths of sockets, given their relative names, from their processes' folders."""
+    """Return the paths of sockets with relative names, from the folders of their processes."""
     wanted = {f"socket:[{number}]": number for number in numbers}
     found: dict[str, str] = {}
     for process in os.listdir("/proc"):  # noqa: PTH208 - strings
@@ -64,7 +64,7 @@ def _special_files(folders: Iterable[str]) -> Iterable[str]:
         with suppress(OSError), os.scandir(folder) as entries:
             for entry in entries:
                 if entry.is_symlink() or entry.is_file() or entry.is_dir():
-                    continue  # known without a look at the file
+                    continue  # known without a stat call
                 mode = entry.stat(follow_symlinks=False).st_mode
                 if stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode):
                     yield entry.path

@@ -1,9 +1,9 @@
-"""Renames files that confined commands create and that other programs run automatically.
+"""Rename files that confined commands create and that other programs run automatically.
 
-A mount can protect a file that exists. One that does not exist yet could only be mounted over if it
-were made first, in the user's folder, where editors and git would see it. So names are compared
-with those before the command: often while it runs, and once more when all its processes have ended.
-A new file is renamed in its folder: that is atomic, and the user can inspect it.
+A mount can protect an existing file. To mount over a missing file it would have to be created
+first, in the user's folder, where editors and git would see it. Instead, names are compared with
+those before the command: often while it runs, and once more after all its processes have ended. A
+new file is renamed in its folder, which is atomic and lets the user inspect it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from acp_agent.sandbox.new_files import NewFiles
 from acp_agent.sandbox.new_repositories import NewRepositories
 from acp_agent.sandbox.process_limits import ProcessLimits
 
-_MOST_TIMES = 5  # that a command may make the same file
-_OFTEN = 0.02  # seconds between two looks, at first …
-_SELDOM = 0.1  # … and when commands have run for a while
+_MOST_TIMES = 5  # how often a command may create the same file
+_OFTEN = 0.02  # seconds between checks, at first
+_SELDOM = 0.1  # seconds between checks, after `_A_WHILE`
 _A_WHILE = 10.0  # seconds
 _MARK = ".blocked-"
-_NAME_LENGTH = 200  # bytes of a name that are kept
+_NAME_LENGTH = 200  # bytes of the old name in the new one
 
 _log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class Moved(Struct, frozen=True):
     name: str
 
     def __str__(self) -> str:
-        """Return what happened, as a line for the output of a command that goes on."""
+        """Return a line about it for the output of the running command."""
         return (
             f"[the sandbox renamed {self.path} to {self.name}: other programs run or obey such "
             "files by themselves]\n"
@@ -49,7 +49,7 @@ class Surroundings(Struct, frozen=True):
     """The state of the folders before a command, created while no confined program runs.
 
     Attributes:
-        files: finds files that execute by themselves.
+        files: finds files that other programs run automatically.
         repositories: find repositories that name programs.
         writable: the folders that confined programs may change, resolved.
     """
@@ -59,7 +59,7 @@ class Surroundings(Struct, frozen=True):
     writable: tuple[str, ...]
 
     def move_new(self, *, ended: bool) -> list[Moved]:
-        """Rename new files and return them. Call it in a thread, and in one at a time.
+        """Rename new files and return them. Call it in a thread, and only one at a time.
 
         Args:
             ended: whether no command runs any more.
@@ -78,23 +78,23 @@ class Surroundings(Struct, frozen=True):
         folder, name = os.path.split(path)
         folder = os.path.realpath(folder)
         if not any(f"{folder}/".startswith(f"{root.rstrip('/')}/") for root in self.writable):
-            return []  # no confined program made it
+            return []  # no confined program created it
         kept = os.fsdecode(os.fsencode(name)[:_NAME_LENGTH])
         new = f"{kept}{_MARK}{os.urandom(4).hex()}"
         try:
-            with opened_folder(folder) as opened:  # a link put in its place leads nowhere else
+            with opened_folder(folder) as opened:  # fails if it was replaced by a link
                 _rename(opened, name, new)
         except FileNotFoundError:
             return []
         except OSError as error:
             _log.warning("%s could not be moved away: %s", path, error)
             return []
-        # Within what was moved away already it is not worth another word.
+        # Do not report files in a folder that was itself moved away.
         return [] if _MARK in folder else [Moved(f"{folder}/{name}", new)]
 
 
 def _rename(folder: int, old: str, new: str) -> None:
-    """Rename a file in an open folder, also where a command took the right to do that away.
+    """Rename a file in an open folder, even if a command removed the permission to do that.
 
     Raises:
         OSError: it cannot be renamed.
@@ -107,13 +107,13 @@ def _rename(folder: int, old: str, new: str) -> None:
 
 
 class WatchedCommand:
-    """A confined command that runs.
+    """A running confined command.
 
     Attributes:
         moved: the files renamed while it ran.
-        on_moved: is called for each of them, in another thread.
-        on_limit: is called in another thread with a limit for which a process was ended.
-        leader: the process that started all of its processes; None: its limits are not enforced.
+        on_moved: called with each of them, in another thread.
+        on_limit: called in another thread with the limit for which a process was killed.
+        leader: the first process, which started all others; None: limits are not enforced.
     """
 
     def __init__(self, watch: SandboxWatch, limits: ProcessLimits) -> None:
@@ -126,21 +126,21 @@ class WatchedCommand:
 
     @property
     def insists(self) -> bool:
-        """Whether it creates the same file again and again, and must be ended."""
+        """Return whether it keeps creating the same file, so that it must be killed."""
         return (
             bool(self.moved)
             and sum(moved.path == self.moved[-1].path for moved in self.moved) >= _MOST_TIMES
         )
 
     def enforce_limits(self) -> None:
-        """End its processes that exceed the limits."""
+        """Kill its processes that exceed the limits."""
         if self.leader is not None:
             exceeded = self._limits.enforce(self.leader)
             if exceeded and self.on_limit is not None:
                 self.on_limit(exceeded)
 
     def finish(self) -> None:
-        """Check the folders a last time, when no process of it is left."""
+        """Check the folders a last time, after all its processes have ended."""
         self._watch.finish(self)
 
 
@@ -159,8 +159,8 @@ class SandboxWatch:
         """Watch a command that is about to start.
 
         Args:
-            surroundings: the folders' state with no command running; None if others run.
-            limits: its limits.
+            surroundings: the state of the folders with no command running; None if others run.
+            limits: the limits of the command.
         """
         command = WatchedCommand(self, limits)
         with self._lock:
@@ -174,7 +174,7 @@ class SandboxWatch:
         return command
 
     def finish(self, command: WatchedCommand) -> None:
-        """See `WatchedCommand.finish`."""
+        """Finish watching a command; see `WatchedCommand.finish`."""
         with self._lock:
             command.leader = None
             if command in self._commands:
@@ -184,7 +184,7 @@ class SandboxWatch:
                 self._wake.set()
 
     def allow(self, path: str) -> None:
-        """Leave a file in place that this program is about to write."""
+        """Do not rename a file that this program is about to write."""
         with self._lock:
             if self._surroundings is not None:
                 self._surroundings.files.allow(path)
@@ -200,7 +200,7 @@ class SandboxWatch:
                     for command in self._commands:
                         command.enforce_limits()
                     self._look()
-                except Exception:  # noqa: BLE001 - the command goes on; its end looks again
+                except Exception:  # noqa: BLE001 - retried later
                     _log.exception("the folders could not be checked")
 
     def _look(self, *, ended: bool = False) -> None:
