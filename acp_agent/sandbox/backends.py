@@ -1,4 +1,4 @@
-"""Finds the sandbox that works on this machine, by running a real program in it."""
+"""Find a sandbox backend that works on this machine, by running a program in it."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from acp_agent.sandbox.seccomp import system_call_filter
 _PROBE_LIMIT = 10.0  # seconds
 _ERROR_LENGTH = 200  # characters of a program's error that are quoted
 _USER_NAMESPACES = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
-_SYSTEMS: dict[str, tuple[BackendName, ...]] = {  # the better one first
+_SYSTEMS: dict[str, tuple[BackendName, ...]] = {  # the preferred one first
     "Linux": ("bubblewrap", "landlock"),
     "Darwin": ("sandbox-exec",),
 }
 
 
 class Unavailable(Struct, frozen=True):
-    """Reason why no program can be confined here, and what the user can do about it."""
+    """The reason why no program can be confined here, and what the user can do about it."""
 
     reason: str
     remedy: str
 
     def __str__(self) -> str:
-        """Return both in a sentence."""
+        """Return the reason and the remedy as text."""
         remedy = f" To have one, {self.remedy}." if self.remedy else ""
         return f"Commands run without a sandbox: {self.reason}.{remedy}"
 
@@ -45,9 +45,9 @@ def find_backend(
     """Return the first backend that works here. Runs programs: call it in a thread.
 
     Args:
-        search_path: the PATH variable to look for programs in; None takes the process's own.
-        choice: the backend that the user wants.
-        image: the image of containers.
+        search_path: the PATH variable to search; None for that of this process.
+        choice: the configured backend.
+        image: the image for containers.
     """
     if choice == "docker":
         return _find_docker(search_path, image)
@@ -141,7 +141,7 @@ def _problem(backend: Backend, *, write: bool = False, argv: Sequence[str] = ("t
 
     Args:
         backend: the backend to try.
-        write: also create a file, in a folder with a file that may not change.
+        write: also create a file, in a folder with a read-only file.
         argv: the program, unless `write` is set.
     """
     with tempfile.TemporaryDirectory(prefix="acp-agent-") as folder:

@@ -1,4 +1,4 @@
-"""Confines programs with bubblewrap: namespaces and mounts of their own (bwrap(1))."""
+"""Confine programs with bubblewrap, in separate namespaces and mounts (bwrap(1))."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from acp_agent.sandbox.policy import (
 from acp_agent.sandbox.seccomp import system_call_filter
 from acp_agent.sandbox.unix_sockets import UnixSockets
 
-# A shell sets the limits inside the namespaces, so that they count from there.
+# A shell sets the limits inside the namespaces, so that processes outside do not count.
 _LIMITS = (
     "ulimit -u {processes} 2>/dev/null || ulimit -p {processes} 2>/dev/null; "
     "ulimit -d {memory} 2>/dev/null; ulimit -f {blocks}; ulimit -c 0; "
     'exec "$@"'
 )
 _BLOCK = 512  # bytes (POSIX.1-2017, ulimit)
-# Rights that root needs in folders of other users, and has outside as well.
+# Capabilities that root needs in folders of other users; it has them outside as well.
 _OTHERS_FILES = ("CAP_DAC_OVERRIDE", "CAP_CHOWN", "CAP_FOWNER")
 
 
@@ -56,7 +56,7 @@ class Bubblewrap:
 
     @property
     def for_helpers(self) -> Bubblewrap:
-        """Itself; see `Backend`."""
+        """This backend itself; see `Backend`."""
         return self
 
     def temporary(self, policy: SandboxPolicy) -> str:
@@ -73,7 +73,7 @@ class Bubblewrap:
         return os.open(f"/proc/self/fd/{self._filters[key]}", os.O_RDONLY | os.O_CLOEXEC)
 
     def _hidden_sockets(self, mounts: Sequence[tuple[str, MountKind]]) -> list[str]:
-        """Return sockets to hide; those in folders that may be changed are the project's."""
+        """Return the sockets to hide; those in writable folders belong to the project."""
         kinds = dict(mounts)
         return [path for path in self._sockets.find() if kind_of(path, kinds) == "read"]
 
@@ -124,12 +124,12 @@ def bubblewrap_options(
 
     Args:
         mounts: the mounts of the policy, parents before children.
-        temporary: the folder that the program has as /tmp.
-        cwd: the folder that it starts in.
+        temporary: the folder that the program sees as /tmp.
+        cwd: its working folder.
         new_user: whether to use a user namespace even if bwrap would not need one.
-        proxy: the proxy's socket; None: no network.
+        proxy: the proxy's socket; None for no network.
         sockets: sockets of programs outside that it must not see.
-        shared_bytes: the size of /dev/shm; None: this bwrap cannot limit it.
+        shared_bytes: the size of /dev/shm; None if this bwrap cannot limit it.
     """
     options = ["--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"]
     options += ["--unshare-net"]
@@ -142,12 +142,12 @@ def bubblewrap_options(
     if shared_bytes is not None:
         options += ["--size", str(shared_bytes), "--perms", "1777", "--tmpfs", "/dev/shm"]  # noqa: S108 - own
     if os.geteuid() == 0:
-        # Settings of the whole machine, which root's user id may change without any capability.
+        # Settings of the whole machine, which root can change even without capabilities.
         options += ["--ro-bind", "/proc/sys", "/proc/sys"]
     for folder in visible_in_run():
         options += ["--ro-bind", folder, folder]
     options += ["--ro-bind", proxy, PROXY_SOCKET] if proxy is not None else []
-    for folder in (TEMPORARY, "/var/tmp"):  # noqa: S108 - it is the session's own
+    for folder in (TEMPORARY, "/var/tmp"):  # noqa: S108 - the session's folder
         options += ["--bind", temporary, folder]
     for path, kind in mounts:
         if kind == "hide":
@@ -157,13 +157,13 @@ def bubblewrap_options(
     for path in sockets:
         options += _hide(path)
     empty = [path for path, kind in mounts if kind == "hide" and os.path.isdir(path)]  # noqa: PTH112 - as below
-    for path in ["/run", "/dev", *empty]:  # in memory, which no limit of a process counts
+    for path in ["/run", "/dev", *empty]:  # tmpfs memory does not count towards process limits
         options += ["--remount-ro", path]
     return [*options, "--chdir", cwd]
 
 
 def limited(argv: Sequence[str], limits: SandboxLimitsConfig) -> list[str]:
-    """Return a command that runs another with limits."""
+    """Return a command that runs another command with limits."""
     memory = memory_limit(limits)
     script = _LIMITS.format(
         processes=limits.processes, memory=memory // 1024, blocks=limits.file_bytes // _BLOCK

@@ -1,4 +1,4 @@
-"""Where git keeps what belongs to a folder: gitrepository-layout(5)."""
+"""Find the git folders of a work tree and their parts (gitrepository-layout(5))."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _SMALL = 100_000  # bytes
 
 
 def is_repository(folder: str) -> bool:
-    """Return whether git takes a folder as one of its data."""
+    """Return whether git accepts a folder as a git folder."""
     return all(os.path.exists(f"{folder}/{part}") for part in ("HEAD", "objects", "refs"))  # noqa: PTH110 - many of them, and pathlib is slow
 
 
 def named_data(folder: str) -> str | None:
-    """Return the folder of git's data that a folder's `.git` is or names, resolved; None: none."""
+    """Return the resolved git folder that a work tree's `.git` is or names, or None."""
     git = f"{folder}/.git"
     if os.path.isdir(git):  # noqa: PTH112 - as above
         return os.path.realpath(git)
@@ -32,7 +32,7 @@ def named_data(folder: str) -> str | None:
 
 
 def common_data(data: str) -> str:
-    """Return the folder that has the settings and hooks for one of git's data; may be the same."""
+    """Return the git folder with the settings and hooks for a git folder; it may be the same."""
     named = os.fsdecode(read_small(f"{data}/commondir")).strip()
     with suppress(OSError, ValueError):
         return os.path.realpath(os.path.join(data, named)) if named else data  # noqa: PTH118 - as above
@@ -40,7 +40,7 @@ def common_data(data: str) -> str:
 
 
 def submodules(data: str) -> list[str]:
-    """Return the data of a repository's submodules."""
+    """Return the git folders of a repository's submodules."""
     found: list[str] = []
     level = subfolders(f"{data}/modules")
     while level and len(found) < _MOST_REPOSITORIES:
@@ -54,14 +54,14 @@ def submodules(data: str) -> list[str]:
 
 
 def subfolders(folder: str) -> list[str]:
-    """Return the folders in a folder; none where it cannot be listed."""
+    """Return the subfolders of a folder; none if it cannot be listed."""
     with suppress(OSError), os.scandir(folder) as entries:
         return [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
     return []
 
 
 def gitlinks(folder: str) -> list[str]:
-    """Return the submodules in a work tree's list of files: folders that git goes into."""
+    """Return the folders of the submodules in a work tree's index, which git enters."""
     data = named_data(folder)
     found: list[str] = []
     if data is not None:
@@ -73,9 +73,9 @@ def gitlinks(folder: str) -> list[str]:
 
 
 def read_small(path: str) -> bytes:
-    """Return the content of a small file; empty where there is none.
+    """Return the content of a small regular file, or b"" if there is none.
 
-    It does not wait for a writer where the file is a named pipe.
+    Does not block at a named pipe.
     """
     with suppress(OSError, ValueError):
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -1,4 +1,4 @@
-"""Where the repositories of a folder keep their data, and which of it names programs to run."""
+"""Find the git folders of a folder's repositories, and the parts that name programs to run."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from acp_agent.sandbox.git_data import (
 )
 from acp_agent.sandbox.git_settings import named_files
 
-_NESTED_DEPTH = 2  # folders below a root in which further repositories are looked for
-_MOST_FOLDERS = 2_000  # that are looked at
+_NESTED_DEPTH = 2  # levels below a root that are searched for repositories
+_MOST_FOLDERS = 2_000  # maximum number of searched folders
 _MOST_REPOSITORIES = 100
 _NO_REPOSITORIES = frozenset({"node_modules", ".venv", "venv", "target", "__pycache__", ".git"})
 _WORKTREE_CONFIG = re.compile(rb"^\s*worktreeconfig\b", re.IGNORECASE | re.MULTILINE)
@@ -29,16 +29,16 @@ _WORKTREE = re.compile(rb"^\s*worktree\s*=\s*\"?([^\"\n]+?)\"?\s*$", re.IGNORECA
 
 
 class GitFolders:
-    """The repositories of a folder, as they are while no confined program runs.
+    """The repositories of a folder, read while no confined program runs.
 
     Attributes:
-        outside: what git must be able to write outside of the folder.
-        fixed: settings and hooks, which name programs that git runs for whoever uses it next. An
-            empty folder of hooks is made where there is none, so that none can be put there.
-        data: the folders of git's data whose settings are among `fixed`.
-        with_git: the folders whose `.git` leads to one of them, or to what nobody may change.
-        worktrees: the data of linked work trees that there are.
-        common: those of `data` that lead to other data.
+        outside: git folders outside the folder that git must be able to write.
+        fixed: settings and hooks, which name programs that git runs later, outside the sandbox. A
+            missing hooks folder is created empty, so that commands cannot create one.
+        data: the git folders whose settings are in `fixed`.
+        with_git: the folders whose `.git` leads to one of them, or to an unwritable git folder.
+        worktrees: the git folders of existing linked work trees.
+        common: those of `data` that have a `commondir` file.
 
     Args:
         root: the folder, resolved.
@@ -65,9 +65,10 @@ class GitFolders:
             pending += [path for path in new if os.path.lexists(f"{path}/.git")]
 
     def new_folders_with_git(self) -> Iterator[str]:
-        """Yield folders with a `.git`, and repositories, that came since.
+        """Yield new folders that have a `.git` or are a git folder.
 
-        It looks only where names came or went since the last look, and in new folders at any depth.
+        Checks only folders whose entries changed since the last check, and new folders at any
+        depth.
         """
         new: list[tuple[str, int]] = []
         for folder, (changed, below) in list(self._listed.items()):
@@ -80,7 +81,7 @@ class GitFolders:
         yield from self._list(new, _MOST_FOLDERS)
 
     def _list(self, folders: list[tuple[str, int]], depth: int) -> Iterator[str]:
-        """Yield the folders among these and those below them that have a repository."""
+        """Yield those of the folders, and of the folders below them, that have a repository."""
         pending, looked = deque(folders), 0
         while pending and looked < _MOST_FOLDERS:
             folder, level = pending.popleft()
@@ -93,9 +94,9 @@ class GitFolders:
                     pending += [(f"{folder}/{name}", level + 1) for name in sorted(below)]
 
     def _list_one(self, folder: str) -> tuple[bool, frozenset[str]]:
-        """Return whether a folder has a repository, and the folders in it."""
+        """Return whether a folder has a repository, and its subfolders."""
         changed = os.stat(folder).st_ctime_ns  # noqa: PTH116 - as above
-        self._listed[folder] = 0, frozenset()  # looked into when it can be
+        self._listed[folder] = 0, frozenset()  # retried if listing fails
         with os.scandir(folder) as listed:
             entries = {entry.name: entry for entry in listed}
         below = frozenset(
@@ -142,7 +143,7 @@ class GitFolders:
                         self.fixed.append(path)
 
     def _fixed_parts(self, folder: str) -> Iterator[str]:
-        """Yield the settings and hooks of a repository's data, and what leads to them."""
+        """Yield the settings and hooks of a git folder, and the files that lead to them."""
         config = f"{folder}/config"
         if not os.path.isfile(config):  # noqa: PTH113 - as above
             if not is_repository(folder):
@@ -168,10 +169,10 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 def _linked_data(folder: str, data: str) -> Iterator[str]:
-    """Yield the data that a `.git` file names, if they name the folder in turn.
+    """Yield the git folder that a `.git` file names, if it refers back to the work tree.
 
-    A file that a program wrote by itself could name any folder: what is named must be a work tree's
-    or a submodule's, which only git makes there.
+    A program could write a `.git` file that names any folder. So the named folder must belong to a
+    linked work tree or a submodule, and point back to `folder`.
     """
     back = os.fsdecode(read_small(f"{data}/gitdir")).strip()
     if back:

@@ -1,4 +1,4 @@
-"""The submodules in git's list of a work tree's files (gitformat-index(5))."""
+"""Read the submodules from a git index (gitformat-index(5))."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _LARGEST = 200_000_000  # bytes
 _GITLINK = struct.pack(">I", 0o160000)
 _MODE = 24  # bytes of an entry before its mode
 _HASHED = 40  # bytes of an entry before the hash of its content
-_HASHES = (20, 32)  # bytes of one: SHA-1, SHA-256
+_HASHES = (20, 32)  # bytes of a hash: SHA-1, SHA-256
 _EXTENDED = 0x4000
 
 
 def index_gitlinks(path: str) -> tuple[str, ...]:
-    """Return the paths of the submodules in a list of files; none where it cannot be read.
+    """Return the paths of the submodules in an index; none if it cannot be parsed.
 
     Raises:
         OSError: the file cannot be read.
@@ -68,7 +68,7 @@ def _parse(data: bytes, hash_length: int) -> tuple[str, ...]:
 
 
 def _variable(data: bytes, at: int) -> tuple[int, int]:
-    """Return a number of variable length, as in offsets of packs, and where it ends."""
+    """Return a number of variable length, as in pack offsets, and the position after it."""
     value = data[at] & 0x7F
     while data[at] & 0x80:
         at += 1

@@ -1,4 +1,4 @@
-"""Which hosts confined commands may reach, as `[sandbox.network]` of the configuration says."""
+"""Rules for the hosts that confined commands may reach (`[sandbox.network]` in the settings)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PATTERN = re.compile(r"(\*\.)?(\[[^\]]+\]|[^:\[\]]+)(?::([0-9]{1,5}))?")
 
 
 class HostRules:
-    """The hosts that may be reached, and those that may not; the latter take precedence.
+    """Lists of allowed and denied hosts; the denied ones take precedence.
 
     A pattern is a name, `*.name` for all names below it, or an IP address, each with an optional
     port: `example.org`, `*.example.org`, `localhost:8080`, `[::1]:5432`. Without a port all ports
@@ -30,14 +30,14 @@ class HostRules:
         """Parse the patterns.
 
         Raises:
-            ConfigError: one of them is not a pattern.
+            ConfigError: a pattern is invalid.
         """
         self._allowed = tuple(_parse_pattern(pattern) for pattern in allowed)
         self._denied = tuple(_parse_pattern(pattern) for pattern in denied)
 
     @property
     def local_ports(self) -> tuple[int, ...]:
-        """The ports of this computer's own servers that are allowed by number."""
+        """The ports of this computer that are allowed explicitly."""
         ports = {
             pattern.port: None
             for pattern in self._allowed
@@ -46,10 +46,10 @@ class HostRules:
         return tuple(ports)
 
     def check_host(self, host: str, port: int) -> None:
-        """Refuse a host, as `normalize_host` returned it, by its name alone.
+        """Check a host by its name only; `host` is a result of `normalize_host`.
 
         Raises:
-            HostRefusedError: it is denied, or not allowed.
+            HostRefusedError: the host is denied, or not allowed.
         """
         if _matches(self._denied, host, port):
             raise HostRefusedError(
@@ -65,10 +65,10 @@ class HostRules:
             )
 
     def check_address(self, host: str, address: str, port: int) -> None:
-        """Refuse an address that an allowed host has.
+        """Check an address of an allowed host.
 
-        Private addresses must be in the list themselves, because whoever owns a name decides where
-        it leads.
+        Private addresses must be listed themselves, because the owner of a name decides which
+        addresses it has.
 
         Raises:
             HostRefusedError: the address is denied, or not public and not listed.
@@ -92,10 +92,10 @@ class HostRules:
 
 
 def normalize_host(text: str) -> str:
-    """Return the host in lower case without a dot at its end; an IP address in its usual form.
+    """Return a host in lower case without a trailing dot, or an IP address in its standard form.
 
     Raises:
-        HostRefusedError: neither a name nor an address.
+        HostRefusedError: it is neither a name nor an address.
     """
     host = text.lower().removesuffix(".")
     address = _unmapped(host[1:-1] if host.startswith("[") and host.endswith("]") else host)
@@ -113,7 +113,7 @@ def normalize_host(text: str) -> str:
 
 class _Pattern(Struct, frozen=True):
     host: str
-    below: bool  # every name below the host, and not the host itself
+    below: bool  # matches names below the host, but not the host itself
     port: int | None
 
     def matches(self, host: str, port: int) -> bool:
@@ -139,7 +139,7 @@ def _parse_pattern(text: str) -> _Pattern:
 
 
 def _unmapped(text: str) -> IPv4Address | IPv6Address | None:
-    """The address in a text, None where it is none; an IPv4 address in IPv6 as the former."""
+    """Return the address in a text, or None; an IPv4-mapped IPv6 address becomes IPv4."""
     try:
         address = ip_address(text)
     except ValueError:

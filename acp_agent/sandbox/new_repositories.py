@@ -1,4 +1,4 @@
-"""Finds repositories that name programs for git to run and that appeared while commands ran."""
+"""Find repositories that commands created and that name programs for git to run."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from acp_agent.sandbox.git_settings import StartHelper, settings_are_data
 
 
 class _Settings(Struct, frozen=True):
-    """A file of settings, and what tells whether it is the same one."""
+    """The content of a settings file, and a state that changes with the file."""
 
     text: bytes
     state: object
 
     @classmethod
     def read(cls, path: str) -> _Settings:
-        """Return those in a file."""
+        """Return the settings in a file."""
         return cls(read_small(path), _state(path))
 
 
 class NewRepositories:
-    """The new repositories of a folder.
+    """Finds the new repositories of a folder.
 
-    The results of `git init`, `git clone` and `git worktree add` stay: their settings are data.
-    Otherwise the name by which git finds the repository is to be renamed.
+    The results of `git init`, `git clone` and `git worktree add` are accepted, since their settings
+    name no programs. For other repositories, the file by which git finds them must be renamed.
 
     Args:
-        before: the repositories as they were.
+        before: the repositories before the command.
         start: starts git, to read settings.
     """
 
@@ -50,15 +50,15 @@ class NewRepositories:
         self._before = before
         self._start = start
         self._suspects: set[str] = set()
-        self._seen: dict[str, tuple[object, bool]] = {}  # of files of settings
+        self._seen: dict[str, tuple[object, bool]] = {}  # by path of a settings file
         self._settings = {path: _Settings.read(path) for path in map(_config, before.data)}
 
     def find(self, *, ended: bool) -> Iterator[str]:
         """Yield the paths to rename. Call it in a thread.
 
         Args:
-            ended: whether no command runs any more; until then git may not be done with what it
-                makes.
+            ended: whether no command runs any more; until then git may still be creating a
+                repository.
         """
         before = self._before
         for known in before.data:
@@ -82,7 +82,7 @@ class NewRepositories:
                 yield f"{folder}/HEAD"
 
     def restore(self, path: str) -> None:
-        """Write the old settings of a repository, after the new ones were renamed."""
+        """Restore the old settings of a repository, after the new ones were renamed."""
         settings = self._settings.get(path)
         if settings is not None:
             with suppress(OSError), open(path, "xb") as file:  # noqa: PTH123 - one of many
@@ -90,10 +90,10 @@ class NewRepositories:
             self._settings[path] = replace(settings, state=_state(path))
 
     def _name_new_programs(self, path: str, before: _Settings) -> bool:
-        """Return whether settings name a program, which they did not before.
+        """Return whether settings name a program now, but did not before.
 
-        A mount protects a file until another program puts a new one in its place, as git outside
-        does with each change of settings. From then on a command that still runs can write to it.
+        A mount protects a file until another program replaces the file, as git outside does with
+        each change of settings. After that, a command that still runs can write to it.
         """
         if _state(path) == before.state:
             return False
@@ -108,7 +108,7 @@ class NewRepositories:
             return self._are_data(file.name)
 
     def _find_in(self, data: str, *, ended: bool) -> Iterator[str]:
-        """Yield what is new in the data of a repository that existed."""
+        """Yield the paths to rename in the git folder of an existing repository."""
         if data not in self._before.common and os.path.lexists(f"{data}/commondir"):
             yield f"{data}/commondir"
         for own in subfolders(f"{data}/worktrees"):
@@ -158,7 +158,7 @@ def _config(data: str) -> str:
 
 
 def _state(path: str) -> object:
-    """Return what changes whenever a file is written to or replaced; None where there is none."""
+    """Return values that change when a file is written or replaced; None if it does not exist."""
     try:
         found = os.lstat(path)
     except OSError:

@@ -11,13 +11,13 @@ from acp_agent.errors import HostRefusedError
 from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 from acp_agent.sandbox.host_rules import HostRules, normalize_host
 
-IDLE_LIMIT = 600.0  # seconds in which nothing passes a connection before it is closed
+IDLE_LIMIT = 600.0  # seconds after which an idle connection is closed
 CHUNK = 65_536  # bytes
 _RESOLVE_LIMIT = 10.0  # seconds
 _CONNECT_LIMIT = 5.0  # seconds for one address
-_FLUSH_LIMIT = 2.0  # seconds for the other end to take what was sent last, and to close
-_MAX_ADDRESSES = 4  # of a host that are tried
-_MAX_REFUSED = 100  # hosts that are recorded: a program can make up as many as it likes
+_FLUSH_LIMIT = 2.0  # seconds for the peer to receive the last bytes and to close
+_MAX_ADDRESSES = 4  # addresses of a host that are tried
+_MAX_REFUSED = 100  # recorded hosts; a program can invent any number of them
 
 
 class Stream(NamedTuple):
@@ -27,9 +27,10 @@ class Stream(NamedTuple):
     writer: asyncio.StreamWriter
 
     async def close(self) -> None:
-        """Close it once the other end took what was sent, or after a moment.
+        """Close the connection after the peer has received everything, or after a moment.
 
-        What still arrives is thrown away: closing a socket with unread data drops what was sent.
+        Bytes that still arrive are discarded: closing a socket with unread data would lose sent
+        data.
         """
         try:
             async with asyncio.timeout(_FLUSH_LIMIT):
@@ -50,18 +51,18 @@ class Outbound:
     def __init__(
         self, rules: HostRules, *, resolve: Resolve, on_refused: Callable[[str, int], None]
     ) -> None:
-        """Opens nothing yet; see `FilteringProxy` for the arguments."""
+        """Create an instance without connections; the arguments are those of `FilteringProxy`."""
         self.rules = rules
         self._resolve = resolve
         self._on_refused = on_refused
         self._refused: set[tuple[str, int]] = set()
 
     async def open(self, host: str, port: int) -> Stream:
-        """Connect to a host. Its name is resolved once, and only addresses checked are used.
+        """Connect to a host. Its name is resolved once, and only checked addresses are used.
 
         Raises:
             HostRefusedError: the rules refuse the host or one of its addresses.
-            ConnectionError: it cannot be reached.
+            ConnectionError: the host cannot be reached.
         """
         name = normalize_host(host)
         try:
@@ -97,7 +98,7 @@ class Outbound:
 
 
 async def exchange(one: Stream, other: Stream) -> None:
-    """Pass bytes on in both directions until both have ended, one fails or nothing passes."""
+    """Copy bytes in both directions until both end, one fails, or the connection is idle."""
     try:
         async with asyncio.timeout(IDLE_LIMIT) as limit, asyncio.TaskGroup() as tasks:
             tasks.create_task(_copy(one.reader, other.writer, limit))
@@ -117,7 +118,7 @@ async def _copy(
 
 
 def postpone(limit: asyncio.Timeout) -> None:
-    """Count the idle time of a connection from now."""
+    """Restart the idle timeout of a connection."""
     limit.reschedule(asyncio.get_running_loop().time() + IDLE_LIMIT)
 
 

@@ -22,11 +22,11 @@ from acp_agent.sandbox.mount_aliases import aliases
 if TYPE_CHECKING:  # needed by the first command
     from acp_agent.sandbox.git_folders import GitFolders
 
-TEMPORARY = "/tmp"  # noqa: S108 - as confined programs see it: a folder of the session's own
-UNSEEN = (TEMPORARY, "/var/tmp", "/run", "/dev", "/proc")  # noqa: S108 - no file is made there
+TEMPORARY = "/tmp"  # noqa: S108 - as confined programs see it: a folder of the session
+UNSEEN = (TEMPORARY, "/var/tmp", "/run", "/dev", "/proc")  # noqa: S108 - no file is created there
 
-_HOMES = 50  # of other users that are searched for secrets
-_MOST_ENTRIES = 300  # of a protected folder that are searched for links
+_HOMES = 50  # home folders of other users that are searched for secrets
+_MOST_ENTRIES = 300  # entries of a protected folder that are checked for links
 
 MountKind = Literal["write", "read", "hide"]
 
@@ -56,9 +56,9 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
         home: the user's home folder.
         own: this program's own files and folders, which are hidden.
         readable: readable paths in hidden folders.
-        temporary: the folder that programs have as /tmp.
+        temporary: the folder that programs see as /tmp.
         search_path: the PATH variable.
-        config: what the user configured.
+        config: the user's configuration.
     """
 
     roots: tuple[str, ...]
@@ -82,8 +82,8 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
 
         Args:
             only_reads: whether only the temporary folder is writable.
-            secret: the result of `secret_paths`, if it is at hand.
-            repositories: the result of `repositories`, if it is at hand.
+            secret: the result of `secret_paths`, if already known.
+            repositories: the result of `repositories`, if already known.
         """
         given = self.config.filesystem
         roots = list(_existing(self.roots))
@@ -113,11 +113,11 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
     ) -> dict[str, str]:
         """Return the environment of a confined program.
 
-        Without variables that lead to programs outside, and with folders for package managers.
+        Removes variables that refer to programs outside, and adds folders for package managers.
 
         Args:
             environ: its environment outside the sandbox.
-            temporary: the path of its temporary folder, as it sees it.
+            temporary: the path of its temporary folder inside the sandbox.
             offline: whether it has no network.
         """
         passed = dict(_hidden().offline) if offline else {}
@@ -143,9 +143,9 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
         return [GitFolders(root, writable) for root in roots]
 
     def protected_paths(self) -> list[str]:
-        """Return the paths of files that run automatically, whether they exist or not.
+        """Return the paths of files that other programs run automatically; they may not exist.
 
-        Without those that `allow_write` names.
+        Paths in `allow_write` are not included.
         """
         roots = list(_existing(self.roots))
         allowed = [
@@ -159,11 +159,13 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
         return [path for path in paths if not any(is_below(path, one) for one in allowed)]
 
     def with_new_names(self, mounts: Sequence[tuple[str, MountKind]]) -> dict[str, MountKind]:
-        """Return mounts for a backend that can also protect what does not exist.
+        """Return mounts for a backend that can also protect paths that do not exist.
+
+        Adds the temporary folder and, in writable folders, the names of files that run
+        automatically.
 
         Args:
-            mounts: the result of `mounts`. The temporary folder is added, and in writable folders
-                the names of files that run automatically.
+            mounts: the result of `mounts`.
         """
         kinds = dict(mounts)
         if self.temporary:
@@ -185,11 +187,11 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
             writable += found.outside
             read_only += _existing(found.fixed)
         read_only += [target for path in read_only for target in _linked_from(path)]
-        # Links may lead anywhere, and what is not to be changed could be hidden there.
+        # Links may lead anywhere; a read-only mount elsewhere could reveal a hidden path.
         read_only = [path for path in read_only if any(is_below(path, one) for one in writable)]
         mounts: dict[str, MountKind] = dict.fromkeys(writable, "write")
         for path in [*read_only, *hidden]:
-            # A folder on the way could be renamed, and another made in its place.
+            # Otherwise a parent folder could be renamed and replaced; a mount point cannot.
             for parent in _folders_of(path):
                 if any(is_below(parent, root) for root in writable) and parent not in hidden:
                     mounts.setdefault(parent, "write")
@@ -197,14 +199,14 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
 
     def _readable(self, roots: Sequence[str]) -> Iterator[str]:
         for path in self.readable:
-            # A link among a project's files must not lead to what is hidden.
+            # A symlink in a project must not make a hidden path readable.
             own = any(is_below(path, root) for root in [*roots, *self.roots])
             for found in _existing([path]):
                 if not own or any(is_below(found, root) for root in roots):
                     yield found
 
     def secret_paths(self) -> list[str]:
-        """Return the existing credentials and files of this program, under all their paths."""
+        """Return all paths of existing credentials and of this program's own files."""
         found = list(self._secret_paths())
         return [*found, *aliases(found)]
 
@@ -215,7 +217,7 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
         for home in homes:
             yield from _found(f"{home}/{name}" for name in (*table.home, *table.agents))
         for path in _existing(self.own):
-            # Where a home folder is our own, only the files in it are hidden.
+            # If such a path contains a home folder, do not hide all of it.
             if not any(is_below(home, path) for home in homes):
                 yield path
         yield from _found(table.system)
@@ -230,7 +232,7 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
 
 
 def kind_of(path: str, mounts: Mapping[str, MountKind]) -> MountKind:
-    """Return the kind of a path, given these mounts and those that are always made."""
+    """Return the kind of a path, given these mounts and the default ones."""
     for folder in [path, *_folders_of(path)]:
         if folder in mounts:
             return mounts[folder]
@@ -240,9 +242,9 @@ def kind_of(path: str, mounts: Mapping[str, MountKind]) -> MountKind:
 
 
 def _needed(mounts: Mapping[str, MountKind]) -> list[tuple[str, MountKind]]:
-    """Return the mounts that change something, a folder before what is below it.
+    """Return the mounts that have an effect, parents before children.
 
-    Writable paths stay in the list even below writable ones: a mount point cannot be renamed.
+    Writable paths below other writable ones remain, since a mount point cannot be renamed.
     """
     needed: dict[str, MountKind] = {}
     for path, kind in sorted(mounts.items(), key=lambda mount: mount[0].count("/")):
@@ -252,7 +254,7 @@ def _needed(mounts: Mapping[str, MountKind]) -> list[tuple[str, MountKind]]:
 
 
 def has_others_files(mounts: Iterable[tuple[str, MountKind]]) -> bool:
-    """Return whether root may change folders of others, for which it needs its rights."""
+    """Return whether this is root with writable folders of others, which needs capabilities."""
     if os.geteuid() != 0:
         return False
     for path, kind in mounts:
@@ -263,7 +265,7 @@ def has_others_files(mounts: Iterable[tuple[str, MountKind]]) -> bool:
 
 
 def visible_in_run() -> list[str]:
-    """Return the visible folders of /run."""
+    """Return the folders of /run that confined programs can see."""
     return list(_existing(_hidden().run))
 
 
@@ -277,7 +279,7 @@ def _existing(paths: Iterable[str]) -> Iterator[str]:
 
 
 def _linked_from(folder: str) -> Iterator[str]:
-    """Yield what the links in a folder lead to, such as hooks that are a project's scripts."""
+    """Yield the targets of symlinks in a folder, such as hooks that are scripts of the project."""
     pending, looked = [folder], 0
     while pending and looked < _MOST_ENTRIES:
         with suppress(OSError), os.scandir(pending.pop()) as entries:
@@ -295,7 +297,7 @@ def _found(patterns: Iterable[str]) -> Iterator[str]:
 
 
 def _folders_of(path: str) -> list[str]:
-    """Return the folders that a path is in, without the root."""
+    """Return the parent folders of a path, without the root."""
     found: list[str] = []
     while (path := path.rpartition("/")[0]) != "":
         found.append(path)
@@ -303,21 +305,21 @@ def _folders_of(path: str) -> list[str]:
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Return whether a path is a folder or in it; both resolved."""
+    """Return whether a resolved path is the resolved folder or lies below it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def _program_folders(search_path: str) -> Iterator[str]:
-    """Yield the folders that programs are found in; a `bin` with what belongs to it."""
+    """Yield the folders of PATH; for a `bin` folder its parent, which has the related files."""
     for folder in filter(os.path.isabs, search_path.split(os.pathsep)):
         parent, name = os.path.split(folder.rstrip("/"))
         yield parent if name == "bin" and parent.count("/") > 1 else folder
 
 
 def _own_program_folders(search_path: str, home: str) -> Iterator[str]:
-    """Yield the folders of a home folder in which shells look for programs.
+    """Yield the folders of PATH that lie in a home folder.
 
-    What build tools fill themselves is left out: a virtual environment, and `node_modules`.
+    Folders that build tools fill are skipped: virtual environments and `node_modules`.
     """
     for folder in search_path.split(os.pathsep):
         parent = os.path.dirname(folder.rstrip("/"))  # noqa: PTH120 - a string
@@ -333,7 +335,7 @@ def _hidden() -> _Hidden:
 
 @cache
 def protected_names() -> tuple[str, ...]:
-    """Return what a confined program cannot change, relative to a folder that it may change."""
+    """Return names, relative to a writable folder, that a confined program cannot change."""
     return (*_read("protected_paths.toml", _Protected).paths, *_hidden().agents)
 
 

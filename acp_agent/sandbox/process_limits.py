@@ -1,6 +1,6 @@
-"""Ends processes of a confined command that exceed limits which the kernel does not enforce.
+"""Kill processes of a confined command that exceed limits which the kernel does not enforce.
 
-The kernel limits neither the number of root's processes nor the memory that processes share.
+The kernel does not limit the number of root's processes or the memory that processes share.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 _SHARED = (
     b"RssAnon:",
     b"RssShmem:",
-)  # memory that belongs to no file of a disk; proc_pid_status(5)
+)  # memory that is not backed by files on disk; proc_pid_status(5)
 
 
 class ProcessLimits(Struct):
@@ -34,10 +34,10 @@ class ProcessLimits(Struct):
     ended: set[int] = field(default_factory=set)
 
     def enforce(self, leader: int) -> str:
-        """End processes that exceed the limits; return the exceeded limit, or "".
+        """Kill processes that exceed the limits; return the exceeded limit, or "".
 
-        Of processes that are too many, the one that started most of them is ended with all of
-        them. Reads a few small files of each process.
+        If there are too many processes, the one that started most of them is killed with all its
+        descendants. Reads a few small files for each process.
 
         Args:
             leader: the process that started all others.
@@ -67,7 +67,7 @@ class ProcessLimits(Struct):
 
 
 def _look(process: int) -> tuple[int, list[int]]:
-    """Return how many threads a process has, and the processes that it started."""
+    """Return the number of threads of a process, and its children."""
     threads: list[str] = []
     found: list[int] = []
     with suppress(OSError):
@@ -78,7 +78,7 @@ def _look(process: int) -> tuple[int, list[int]]:
 
 
 def _end_all(victim: int) -> list[int]:
-    """End a process and what it started: first it, so that it starts no others meanwhile."""
+    """Kill a process, then its descendants; in this order, so that it starts no new ones."""
     order = [victim]
     for process in order:
         order += _look(process)[1]

@@ -1,6 +1,6 @@
-"""Starts this program's helpers confined: git, ripgrep, syntax checks, language servers.
+"""Start helpers of this program confined: git, ripgrep, syntax checks, language and MCP servers.
 
-docs/sandbox.md describes how to use it.
+docs/sandbox.md describes their confinement.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from acp_agent.sandbox.backend import Backend
     from acp_agent.sandbox.policy import MountKind, SandboxPolicy
 
-# A bind mount without `dev` forbids to open other devices. `--as-pid-1` saves a process.
+# In a bind mount without `dev`, no other device can be opened. `--as-pid-1` saves a process.
 _SEES = ("--ro-bind", "/", "/", "--dev-bind", "/dev/null", "/dev/null")
 _APART = ("--unshare-pid", "--as-pid-1", "--unshare-ipc", "--cap-drop", "ALL", "--die-with-parent")
 
@@ -35,7 +35,7 @@ _CACHES = {"XDG_CACHE_HOME": ".cache", "CARGO_TARGET_DIR": "target"}
 
 
 def is_excluded(program: str, config: SandboxConfig) -> bool:
-    """Return whether `excluded_commands` has a program, by its name or path."""
+    """Return whether `excluded_commands` contains a program, by its name or path."""
     names = {program, os.path.basename(program)}  # noqa: PTH119 - a string
     return any(
         pattern.split()[0].removesuffix(":*") in names for pattern in config.excluded_commands
@@ -50,18 +50,18 @@ def launch_reader(
     *,
     write: Sequence[str] = (),
 ) -> Launch:
-    """Return how to start a helper that reads, and whose output only this program gets.
+    """Return how to start a helper that only reads, and whose output only this program gets.
 
-    It can read all files, since its output goes nowhere else, and starts in a third of the time of
-    a command. It can change only `write`, and can use no sockets and no other processes. Blocks
-    for a moment: call it in a thread.
+    The helper can read all files, since its output goes nowhere else, and starts three times as
+    fast as a command. It can change only the folders in `write`, and cannot access sockets or
+    other processes. Blocks for a moment: call it in a thread.
 
     Args:
-        backend: confines programs here.
+        backend: the sandbox backend.
         argv: the program and its arguments.
-        environ: its whole environment.
-        cwd: the folder that it starts in; the caller starts it there.
-        write: folders that it may change, resolved.
+        environ: its complete environment.
+        cwd: the working folder in which the caller starts it.
+        write: the folders that it may change, resolved.
     """
     from acp_agent.sandbox.bubblewrap import Bubblewrap  # noqa: PLC0415 - when first needed
 
@@ -74,11 +74,11 @@ def launch_reader(
     options = [*_SEES, *_APART]
     if backend.new_user:
         options.append("--unshare-user")
-    elif os.geteuid() == 0:  # files of others are read by root outside as well
+    elif os.geteuid() == 0:  # root can also read files of others outside
         options += ["--cap-add", "CAP_DAC_READ_SEARCH"]
     for folder in write:
         options += ["--bind", folder, folder]
-    if write:  # for names of temporary files
+    if write:  # needed for random names of temporary files
         options += ["--dev-bind", "/dev/urandom", "/dev/urandom"]
     descriptor = backend.filter_descriptor(sockets=False)
     command = [backend.program, *options, "--seccomp", str(descriptor), "--", *argv]
@@ -86,7 +86,7 @@ def launch_reader(
 
 
 def start_reader(backend: Backend, argv: Sequence[str]) -> subprocess.Popen[bytes]:
-    """Start a helper as `launch_reader` says, with nothing to read and a pipe for its output."""
+    """Start a helper (see `launch_reader`) with empty input and a pipe for its output."""
     import subprocess  # noqa: PLC0415 - heavy, and seldom needed
 
     return launch_reader(backend, argv, {"PATH": os.defpath, "LC_ALL": "C"}, "/").start(
@@ -104,19 +104,19 @@ async def launch_server(
     hosts: Sequence[str],
     resolve: Resolve,
 ) -> Launch:
-    """Return how to start the program of an MCP server: `launch_service` with hosts.
+    """Return how to start an MCP server: like `launch_service`, with access to hosts.
 
     Args:
-        backend: confines programs here.
+        backend: the sandbox backend.
         argv: the program and its arguments.
         environ: its environment.
         policy: its rights, with hosts that are always allowed or refused.
-        cwd: the folder that it starts in.
+        cwd: its working folder.
         hosts: further hosts that it may reach.
         resolve: resolves a host name.
 
     Raises:
-        OSError: the proxy's socket cannot be made, or nothing confines it.
+        OSError: the proxy's socket cannot be created, or no backend can confine the server.
     """
     helpers = backend.for_helpers
     if helpers is None:
@@ -153,16 +153,16 @@ def launch_service(
 ) -> Launch:
     """Return how to start a long-running program that executes code of a project.
 
-    It can read the same files as a command, and change only its temporary folder. Reads many
-    files: call it in a thread.
+    The program can read the same files as a command, and change only its temporary folder. Reads
+    many files: call it in a thread.
 
     Args:
-        backend: confines programs here.
+        backend: the sandbox backend.
         argv: the program and its arguments.
         environ: its environment.
         policy: its rights to read.
-        cwd: the folder that it starts in.
-        network: the hosts that it can reach; None: none.
+        cwd: its working folder.
+        network: the hosts that it can reach; None for no network.
     """
     helpers = backend.for_helpers
     if helpers is None:

@@ -18,10 +18,10 @@ _UNKNOWN_COMMAND, _UNKNOWN_ADDRESS_TYPE = 0x07, 0x08
 
 
 async def serve_socks(client: Stream, outbound: Outbound) -> None:
-    """Answer a client whose first byte was `SOCKS_VERSION`.
+    """Serve a client whose first byte was `SOCKS_VERSION`.
 
     Raises:
-        OSError: it left, or said nothing in time.
+        OSError: the client disconnected or timed out.
     """
     try:
         async with asyncio.timeout(_REQUEST_LIMIT):
@@ -46,7 +46,7 @@ async def serve_socks(client: Stream, outbound: Outbound) -> None:
 
 
 async def _read_request(client: Stream) -> tuple[str, int] | None:
-    """The host and port that the client asks for; None after a refusal."""
+    """Return the requested host and port, or None if the request was refused."""
     reader = client.reader
     (count,) = await reader.readexactly(1)
     if _NO_AUTHENTICATION not in await reader.readexactly(count):

@@ -1,13 +1,14 @@
-"""A program that gives a confined command its way to the filtering proxy, then becomes the command.
+"""A program that connects a confined command to the filtering proxy, then executes the command.
 
     python -I -S relay.py SOCKET PORT [LOCAL_PORT ...] -- COMMAND [ARGUMENT ...]
 
-A network namespace of its own has no way out, but a unix socket is reached through the file system.
-A process in the background listens on 127.0.0.1:PORT and relays each connection to SOCKET, and each
-to a LOCAL_PORT through the proxy to the same port of `localhost` outside. It ends with the command.
+The command's network namespace has no route out, but a unix socket is reachable through the file
+system. A background process listens on 127.0.0.1:PORT and relays each connection to SOCKET. It
+relays connections to a LOCAL_PORT through the proxy to the same port of `localhost` outside. It
+exits with the command.
 
-It runs before the command, so it imports neither this package nor what is slow to load: `socket`
-and `signal` would double its time.
+It delays the start of the command, so it imports neither this package nor modules that are slow to
+load: `socket` and `signal` would double its time.
 """
 
 import _signal  # type: ignore[import-not-found] # `signal` without its enumerations; has no stub
@@ -17,30 +18,30 @@ import os
 import select
 import sys
 
-BUFFER = 65_536  # bytes that are held for each direction of a connection
+BUFFER = 65_536  # bytes buffered for each direction of a connection
 MAX_CONNECTIONS = 256  # at the same time; further ones wait
-_CONNECT_LIMIT = 15.0  # seconds for the proxy to answer: it gives up on a host after ten
+_CONNECT_LIMIT = 15.0  # seconds for the proxy to respond; it gives up on a host after ten
 _BACKLOG = 128
 _IGNORED_BY_PYTHON = (_signal.SIGPIPE, _signal.SIGXFSZ)
 
 
 class Direction:
-    """What goes from one socket to another."""
+    """One direction of a connection: bytes from one socket to another."""
 
     def __init__(self, source: _socket.socket, target: _socket.socket, held: bytes = b"") -> None:
         self.source = source
         self.target = target
-        self.held = held  # read and not yet sent
-        self.ended = False  # the source has no more
+        self.held = held  # read but not yet sent
+        self.ended = False  # the source has reached its end
 
     def wanted(self) -> tuple[int, int]:
-        """The descriptor that has to be ready next, and for what; nothing (0) once it ended."""
+        """Return the descriptor to poll next and its event mask, which is 0 after the end."""
         if self.held:
             return self.target.fileno(), select.POLLOUT
         return self.source.fileno(), 0 if self.ended else select.POLLIN
 
     def move(self) -> None:
-        """Send what is held, or read. Raises OSError where an end is gone."""
+        """Send buffered bytes, or read and send new ones. Raises OSError if a socket fails."""
         if not self.held and not self.ended:
             self.held = self.source.recv(BUFFER)
             if not self.held:
@@ -57,11 +58,11 @@ class Relay:
     """All connections between the listening sockets and the proxy."""
 
     def __init__(self, path: str, listeners: dict[int, _socket.socket], command: int) -> None:
-        """Serve nothing yet.
+        """Create a relay that does not serve yet.
 
         Args:
             path: the proxy's unix socket.
-            listeners: by the port of `localhost` outside; 0 for the proxy itself.
+            listeners: listening sockets by the port of `localhost` outside; 0 for the proxy itself.
             command: a descriptor that becomes readable when the command ends, or -1.
         """
         self._path = path
@@ -88,7 +89,7 @@ class Relay:
                         self._move(direction)
 
     def _wanted(self) -> tuple[dict[int, list[tuple[Direction, int]]], dict[int, int]]:
-        """What waits for each descriptor, and what to poll each for."""
+        """Return the directions that wait for each descriptor, and the event masks to poll."""
         waiting: dict[int, list[tuple[Direction, int]]] = {}
         masks: dict[int, int] = {}
         for direction in self._opposites:
@@ -142,9 +143,9 @@ class Relay:
 
 
 def _connect(path: str, port: int) -> tuple[_socket.socket, bytes]:
-    """Connect to the proxy, and through it to a port of `localhost` outside unless that is 0.
+    """Connect to the proxy and, unless `port` is 0, through it to that port of `localhost` outside.
 
-    Returns what came from there already, too.
+    Return the socket and the bytes already received.
     """
     proxy = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
@@ -177,7 +178,7 @@ def _listen(port: int) -> _socket.socket:
 
 
 def _relay_in_background(path: str, listeners: dict[int, _socket.socket]) -> None:
-    """Start the relay, as a child of no process that the command knows of."""
+    """Start the relay as a detached process, so that it is not a child of the command."""
     try:
         command = os.pidfd_open(os.getpid())
     except OSError:
@@ -205,7 +206,7 @@ def _relay_in_background(path: str, listeners: dict[int, _socket.socket]) -> Non
 
 
 def _environment() -> dict[bytes, bytes]:
-    """The environment as it was given; Python adds LC_CTYPE where there is no locale (PEP 538)."""
+    """Return the original environment; Python adds LC_CTYPE if there is no locale (PEP 538)."""
     try:
         descriptor = os.open("/proc/self/environ", os.O_RDONLY)
     except OSError:
@@ -216,7 +217,7 @@ def _environment() -> dict[bytes, bytes]:
 
 
 def main(arguments: list[str]) -> int:
-    """Start the relay and become the command; returns the exit status if that cannot be started."""
+    """Start the relay and execute the command; return an exit status if one cannot be started."""
     separator = arguments.index("--")
     path, port, *local_ports = arguments[:separator]
     command = arguments[separator + 1 :]

@@ -34,8 +34,8 @@ class Sandbox:
     """Confines the programs of a session.
 
     Args:
-        backend: confines them.
-        policy: their rights, with their temporary folder.
+        backend: the sandbox backend.
+        policy: the rights of the programs, and their temporary folder.
     """
 
     def __init__(self, backend: Backend, policy: SandboxPolicy) -> None:
@@ -53,12 +53,12 @@ class Sandbox:
 
     @property
     def has_network(self) -> bool:
-        """Whether programs can reach hosts."""
+        """Return whether programs can reach hosts."""
         return self._backend.has_network
 
     @property
     def temporary(self) -> str:
-        """The path by which programs know their folder for temporary files."""
+        """The path of the temporary folder, as confined programs see it."""
         return self._backend.temporary(self._policy)
 
     async def launch(
@@ -77,9 +77,9 @@ class Sandbox:
 
         Args:
             argv: the program and its arguments.
-            cwd: the folder that it starts in.
+            cwd: its working folder.
             environ: its environment.
-            only_reads: whether it may change nothing but temporary files.
+            only_reads: whether it may change only temporary files.
             alone: whether no other confined program of the session runs. Another one could replace
                 folders by links while the mounts are computed.
             hosts: hosts in addition to those that the configuration allows.
@@ -88,7 +88,7 @@ class Sandbox:
 
         Raises:
             ConfigError: a host is invalid.
-            OSError: the folder for temporary files, or the proxy's socket, cannot be made.
+            OSError: the temporary folder or the proxy's socket cannot be created.
         """
         given = self._policy.config.network
         network: CommandNetwork | None = None
@@ -102,7 +102,7 @@ class Sandbox:
             os.makedirs(self._policy.temporary, mode=0o700, exist_ok=True)  # noqa: PTH103 - in a thread
             surroundings: Surroundings | None = None
             if alone or only_reads not in self._mounts:
-                # No confined program can make any of it, and the user seldom does.
+                # Secrets are cached: confined programs cannot create any, and the user seldom does.
                 if not self._secret[0] or time.monotonic() > self._secret[0] + _FRESH:
                     self._secret = time.monotonic(), self._policy.secret_paths()
                 repositories = [] if only_reads else self._policy.repositories()

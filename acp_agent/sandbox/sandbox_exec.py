@@ -1,4 +1,4 @@
-"""Confines programs on macOS with sandbox-exec(1) and a profile in its language, SBPL."""
+"""Confine programs on macOS with sandbox-exec(1) and a profile in its language, SBPL."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from acp_agent.sandbox.launch import CommandNetwork, Launch
 from acp_agent.sandbox.policy import MountKind, SandboxPolicy, is_below
 
 PROGRAM = "/usr/bin/sandbox-exec"
-# What becomes of a path and of all below it.
+# The rules for a path and everything below it.
 _RULES: dict[MountKind, str] = {
     "write": "(allow file-read* file-write* (subpath {path}))",
     "read": "(deny file-write* (subpath {path}))\n(allow file-read* (subpath {path}))",
     "hide": "(deny file-read* file-write* (subpath {path}))",
 }
-# It would take what is below it along.
+# Moving such a folder would also move the protected paths below it.
 _NOT_MOVED = "(deny file-write-unlink (literal {path}))"
 
 
@@ -33,7 +33,7 @@ class SandboxExec:
 
     @property
     def for_helpers(self) -> SandboxExec:
-        """Itself; see `Backend`."""
+        """This backend itself; see `Backend`."""
         return self
 
     def temporary(self, policy: SandboxPolicy) -> str:
@@ -51,7 +51,7 @@ class SandboxExec:
         network: CommandNetwork | None = None,
     ) -> Launch:
         """Return how to start a program; see `Backend`."""
-        del cwd, network  # it is started there, and reaches no host
+        del cwd, network  # the caller starts it in `cwd`, and it reaches no host
         text, parameters = profile(policy.with_new_names(mounts))
         command = [PROGRAM, "-p", text]
         command += [f"-D{name}={path}" for name, path in parameters.items()]
@@ -65,8 +65,8 @@ def profile(kinds: Mapping[str, MountKind]) -> tuple[str, dict[str, str]]:
     """Return a profile and its parameters.
 
     Args:
-        kinds: by path, absolute and without links, what may be done with it and all below it that
-            is not named. Whatever no line is about may be read.
+        kinds: the kinds of absolute paths without links. Each also applies to all paths below that
+            are not in the table. All other paths may be read.
     """
     parameters: dict[str, str] = {}
     rules = [_template()]
@@ -84,7 +84,7 @@ def profile(kinds: Mapping[str, MountKind]) -> tuple[str, dict[str, str]]:
 
 
 def _kept_folders(kinds: Mapping[str, MountKind]) -> Iterator[str]:
-    """Yield the folders in which something may not be changed, though they may be."""
+    """Yield the writable folders that contain a path that must not be changed."""
     writable = [path for path, kind in kinds.items() if kind == "write"]
     for path, kind in kinds.items():
         folder = path

@@ -1,1 +1,1 @@
-"""Confines programs with Landlock where bubblewrap does not work (docs/sandbox.md)."""
+"""Confines programs with Landlock if bubblewrap does not work (docs/sandbox.md)."""

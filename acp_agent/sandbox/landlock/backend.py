@@ -1,4 +1,4 @@
-"""Starts programs confined with Landlock (landlock(7)) and filters of system calls."""
+"""Start programs confined with Landlock (landlock(7)) and filters of system calls."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from acp_agent.sandbox.policy import (
 )
 from acp_agent.sandbox.seccomp import system_call_filter
 
-OLDEST = 3  # the version that knows truncation: Linux 6.2
-# As root among files of others: CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER (linux/capability.h).
+OLDEST = 3  # the first version that controls truncation: Linux 6.2
+# For root with files of others: CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER (linux/capability.h).
 _OTHERS_FILES = 1 << 0 | 1 << 1 | 1 << 3
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 
@@ -46,7 +46,7 @@ class Landlock:
 
     @property
     def notice(self) -> str:
-        """Its limitations."""
+        """The limitations of this backend."""
         return (
             f"Commands are confined with Landlock ({self.why}). They cannot use the network, "
             "servers of this computer, /tmp or /dev/shm; they see that other files and "
@@ -55,7 +55,7 @@ class Landlock:
 
     @property
     def for_helpers(self) -> Landlock:
-        """Itself; see `Backend`."""
+        """This backend itself; see `Backend`."""
         return self
 
     def temporary(self, policy: SandboxPolicy) -> str:
@@ -77,7 +77,7 @@ class Landlock:
         Raises:
             OSError: the kernel refuses the rules.
         """
-        del cwd, network  # it is started there, and reaches no host
+        del cwd, network  # the caller starts it in `cwd`, and it reaches no host
         kinds = _kinds(mounts, policy)
         rules = path_rules(kinds)
         limits, memory = policy.config.limits, memory_limit(policy.config.limits)
@@ -114,15 +114,15 @@ class Landlock:
 
 
 def _kinds(mounts: Sequence[tuple[str, MountKind]], policy: SandboxPolicy) -> dict[str, MountKind]:
-    """Return the kinds of paths, with names that must not be created."""
+    """Return the kinds of paths, including names that must not be created."""
     kinds: dict[str, MountKind] = dict.fromkeys(UNSEEN, "hide")
-    kinds["/proc"] = "read"  # Landlock keeps programs from what belongs to processes outside
+    kinds["/proc"] = "read"  # Landlock itself protects processes outside
     kinds |= dict.fromkeys(visible_in_run(), "read")
     return kinds | policy.with_new_names(mounts)
 
 
 def _hides_in_writable(kinds: Mapping[str, MountKind]) -> bool:
-    """Return whether a writable folder has a hidden path."""
+    """Return whether there is a hidden path in a writable folder."""
     return any(
         kinds.get(folder) == "write"
         for path, kind in kinds.items()
@@ -137,6 +137,6 @@ def _parents(path: str) -> Iterator[str]:
 
 
 def _running() -> int:
-    """Return how many processes and threads there are: the kernel counts all of a user's."""
+    """Return the number of processes and threads; the limit counts all those of the user."""
     with open("/proc/loadavg", encoding="ascii") as file:
         return int(file.read().split()[3].partition("/")[2])  # proc_loadavg(5)

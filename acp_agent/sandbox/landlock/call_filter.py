@@ -1,7 +1,8 @@
-"""The second filter of system calls: what Landlock leaves open (see `system_calls.toml`).
+"""The second filter of system calls, for calls that Landlock does not cover.
 
-It stands on top of that of `acp_agent.sandbox.seccomp`. Some calls it refuses; others wait for the
-supervisor (seccomp_unotify(2)), which looks at the file that they name.
+It is installed in addition to that of `acp_agent.sandbox.seccomp`; `system_calls.toml` lists the
+calls. It refuses some calls. Others wait for the supervisor (seccomp_unotify(2)), which checks the
+file that they name.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class _Call(Struct, frozen=True, forbid_unknown_fields=True):
     argument: int = 0
 
     def number(self, machine: str) -> int:
-        """Return its number; 0 where the architecture has none, which is no number of these."""
+        """Return its number; 0 if the architecture does not have the call."""
         return self.x86_64 if machine == "x86_64" else self.aarch64
 
 
@@ -70,7 +71,7 @@ class _Table(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CallFilter(Struct, frozen=True):
-    """A filter, and what it leaves to the supervisor.
+    """A filter, and the calls that it passes to the supervisor.
 
     Attributes:
         program: an array of `struct sock_filter`.
@@ -87,10 +88,10 @@ def landlock_filter(
     """Return the filter for a program.
 
     Args:
-        supervised: whether there is a supervisor; without one, no attribute of a file is changed.
-        signals: whether Landlock lets signals through to other processes.
-        reads: whether the supervisor opens files to be read, too.
-        machine: the architecture, as `uname -m` names it; None: this machine's.
+        supervised: whether there is a supervisor; without one, file attributes cannot be changed.
+        signals: whether to restrict signals, because this version of Landlock does not.
+        reads: whether the supervisor also handles opening files for reading.
+        machine: the architecture, as in `uname -m`; None for that of this machine.
     """
     machine = machine or platform.machine()
     table = _table()

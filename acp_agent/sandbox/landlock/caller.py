@@ -1,4 +1,4 @@
-"""A program that waits for the supervisor: its memory, its folders and its descriptors.
+"""A confined program that waits for the supervisor: its memory, folders and descriptors.
 
 A module of the launcher: it imports nothing of this package.
 """
@@ -13,29 +13,29 @@ import struct
 
 # linux/seccomp.h
 _SEND, _ADD_DESCRIPTOR = 0xC0182101, 0x40182103
-_ANSWER = 2  # together with the descriptor
-_LONGEST = 4096  # bytes of a path, with its end
+_ANSWER = 2  # SECCOMP_ADDFD_FLAG_SEND: the descriptor is the answer
+_LONGEST = 4096  # bytes of a path, including the final zero byte
 _AT_CURRENT = -100
 _MOST_LINKS = 40
-_TRIES = 3  # where files are renamed meanwhile
+_TRIES = 3  # attempts if files are renamed meanwhile
 
 
-class LandlockDecides(Exception):  # noqa: N818 - says what is done, and is no error
-    """The call is to go on as if nobody had looked."""
+class LandlockDecides(Exception):  # noqa: N818 - control flow, not an error
+    """Raised to let the kernel continue the call, so that Landlock decides."""
 
 
 class Answered(Exception):  # noqa: N818 - as above
-    """The program has its answer."""
+    """Raised when the call is already answered."""
 
 
 def signed(number: int, bits: int = 32) -> int:
-    """Return an argument as the signed number that its lower bits are."""
+    """Return the lower bits of an argument as a signed number."""
     number &= (1 << bits) - 1
     return number - (1 << bits) if number >> (bits - 1) else number
 
 
 class Place:
-    """A name in a folder that is held open, so that nobody can put another in its place.
+    """A name in a folder that is open, so that the folder cannot be replaced.
 
     Attributes:
         folder: the folder's descriptor.
@@ -50,10 +50,10 @@ class Place:
 
 
 class Caller:
-    """One call of a program; to be used in a `with`, which closes what was opened for it.
+    """One call of a program. Use it in a `with` statement, which closes all descriptors.
 
     Args:
-        process: the number of the thread that waits.
+        process: the id of the waiting thread.
         listener: the descriptor that its call was read from.
         identity: the kernel's number of the call.
     """
@@ -66,30 +66,30 @@ class Caller:
         self._memory = -1
 
     def __enter__(self) -> Caller:  # noqa: PYI034 - `Self` would need `typing`
-        """Open its memory. Raises OSError where it is gone."""
+        """Open the program's memory. Raises OSError if the program has exited."""
         self._memory = self.open(b"/proc/%d/mem" % self.process, os.O_RDONLY)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Close what was opened."""
+        """Close the opened descriptors."""
         for descriptor in self._opened:
             os.close(descriptor)
 
     def open(self, path: bytes, flags: int, mode: int = 0, folder: int | None = None) -> int:
-        """Open a file until the call is answered. Raises OSError."""
+        """Open a file and return its descriptor, which `__exit__` closes. Raises OSError."""
         descriptor = os.open(path, flags | os.O_CLOEXEC, mode, dir_fd=folder)
         self._opened.append(descriptor)
         return descriptor
 
     def read(self, address: int, size: int) -> bytes:
-        """Return a piece of its memory. Raises OSError where it has none there."""
+        """Return a part of the program's memory. Raises OSError if nothing is mapped there."""
         data = os.pread(self._memory, size, address)
         if not data:
             raise OSError(errno.EFAULT, "no such memory")
         return data
 
     def path(self, address: int) -> bytes:
-        """Return a path from its memory. Raises OSError where there is none."""
+        """Return a path from the program's memory. Raises OSError if it is invalid."""
         text, end, _ = self.read(address, _LONGEST).partition(b"\0")
         if not end:
             raise OSError(errno.ENAMETOOLONG, "the path is too long")
@@ -98,7 +98,7 @@ class Caller:
         return text
 
     def umask(self) -> int:
-        """Return which rights it takes from new files."""
+        """Return the program's umask."""
         with open(f"/proc/{self.process}/status", "rb") as file:
             for line in file:
                 if line.startswith(b"Umask:"):
@@ -106,10 +106,10 @@ class Caller:
         return 0o77
 
     def full(self, folder: int, path: bytes) -> bytes:
-        """Return a path of it as this process can use it.
+        """Return a path of the program as an absolute path for this process.
 
         Args:
-            folder: the descriptor of the folder that it begins in, as the program numbers it.
+            folder: the program's descriptor of the folder that the path starts in.
             path: the path.
         """
         if not path.startswith(b"/"):
@@ -121,15 +121,15 @@ class Caller:
         return path
 
     def place(self, folder: int, path: bytes, *, follow: bool) -> Place:
-        """Return where a path leads to, whether there is something or not.
+        """Return the place of a path, which need not exist.
 
         Args:
             folder: as in `full`.
             path: the path.
-            follow: whether a link at its end is followed.
+            follow: whether to follow a link at the end of the path.
 
         Raises:
-            OSError: a folder on the way does not exist.
+            OSError: a parent folder does not exist.
             LandlockDecides: the path ends with `.` or `..`, or is the root.
         """
         full = self.full(folder, path)
@@ -149,12 +149,12 @@ class Caller:
         raise OSError(errno.ELOOP, "too many links")
 
     def file(self, folder: int, path: bytes | None, *, follow: bool) -> tuple[bytes, bytes]:
-        """Return a path of this process that leads to a file for sure, and the file's own path.
+        """Open a file; return its path in /proc/self/fd, which cannot change, and its real path.
 
         Args:
             folder: as in `full`, or the file's descriptor.
-            path: the path; None: the descriptor is the file's.
-            follow: whether a link at its end is followed.
+            path: the path; None if `folder` is the file's descriptor.
+            follow: whether to follow a link at the end of the path.
 
         Raises:
             OSError: there is no such file.
@@ -170,11 +170,11 @@ class Caller:
         return b"/proc/self/fd/%d" % held, own
 
     def path_of(self, descriptor: int) -> bytes:
-        """Return the path of something that this process has open.
+        """Return the path of an open descriptor of this process.
 
         Raises:
-            OSError: it is reached through another process whose folders are mounted otherwise, as
-                those of a container are; its path there says nothing here.
+            OSError: the path does not lead to the file here. It was opened through a process with
+                other mounts, such as a container's.
         """
         held = os.fstat(descriptor)
         for _ in range(_TRIES):
@@ -190,13 +190,13 @@ class Caller:
         raise PermissionError(errno.EACCES, "it is not among the files that are seen here")
 
     def give(self, descriptor: int, flags: int) -> None:
-        """Answer with a descriptor. Raises `Answered`, or OSError where the program is gone."""
+        """Answer with a descriptor. Raises `Answered`, or OSError if the program has exited."""
         given = struct.pack("=QIIII", self._identity, _ANSWER, descriptor, 0, flags & os.O_CLOEXEC)
         fcntl.ioctl(self._listener, _ADD_DESCRIPTOR, given)
         raise Answered
 
     def give_later(self, path: bytes, flags: int, folder: int | None) -> None:
-        """Answer with a named pipe when its other end is opened. Raises `Answered`."""
+        """Answer with a named pipe once its other end is opened. Raises `Answered`."""
         kept, self._opened = self._opened, []  # the path may need them
 
         def wait() -> None:
@@ -217,12 +217,12 @@ class Caller:
 
 
 def refuse(listener: int, identity: int, error: OSError) -> None:
-    """Answer a call with an error; does nothing where the program is gone."""
+    """Answer a call with an error; do nothing if the program has exited."""
     respond(listener, identity, error=-(error.errno or errno.EPERM))
 
 
 def respond(listener: int, identity: int, value: int = 0, error: int = 0, flags: int = 0) -> None:
-    """Answer a call; does nothing where the program is gone."""
+    """Answer a call; do nothing if the program has exited."""
     try:
         fcntl.ioctl(listener, _SEND, struct.pack("=QqiI", identity, value, error, flags))
     except OSError:

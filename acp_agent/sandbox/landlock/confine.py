@@ -1,11 +1,11 @@
-"""Confines this process with Landlock and filters of system calls, then becomes a command.
+"""Confine this process with Landlock and filters of system calls, then execute a command.
 
-Without a supervisor it becomes the command at once. Otherwise three processes are involved. The
-first waits, so that whoever started it sees the command's status and group. The second, its child,
-is the supervisor, in a group of its own: it is left when the group is killed, and ends what the
-command leaves. The third becomes the command.
+Without a supervisor, this process executes the command directly. Otherwise there are three
+processes. The first waits, so that the parent sees the command's status and group. The second, its
+child, is the supervisor. It has its own group, so it survives when the command's group is killed,
+and kills processes that the command leaves. The third executes the command.
 
-It runs before every command, so it imports little. Numbers are those of linux/prctl.h,
+This runs before every command, so it imports little. Constants are from linux/prctl.h,
 linux/capability.h and linux/seccomp.h.
 
 A module of the launcher: it imports nothing of this package.
@@ -22,17 +22,17 @@ import sys
 from kernel import Pair, call, pointer  # type: ignore[import-not-found] # a file in this folder
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # `typing` would take longer than all it does
+if TYPE_CHECKING:  # importing `typing` would take longer than the whole launcher
     from collections.abc import Sequence
     from typing import TypedDict
 
     class Orders(TypedDict):
         """The instructions for the launcher.
 
-        `ruleset` is a descriptor; `filters` are arrays of `struct sock_filter`, of which the last
-        one asks the supervisor for the calls in `asked`, by number; `limits` are (kind, value);
-        `capabilities` is a mask of what root keeps; `variables` are set for the command alone.
-        `kinds`, `granted` and `divided` are the supervisor's, see `supervisor.Files`.
+        `ruleset` is a descriptor. `filters` are arrays of `struct sock_filter`; the last one
+        passes the calls in `asked` (names by number) to the supervisor. `limits` are pairs of kind
+        and value. `capabilities` is a mask of those that root does not drop. `variables` are set
+        only for the command. `kinds`, `granted` and `divided` are for `file_calls.Files`.
         """
 
         ruleset: int
@@ -76,17 +76,17 @@ def drop_privileges(kept: int) -> None:
 
 
 def install_filters(filters: list[bytes], *, listen: bool) -> int:
-    """Install filters of system calls; returns the descriptor of the last one's listener, or 0."""
+    """Install filters of system calls; return the listener descriptor of the last one, or 0."""
     result = 0
     for index, program in enumerate(filters):
         flags = _NEW_LISTENER | _WAIT_KILLABLE if listen and index == len(filters) - 1 else 0
-        length = (len(program) // 8).to_bytes(8, sys.byteorder)  # of which two bytes count
+        length = (len(program) // 8).to_bytes(8, sys.byteorder)  # only two bytes are used
         result = call("seccomp", _SET_FILTER, flags, length + pointer(program))
     return result
 
 
 def become(orders: Orders, command: list[str], supervisor: _socket.socket | None) -> int:
-    """Confine this process and become the command; returns a status where that fails."""
+    """Confine this process and execute the command; return an exit status if that fails."""
     call("landlock_restrict_self", orders["ruleset"], 0)
     os.close(orders["ruleset"])
     listener = install_filters(orders["filters"], listen=supervisor is not None)
@@ -98,7 +98,7 @@ def become(orders: Orders, command: list[str], supervisor: _socket.socket | None
         _signal.signal(number, _signal.SIG_DFL)
     os.environ.update(orders["variables"])
     try:
-        os.execvp(command[0], command)  # noqa: S606 - that is its task
+        os.execvp(command[0], command)  # noqa: S606 - the command to run
     except FileNotFoundError as error:
         os.write(2, f"{command[0]}: {error.strerror}\n".encode())
         return _NOT_FOUND
@@ -111,10 +111,10 @@ def main(arguments: Sequence[str]) -> int:
     """Run a command confined and return its status.
 
     Args:
-        arguments: a descriptor that has what the command may do, see `Orders`, and the command.
+        arguments: the number of a descriptor with the `Orders`, then the command.
     """
     with os.fdopen(int(arguments[0]), "rb") as file:
-        orders: Orders = marshal.load(file)  # noqa: S302 - whoever starts this wrote it
+        orders: Orders = marshal.load(file)  # noqa: S302 - written by our parent
     _control(_DEATH_SIGNAL, _signal.SIGKILL)
     for kind, limit in orders["limits"]:
         now = Pair()
@@ -166,7 +166,7 @@ def _supervise(orders: Orders, command: list[str], ended: int) -> int:
 
 
 def _let_go() -> None:
-    """Close the command's standard streams here, so that readers see its end."""
+    """Close the standard streams in this process, so that readers see when the command ends."""
     nothing = os.open("/dev/null", os.O_RDWR)
     for descriptor in range(3):
         os.dup2(nothing, descriptor)
@@ -174,7 +174,7 @@ def _let_go() -> None:
 
 
 def _forget_environment() -> None:
-    """Erase the mark in the environment by which processes of the command are found and ended."""
+    """Erase this process's environment, whose mark identifies processes of the command to kill."""
     with open("/proc/self/stat", "rb") as file:
         start, end = map(int, file.read().rpartition(b") ")[2].split()[47:49])  # proc_pid_stat(5)
     memory = os.open("/proc/self/mem", os.O_WRONLY)

@@ -1,4 +1,4 @@
-"""The calls about files that the supervisor does in a confined program's place.
+"""File system calls that the supervisor executes on behalf of a confined program.
 
 A module of the launcher: it imports nothing of this package.
 """
@@ -29,17 +29,17 @@ _NO_FOLLOW, _REMOVE_FOLDER, _EMPTY_PATH, _FOLLOW = 0x100, 0x200, 0x1000, 0x400
 _EXCHANGE = 2  # linux/fs.h
 _CHANGES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _UNNAMED = os.O_TMPFILE & ~os.O_DIRECTORY
-_MODES_OF_FILES = 0o1777  # none with which a program gets its owner's rights
+_MODES_OF_FILES = 0o1777  # without set-user-ID and set-group-ID
 _SECOND_PARTS = 1_000  # nanoseconds in a microsecond
 
 
 class Files:
-    """What may be done with files.
+    """The permissions on files.
 
     Args:
-        kinds: by path, `write`, `read` or `hide`; it holds for what is below, too.
-        granted: folders in which Landlock lets everything be changed.
-        divided: folders that may be listed, though Landlock does not let them.
+        kinds: `write`, `read` or `hide` by path; each also applies to everything below the path.
+        granted: folders in which Landlock allows all changes.
+        divided: folders that may be listed, although Landlock refuses that.
     """
 
     def __init__(
@@ -60,45 +60,45 @@ class Files:
         return False
 
     def may_list(self, path: bytes) -> bool:
-        """Return whether a folder is one that Landlock does not let be listed, and may be."""
+        """Return whether a folder may be listed although Landlock refuses that."""
         return path in self._divided
 
     def landlock_decides(self, path: bytes) -> bool:
-        """Return whether Landlock has a grant for the folder that a file is in."""
+        """Return whether Landlock has a grant for a folder that contains the file."""
         while path := path.rpartition(b"/")[0]:
             if path in self._granted:
                 return True
         return False
 
     def has_no_grant(self, path: bytes) -> bool:
-        """Return whether a file may be changed, and Landlock does not know that."""
+        """Return whether a file may be changed although Landlock has no grant for it."""
         return self.may_change(path) and not self.landlock_decides(path)
 
     def moved(self, path: bytes) -> None:
-        """Note that another file may have this path now, which has no grant."""
+        """Note that the path may now belong to another file, which has no grant."""
         self._granted.discard(path)
 
     def fixed_below(self, path: bytes) -> list[bytes]:
-        """Return what may not be changed below a folder, whether it exists or not."""
+        """Return the paths below a folder that must not be changed, even if they do not exist."""
         return [fixed for fixed in self._fixed if fixed.startswith(path + b"/")]
 
 
 class FileCalls:
-    """Does calls; each method is named for one, and takes its caller and arguments.
+    """Executes calls. Each private method is named for a call and takes the caller and arguments.
 
-    Methods raise OSError for what the program is to get as an error.
+    A method raises OSError for the error that the program gets.
     """
 
     def __init__(self, orders: Orders) -> None:
         self._files = Files(orders["kinds"], orders["granted"], orders["divided"])
 
     def call(self, name: str, caller: Caller, arguments: Sequence[int]) -> int:
-        """Do a call.
+        """Execute a call and return its result.
 
         Raises:
-            OSError: it fails.
-            LandlockDecides: it is to go on.
-            Answered: the program has its answer.
+            OSError: the call fails.
+            LandlockDecides: the kernel should continue the call.
+            Answered: the call is already answered.
         """
         method: Callable[..., int] = getattr(self, f"_{name}")
         return method(caller, *arguments) or 0
@@ -140,7 +140,7 @@ class FileCalls:
         mode: int = 0,
         folder: int | None = None,
     ) -> None:
-        if stat.S_ISFIFO(kind) and not flags & os.O_NONBLOCK:  # its other end may come later
+        if stat.S_ISFIFO(kind) and not flags & os.O_NONBLOCK:  # it blocks
             caller.give_later(path, flags, folder)
         caller.give(caller.open(path, flags, mode, folder), flags)
 
@@ -295,7 +295,7 @@ class FileCalls:
         both = struct.unpack("=4q", caller.read(times, 32)) if times else None
         _change_times(file, both)
 
-    # What they have in common
+    # Helpers
 
     def _named(self, caller: Caller, at: int, path: int) -> Place:
         place = caller.place(signed(at), caller.path(path), follow=False)
@@ -303,19 +303,19 @@ class FileCalls:
         return place
 
     def _must_change(self, *places: Place) -> None:
-        """Raise `LandlockDecides` unless all may be changed and one of them has no grant."""
+        """Raise `LandlockDecides` unless all may be changed and at least one has no grant."""
         if not all(self._files.may_change(place.path) for place in places):
-            raise LandlockDecides  # and refuses it
+            raise LandlockDecides  # Landlock refuses it
         if all(self._files.landlock_decides(place.path) for place in places):
             raise LandlockDecides
 
     def _must_lead_to_nothing(self, place: Place) -> None:
-        """Refuse what would put other files in the place of those that may not be changed."""
+        """Refuse a call that would create files at paths that must not be changed."""
         if self._files.fixed_below(place.path):
             raise PermissionError(errno.EACCES, "a file below it may not be made")
 
     def _file(self, caller: Caller, at: int, path: int | None, flags: int = 0) -> bytes:
-        """Return a path that leads to a file that may be changed; raises OSError."""
+        """Return a path of a file that may be changed; raise OSError if it must not be."""
         named: bytes | None = None
         if path is not None:
             text = caller.read(path, 1)

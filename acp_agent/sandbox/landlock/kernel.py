@@ -1,7 +1,7 @@
-"""Calls of the kernel, for the launcher and the supervisor, without `ctypes`.
+"""System calls for the launcher and the supervisor, without `ctypes`.
 
-Importing `ctypes` takes a third of the time in which Python starts; `_ctypes`, which it is made of,
-a tenth of that. A module of the launcher: it imports nothing of this package.
+Importing `ctypes` takes a third of Python's start-up time; `_ctypes`, on which it is based, takes a
+tenth of that. A module of the launcher: it imports nothing of this package.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ def call(name: str, *arguments: int | bytes | Pair | None) -> int:
     """Make a system call and return its result.
 
     Args:
-        name: the call.
-        arguments: numbers, and memory that it reads, or changes in the case of a `Pair`.
+        name: the name of the call.
+        arguments: numbers, bytes to read, or a `Pair` that the call may change.
 
     Raises:
-        OSError: it fails.
+        OSError: the call fails.
     """
     given = [_Long(one) if isinstance(one, int) else one for one in arguments]
     result: int = _syscall(_Long(_NUMBERS[name][_IS_ARM]), *given)
@@ -66,5 +66,5 @@ def call(name: str, *arguments: int | bytes | Pair | None) -> int:
 
 
 def pointer(data: bytes) -> bytes:
-    """Return the address of these bytes as a structure has it; they must live for so long."""
+    """Return the address of `data` as bytes for a structure; `data` must outlive its use."""
     return memoryview(_Text(data)).tobytes()

@@ -1,8 +1,8 @@
-"""A program that confines itself with Landlock, then becomes another: see `confine.py`.
+"""A program that confines itself with Landlock, then executes a command; see `confine.py`.
 
     python -I -S launcher.py DESCRIPTOR COMMAND [ARGUMENT ...]
 
-It is small since Python compiles the file that it is given each time, and modules once.
+It is small because Python compiles the main file at each start, and imported modules only once.
 """
 
 import os
@@ -13,4 +13,4 @@ if __name__ == "__main__":
 
     from confine import main  # type: ignore[import-not-found]
 
-    os._exit(main(sys.argv[1:]))  # what ends Python in order takes milliseconds
+    os._exit(main(sys.argv[1:]))  # a normal exit of Python takes milliseconds

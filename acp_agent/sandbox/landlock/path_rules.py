@@ -1,8 +1,8 @@
-"""Turns what a program may do with files into grants for Landlock, which knows no exceptions.
+"""Convert permissions on files to grants for Landlock, which supports no exceptions.
 
-A grant for a folder holds for all that is below it. So a folder with an exception below it gets no
-grant; what is in it does, one by one. Such a folder is divided: the supervisor makes and opens in
-it what has no grant of its own.
+A grant for a folder applies to everything below it. So a folder with an exception below it gets no
+grant; its entries get one each. In such a divided folder, the supervisor creates and opens files
+that have no grant.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ from acp_agent.sandbox.policy import MountKind
 
 
 class PathRules(Struct):
-    """Grants, all of them absolute paths without links.
+    """The grants, as absolute paths without links.
 
     Attributes:
-        read: files and folders that may be read, with all below them.
-        write: the same for those that may be changed.
-        divided: folders that may be listed, and that have no grant since something in them is
-            hidden.
+        read: files and folders that may be read, with everything below them.
+        write: files and folders that may be changed, with everything below them.
+        divided: folders that may be listed, but have no grant since they contain hidden paths.
     """
 
     read: list[str] = field(default_factory=list)
@@ -36,8 +35,8 @@ def path_rules(kinds: Mapping[str, MountKind]) -> PathRules:
     """Return the grants for a table of paths. Lists folders: call it in a thread.
 
     Args:
-        kinds: by path, absolute and without links, what may be done with it and all below it that
-            the table does not name. Whatever no line is about may be read.
+        kinds: the kinds of absolute paths without links. Each also applies to all paths below that
+            are not in the table. All other paths may be read.
     """
     tree = _Tree(kinds)
     rules = PathRules()
@@ -49,9 +48,9 @@ class _Tree:
     """A table of paths as a tree.
 
     Attributes:
-        kinds: by path, what may be done with it.
-        names: by folder, the names in it that lead to a path of the table.
-        found: by folder, the kinds of the paths below it.
+        kinds: the kind of each path.
+        names: for each folder, the names in it that lead to a path of the table.
+        found: for each folder, the kinds of the paths below it.
     """
 
     def __init__(self, kinds: Mapping[str, MountKind]) -> None:

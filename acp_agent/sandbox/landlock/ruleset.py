@@ -1,4 +1,4 @@
-"""The kernel's part of Landlock: which version it has, and rulesets (linux/landlock.h)."""
+"""Landlock's system calls: read the version and create rulesets (linux/landlock.h)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CREATE_RULESET, _ADD_RULE = 444, 445
 _VERSION, _PATH_BENEATH = 1, 1
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_FOLDER = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _MAKE_CHARACTER_DEVICE, _MAKE_BLOCK_DEVICE = 1 << 6, 1 << 11
-_FIRST = (1 << 13) - 1  # what version 1 knows
+_FIRST = (1 << 13) - 1  # the rights of version 1
 _LATER = {2: 1 << 13, 3: 1 << 14, 5: 1 << 15}  # link between folders, truncate, control devices
 _READ = _EXECUTE | _READ_FILE | _READ_FOLDER
 _FOR_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | 1 << 14 | 1 << 15
@@ -32,22 +32,22 @@ def landlock_version() -> int:
     """Return the version of the kernel's Landlock.
 
     Raises:
-        OSError: it has none (ENOSYS), or it is not switched on (EOPNOTSUPP).
+        OSError: the kernel has no Landlock (ENOSYS), or it is disabled (EOPNOTSUPP).
     """
     return _call(_CREATE_RULESET, None, 0, _VERSION)
 
 
 def make_ruleset(rules: PathRules, version: int) -> int:
-    """Return a descriptor of a ruleset; everything that it does not grant is refused.
+    """Return the descriptor of a ruleset, which refuses everything that it does not grant.
 
-    Files that are gone are left out.
+    Missing files are skipped.
 
     Args:
-        rules: the files.
-        version: what of Landlock is used; the kernel has at least that.
+        rules: the grants for files.
+        version: the version of Landlock to use; the kernel has at least this one.
 
     Raises:
-        OSError: the kernel refuses it.
+        OSError: the kernel refuses the ruleset.
     """
     handled = _FIRST
     for since, right in _LATER.items():

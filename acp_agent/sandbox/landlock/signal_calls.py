@@ -1,4 +1,4 @@
-"""Sends signals in a confined program's place, where the kernel's Landlock does not confine them.
+"""Send signals for a confined program, if the kernel's Landlock does not restrict signals.
 
 A module of the launcher: it imports nothing of this package.
 """
@@ -16,7 +16,7 @@ NAMES = ("kill", "pidfd_send_signal", "tgkill", "tkill", "rt_sigqueueinfo", "rt_
 
 
 def call(name: str, caller: Caller, arguments: list[int]) -> int:
-    """Do a call. Raises OSError where it fails, or would reach another process."""
+    """Execute a call. Raises OSError if it fails, or if a target is outside the sandbox."""
     first, second, third = (signed(one) for one in arguments[:3])
     if name == "kill":
         _send(_targets(first, caller), second)
@@ -57,7 +57,7 @@ def _must_be_below(process: int) -> None:
 
 
 def is_below(process: int) -> bool:
-    """Return whether a process was started below this one."""
+    """Return whether a process is a descendant of this one."""
     me = os.getpid()
     try:
         while process > 1:

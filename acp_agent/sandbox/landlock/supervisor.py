@@ -1,11 +1,11 @@
-"""Does for a confined program what Landlock cannot judge: see `system_calls.toml`.
+"""Execute calls for a confined program that Landlock cannot decide (see `system_calls.toml`).
 
-Calls that change a file's mode, owner or times, or names in a folder that has no grant of its own,
-wait until this process answers (seccomp_unotify(2)). It never lets such a call go on if that would
-need a judgement of what the program's memory says, which another thread could change meanwhile:
-either it does the call itself, with its own copy of the path and with a descriptor of the file or
-the folder; or the call fails; or it goes on, and Landlock judges it. One call is done after the
-other, so nothing that is confined can exchange a name between two steps.
+Calls that change a file's mode, owner or times, or names in a folder without a grant, wait until
+this process answers (seccomp_unotify(2)). Another thread of the program could change the call's
+arguments in memory after a check. So the supervisor never approves a call because of its path. It
+either executes the call itself, with its own copy of the path and a descriptor of the file or
+folder; or fails it; or lets it continue, so that Landlock decides. Calls are handled one at a time,
+so no confined process can replace a name between two steps.
 
 A module of the launcher: it imports nothing of this package.
 """
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 _RECEIVE, _IS_VALID = 0xC0502100, 0x40082102
 _NOTIFICATION = struct.Struct("=QIIiIQ6Q")
 _CONTINUE = 1
-_END_LIMIT = 5.0  # seconds for what a command leaves to be gone
+_END_LIMIT = 5.0  # seconds for the remaining processes of a command to exit
 
 
 class Supervisor:
     """Answers the calls of one command.
 
     Args:
-        orders: what the launcher was told.
+        orders: the instructions for the launcher.
         listener: the descriptor that the calls are read from.
     """
 
@@ -58,7 +58,7 @@ class Supervisor:
         self._buffer = bytearray(_NOTIFICATION.size)
 
     def answer_one(self) -> None:
-        """Answer a call that waits; does nothing where the program is gone."""
+        """Answer a waiting call; do nothing if the program has exited."""
         self._buffer[:] = bytes(len(self._buffer))
         try:
             fcntl.ioctl(self._listener, _RECEIVE, self._buffer)
@@ -76,7 +76,7 @@ class Supervisor:
             return
         except OSError as error:
             refuse(self._listener, identity, error)
-        except Exception:  # noqa: BLE001 - whatever it is, the call fails, and the others go on
+        except Exception:  # noqa: BLE001 - only this call fails
             respond(self._listener, identity, error=-errno.EPERM)
 
     def _do(self, name: str, caller: Caller, arguments: list[int]) -> int:
@@ -86,16 +86,16 @@ class Supervisor:
 
 
 def supervise(orders: Orders, listener: int, child: int, ended: int) -> int:
-    """Answer calls until the command has ended, then end all that it left.
+    """Answer calls until the command ends, then kill its remaining processes.
 
     Args:
-        orders: what the launcher was told.
+        orders: the instructions for the launcher.
         listener: the descriptor that the calls are read from.
         child: the command's process.
-        ended: a descriptor that is closed when the launcher is gone.
+        ended: a descriptor that hangs up when the launcher has exited.
 
     Returns:
-        The command's status as a shell has it.
+        The command's exit status as in a shell.
     """
     os.umask(0)
     reaper = Reaper(child)
@@ -110,7 +110,7 @@ def supervise(orders: Orders, listener: int, child: int, ended: int) -> int:
             break
         if ready.get(listener, 0) & select.POLLIN:
             supervisor.answer_one()
-        elif listener in ready:  # nobody is left to ask
+        elif listener in ready:  # all confined processes have exited
             poll.unregister(listener)
     os.close(listener)
     until = time.monotonic() + _END_LIMIT
@@ -125,11 +125,11 @@ def supervise(orders: Orders, listener: int, child: int, ended: int) -> int:
 
 
 class Reaper:
-    """Reaps all that loses its parent, in a thread: no signal is to interrupt an answer.
+    """Reaps child and orphaned processes in a thread, since a signal could interrupt an answer.
 
     Attributes:
         ended: a descriptor that hangs up when the command has ended.
-        status: the command's status as a shell has it.
+        status: the command's exit status as in a shell.
     """
 
     def __init__(self, child: int) -> None:
