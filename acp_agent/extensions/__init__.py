@@ -1,1 +1,1 @@
-"""Room for what others add to the agent."""
+"""Extensions of the agent: skills, agents, plugins, flows, workflows and MCP servers."""

@@ -1,4 +1,5 @@
-"""Skills and agents: Markdown files of the user and of the project, found, read and checked.
+"""Find, read and check skills and agents: Markdown files of the user and of the project.
 
-`places` says where they can be and is all that a session without any needs; `finding` reads them.
+`locations` lists the folders and is all that a session without definitions needs; `discovery` reads
+the files.
 """

@@ -1,7 +1,7 @@
-"""The forms of an agent's file: ours and Claude's are one; the other programs have their own.
+"""Read the formats of agent files: ours, which is also Claude's, and those of other programs.
 
-opencode (the type `AgentConfig` in npm's @opencode-ai/sdk 1.19) names an agent by its file, and has
-tools as switches. codex has TOML, whose `developer_instructions` are the prompt.
+opencode (the type `AgentConfig` in npm's @opencode-ai/sdk 1.19) names an agent after its file, and
+has tools as switches. codex uses TOML, with the prompt in `developer_instructions`.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from acp_agent.extensions.definitions.tool_names import CHANGES, github_tools
 
 _CODEX, _OPENCODE = ".codex", (".opencode", "opencode")
 _GITHUB, _CURSOR, _GEMINI = (".github", ".copilot"), ".cursor", ".gemini"
-# Their names of our fields.
+# Their names for our fields.
 _CODEX_FIELDS = {"model_reasoning_effort": "thought-level"}
 _OPENCODE_FIELDS = {
     "steps": "max-requests", "maxSteps": "max-requests", "reasoningEffort": "thought-level",
 }  # fmt: skip
-_EDITS = frozenset({"edit", "write", "patch", "multiedit"})  # one permission there
+_EDITS = frozenset({"edit", "write", "patch", "multiedit"})  # covered by one permission in opencode
 _GEMINI_TOOL = re.compile(r"^mcp_(?!_)([^_]+)_")  # mcp_SERVER_TOOL
 _GITHUB_LOOKS = frozenset({"argument-hint", "infer", "target"})
-_LOOKS = ("color", "hidden", "nickname_candidates")  # mean nothing where there is no such menu
+_LOOKS = ("color", "hidden", "nickname_candidates")  # only affect menus that do not exist here
 
 
 _NO_AGENTS = frozenset({"README.md", "AGENTS.md", "CLAUDE.md"})
 
 
 def agent_files(place: Path, names: list[str]) -> list[Path]:
-    """Return the files of agents in a folder.
+    """Return the agent files in a folder.
 
     Args:
         place: the folder.
-        names: what is in it, sorted.
+        names: the names of its entries, sorted.
     """
     suffix = ".toml" if place.parent.name == _CODEX else ".md"
     return [place / name for name in names if name.endswith(suffix) and name not in _NO_AGENTS]
@@ -46,18 +46,18 @@ def agent_files(place: Path, names: list[str]) -> list[Path]:
 def read_agent(
     path: Path, text: str, *, is_lenient: bool
 ) -> tuple[Mapping[str, object], str] | None:
-    """Return the front matter of an agent, as ours would have it, and its prompt.
+    """Return the front matter of an agent, with our field names, and its prompt.
 
     Args:
-        path: of the file.
-        text: of the file.
-        is_lenient: whether its file may name it.
+        path: the path of the file.
+        text: the text of the file.
+        is_lenient: whether the name may come from the file name.
 
     Returns:
-        None where the file says that it is turned off.
+        None if the file disables the agent.
 
     Raises:
-        ConfigError: it is no front matter, no YAML, or no TOML.
+        ConfigError: the front matter is missing, or is not valid YAML or TOML.
     """
     program = path.parent.parent.name
     if program == _CODEX:
@@ -90,14 +90,14 @@ def _listed(names: object) -> list[object]:
 
 
 def _github(fields: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the fields of an agent of GitHub as ours would have them."""
+    """Return the fields of a GitHub agent with our names."""
     given = {name: one for name, one in fields.items() if name not in _GITHUB_LOOKS}
     if fields.get("infer") is False or given.pop("disable-model-invocation", None) is True:
         given["mode"] = "primary"
-    elif given.get("mode") in ("agent", "ask", "edit"):  # of a chat mode
+    elif given.get("mode") in ("agent", "ask", "edit"):  # belongs to a chat mode
         del given["mode"]
     given.pop("user-invocable", None)  # every agent can be chosen
-    if isinstance(models := given.get("model"), list):  # the first that there is
+    if isinstance(models := given.get("model"), list):  # the first one
         given["model"] = next(iter(models), None)
     if (agents := given.pop("agents", None)) is not None:
         given["subagents"] = agents
@@ -109,7 +109,7 @@ def _github(fields: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def _cursor(fields: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the fields of an agent of Cursor as ours would have them."""
+    """Return the fields of a Cursor agent with our names."""
     given = {name: one for name, one in fields.items() if name not in {"readonly", "is_background"}}
     if fields.get("readonly") is True:
         given["disallowed-tools"] = [*CHANGES, "shell"]
@@ -119,7 +119,7 @@ def _cursor(fields: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def _gemini(fields: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the fields of an agent of Gemini as ours would have them."""
+    """Return the fields of a Gemini agent with our names."""
     given = {name: one for name, one in fields.items() if name != "kind"}
     tools = given.get("tools")
     if isinstance(tools, list):
@@ -130,7 +130,7 @@ def _gemini(fields: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def _named(otherwise: str, fields: Mapping[str, object]) -> Mapping[str, object]:
-    """Return fields with a name and a description that ours may have."""
+    """Return fields with a valid name and a description of valid length."""
     name, description = fields.get("name"), fields.get("description")
     if name is None or isinstance(name, str):
         fields = {**fields, "name": plain_name(name or otherwise)}
@@ -146,21 +146,21 @@ def _codex(text: str) -> tuple[Mapping[str, object], str]:
         raise ConfigError("developer_instructions: expected text")
     if given.pop("sandbox_mode", None) == "read-only":
         given["disallowed-tools"] = list(CHANGES)
-    if given.get("description") is None:  # codex has it in its configuration
+    if given.get("description") is None:  # codex has the description in its configuration
         given["description"] = first_line(prompt)
     known = {_CODEX_FIELDS.get(name, name): value for name, value in given.items()}
     return {name: value for name, value in known.items() if name not in _LOOKS}, prompt
 
 
 def opencode_fields(named: str, fields: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the fields of an agent of opencode as ours would have them.
+    """Return the fields of an opencode agent with our names.
 
     Args:
-        named: what its file, or its key in a table, calls it.
-        fields: as they are there, without what turns it off.
+        named: the agent's name: that of its file, or its key in a table.
+        fields: the fields of the file or table entry.
     """
     given = {_OPENCODE_FIELDS.get(name, name): value for name, value in fields.items()}
-    given["name"] = named  # whatever else is said
+    given["name"] = named  # overrides a `name` field
     switches = {**_switches(given.pop("tools", None)), **_switches(given.pop("permission", None))}
     if refused := [tool for name, on in switches.items() if not on for tool in _tools(name)]:
         given["disallowed-tools"] = [tool for tool in refused if tool != "*"]
@@ -171,8 +171,8 @@ def opencode_fields(named: str, fields: Mapping[str, object]) -> Mapping[str, ob
 
 
 def _switches(given: object) -> dict[str, bool]:
-    """Return which tools are on; what is denied in part is off, as no part of a tool can be."""
-    if isinstance(given, str):  # one permission for all
+    """Return the tools that are on; a tool denied in part is off, as parts cannot be denied."""
+    if isinstance(given, str):  # one permission for all tools
         given = {"*": given}
     if not isinstance(given, dict):
         return {}

@@ -1,7 +1,7 @@
-"""Agents in the table `agent` of opencode.json, with their prompts in files beside it.
+"""Read agents from the table `agent` of opencode.json, with prompts in separate files.
 
-A project's table is trusted with the prompts that it names: what the user trusts is the table with
-the files filled in.
+A project's table is trusted together with the prompt files that it names: the user trusts the table
+with the files filled in.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from acp_agent.extensions.definitions.reading import (
 )
 from acp_agent.trust.items import text_item
 
-# Entries of these names without a prompt are settings of agents that come with opencode.
+# Entries with these names but no prompt configure agents that are part of opencode.
 _THEIRS = frozenset({"build", "compaction", "explore", "general", "plan", "summary", "title"})
 _FILE = re.compile(r"\{file:([^{}\n]{1,500})\}")
 _VARIABLE = re.compile(r"\{env:[^{}\n]{1,200}\}")
-_MOST_FILES = 100  # of the prompts of one table
+_MOST_FILES = 100  # prompt files of one table
 _LONGEST_FIRST_LINE = 200  # characters
 
 
 class _Entry(Struct, frozen=True):
-    """An agent of a table: its fields, and its prompt with the files filled in, or what failed."""
+    """An agent of a table: fields, prompt with files filled in, and the error if that failed."""
 
     name: str
     fields: Mapping[str, object]
@@ -50,17 +50,17 @@ class _Entry(Struct, frozen=True):
 
 
 def read_table(path: Path, origin: Origin | None, problems: list[Problem]) -> list[AgentFile]:
-    """Read the agents of a table; report those that are broken. Blocks: reads files.
+    """Read the agents of a table; report the invalid ones. Blocks: reads files.
 
     Args:
-        path: of the file.
-        origin: the project that it is a part of; None: it is the user's own.
-        problems: where to report.
+        path: the path of the file.
+        origin: the project that the file belongs to; None for the user's own file.
+        problems: errors are added to this list.
     """
     try:
         path.lstat()
     except OSError:
-        return []  # there is none, which is usual
+        return []  # usually there is no such file
     try:
         raw = read_file(path, origin)
         entries = _entries(path, raw, origin)
@@ -88,10 +88,10 @@ def read_table(path: Path, origin: Origin | None, problems: list[Problem]) -> li
 
 
 def _entries(path: Path, raw: bytes, origin: Origin | None) -> list[_Entry]:
-    """The agents of a file that are not turned off.
+    """Return the agents of a file that are not disabled.
 
     Raises:
-        ConfigError: it cannot be read.
+        ConfigError: the file cannot be read.
     """
     try:
         content = read_json(raw)
@@ -119,7 +119,7 @@ def _entries(path: Path, raw: bytes, origin: Origin | None) -> list[_Entry]:
 
 
 class _PromptFiles:
-    """Fills the files into prompts that these name."""
+    """Replaces file references in prompts by the files' texts."""
 
     def __init__(self, table: Path, origin: Origin | None) -> None:
         self._table = table
@@ -130,7 +130,7 @@ class _PromptFiles:
         """Return a prompt with each `{file:…}` replaced by the file's text.
 
         Raises:
-            ConfigError: it is no text, or a file cannot be read.
+            ConfigError: the prompt is not text, or a file cannot be read.
         """
         if prompt is None:
             return ""
@@ -152,7 +152,7 @@ class _PromptFiles:
 
 
 def _raw(entries: list[_Entry]) -> bytes:
-    """What the user trusts of a table."""
+    """Return the content of a table that the user trusts."""
     agents = {one.name: {**one.fields, "prompt": one.prompt} for one in entries}
     return json.dumps(agents, ensure_ascii=False, indent=1).encode("utf-8", "replace")
 

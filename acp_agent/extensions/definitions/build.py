@@ -31,8 +31,8 @@ from acp_agent.extensions.definitions.types import (
     fill_variables,
 )
 
-INHERIT = "inherit"  # stands for the session's model
-_SMALL_NAMES = frozenset({SMALL, "haiku"})  # the latter is Claude's small one
+INHERIT = "inherit"  # means the session's model
+_SMALL_NAMES = frozenset({SMALL, "haiku"})  # haiku is Claude's small model
 
 Fields = TypeVar("Fields", bound=RunFields)
 
@@ -40,10 +40,10 @@ _REF = re.compile(r"[^/\s]+/\S")
 
 
 class DefinitionFile(Struct, Generic[Fields], frozen=True, kw_only=True):
-    """A file as it was read: its front matter, and the Markdown below, which begins at `line`.
+    """A parsed file: its front matter, and the Markdown below it, which begins at `line`.
 
-    `whole` is the text of the file. `entry` leads to the definition in a table, such as ("agent",
-    "reviewer"); a file that is not a table has one definition.
+    `whole` is the text of the file. `entry` is the path of the definition in a table, such as
+    ("agent", "reviewer"); it is empty for a file with a single definition.
     """
 
     path: Path
@@ -56,10 +56,10 @@ class DefinitionFile(Struct, Generic[Fields], frozen=True, kw_only=True):
 
 
 def build_skill(file: DefinitionFile[SkillFields], config: DefinitionConfig) -> Skill:
-    """A skill.
+    """Return the skill of a file.
 
     Raises:
-        ConfigError: its description says nothing, or it is a flow without a chart that can be run.
+        ConfigError: the description is empty, or a flow has no valid chart.
     """
     fields = file.fields
     flow = None
@@ -68,7 +68,7 @@ def build_skill(file: DefinitionFile[SkillFields], config: DefinitionConfig) -> 
 
         flow = find_flow(file.text, file.line)
     hint = fields.argument_hint
-    # `argument-hint: [file]` is a list for YAML, and meant as it is written.
+    # YAML reads `argument-hint: [file]` as a list; it is used as written.
     hint = f"[{', '.join(hint)}]" if isinstance(hint, list) else hint
     return Skill(
         name=fields.name,
@@ -88,10 +88,10 @@ def build_skill(file: DefinitionFile[SkillFields], config: DefinitionConfig) -> 
 
 
 def build_agent(file: DefinitionFile[AgentFields], config: DefinitionConfig) -> AgentSpec:
-    """An agent, of a file that has what it extends put in.
+    """Return the agent of a file to which `AgentInheritance.whole` has been applied.
 
     Raises:
-        ConfigError: neither has a description that says something.
+        ConfigError: there is no description.
     """
     return AgentSpec(
         name=file.fields.name,
@@ -114,22 +114,22 @@ def _subagents(fields: AgentFields) -> tuple[str, ...]:
 
 
 def _hint(fields: SkillFields) -> str:
-    """What a skill is given, as its command's hint."""
+    """Return a skill's inputs as the hint of its command."""
     names = (one.name if one.required else f"[{one.name}]" for one in _inputs(fields))
     return " ".join(names) or ("" if fields.input is None else fields.input.description)
 
 
 def _inputs(fields: SkillFields) -> tuple[Argument, ...]:
-    """What a skill is given, each by a name of its own."""
+    """Return a skill's inputs; names are unique."""
     named = fields.arguments or []
     words = named.split() if isinstance(named, str) else named
     every = [*(fields.input.args if fields.input else ()), *map(Argument, words)]
-    # A number would be mistaken for a place.
+    # A number would be confused with a position.
     return tuple({one.name: one for one in every if one.name.isidentifier()}.values())
 
 
 def _given_and_made(fields: SkillFields) -> Iterator[str]:
-    """What a skill is given and makes, in words for the model."""
+    """Yield a skill's input and output as text for the model."""
     given, made = fields.input, fields.output
     if given is not None:
         lines = [f"- {_argument(one)}" for one in given.args]
@@ -146,7 +146,7 @@ def _argument(one: Argument) -> str:
 
 
 def find_warnings(fields: RunFields, config: DefinitionConfig) -> Iterator[ConfigError]:
-    """What of a file cannot be done as it says, though it can be used."""
+    """Yield the parts of a file that cannot be applied, although the file can be used."""
     if config.model is None and fields.model is not None and _unknown(fields.model):
         yield ConfigError(
             f"model: {printable_line(fields.model, 80)} is not known here, so the session's model "
@@ -176,7 +176,7 @@ def _uses(fields: RunFields, config: DefinitionConfig) -> RunSettings:
     tools = None
     if fields.tools is not None:
         tools = tuple(one for one in normalize_tools(fields.tools) if restricted_tool(one) is None)
-    # A part of a tool cannot be refused here, so the whole tool is.
+    # A part of a tool cannot be refused here, so the whole tool is refused.
     without = tuple(
         restricted_tool(one) or one for one in normalize_tools(fields.disallowed_tools or ())
     )
@@ -208,13 +208,13 @@ def _description(text: str | None) -> str:
     return description
 
 
-LONGEST = 10  # agents that extend each other, one after the other
+LONGEST = 10  # agents in one chain of `extends`
 
 AgentFile = DefinitionFile[AgentFields]
 
 
 class AgentInheritance:
-    """The agents that there are, those that others hide among them.
+    """All agent files, including those that others override.
 
     Args:
         files: from the most general to the most specific.
@@ -226,14 +226,14 @@ class AgentInheritance:
             self._named.setdefault(file.fields.name, []).append(file)
 
     def named(self) -> Iterator[list[AgentFile]]:
-        """Those of each name, from the most specific to the most general."""
+        """Return the files of each name, from the most specific to the most general."""
         return (files[::-1] for files in self._named.values())
 
     def whole(self, file: AgentFile) -> AgentFile:
-        """An agent's file with what it leaves unsaid, as the one has it that it extends.
+        """Return an agent's file with missing fields filled in from the agent that it extends.
 
         Raises:
-            ConfigError: it extends what is not there, or itself in the end.
+            ConfigError: it extends a missing agent, or itself through others.
         """
         line = [file]
         while (parent := self._parent(line[-1])) is not None:
@@ -249,7 +249,7 @@ class AgentInheritance:
         return result
 
     def _parent(self, file: AgentFile) -> AgentFile | None:
-        """The one that a file extends. By its own name that is the one which it hides."""
+        """Return the file that a file extends; its own name means the file that it overrides."""
         name = file.fields.extends
         if name is None:
             return None
@@ -269,7 +269,7 @@ def _merged(parent: AgentFile, child: AgentFile) -> AgentFile:
         name: value for name in names if (value := getattr(child.fields, name)) is not None
     }
     values = parent.fields.system_prompt_args
-    if values and child.fields.system_prompt_args:  # those of the parent's prompt that it leaves
+    if values and child.fields.system_prompt_args:  # keep the parent's other values
         given_values["system_prompt_args"] = values | child.fields.system_prompt_args
     return msgspec.structs.replace(
         child,

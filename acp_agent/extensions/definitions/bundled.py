@@ -1,7 +1,7 @@
 """The skills and agents that come with the program, in `acp_agent/extensions/bundled`.
 
-A session offers them by an `index.json` alone and reads the file of one when it is used.
-`python -m acp_agent.extensions.definitions.bundled FOLDER` writes the index of either folder.
+A session offers them using only `index.json`, and reads the file of one when it is used. `python -m
+acp_agent.extensions.definitions.bundled FOLDER` writes the index of either folder.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from acp_agent.extensions.definitions.types import DEFAULT_PROMPT, AgentSpec, Sk
 
 
 def read_bundled(name: str, config: DefinitionConfig) -> Skill:
-    """Return a bundled skill, which only the user chooses. Blocks: reads its file.
+    """Return a bundled skill, which only the user can choose. Blocks: reads its file.
 
     Args:
-        name: of a skill in the index.
-        config: the user's configuration of it.
+        name: the name of a skill in the index.
+        config: the user's configuration of the skill.
     """
     return _read(BUNDLED / "skills" / name / FILE_NAME, config)
 
@@ -37,8 +37,8 @@ def read_bundled_agent(name: str, config: DefinitionConfig) -> AgentSpec:
     """Return a bundled agent. Blocks: reads its file.
 
     Args:
-        name: of an agent in the index.
-        config: the user's configuration of it.
+        name: the name of an agent in the index.
+        config: the user's configuration of the agent.
     """
     return _read_agent(BUNDLED / "agents" / f"{name}.md", config)
 
@@ -61,7 +61,7 @@ def _agent_file(path: Path) -> DefinitionFile[AgentFields]:
 
 
 def bundled_agent_files() -> Sequence[DefinitionFile[AgentFields]]:
-    """Return the files of what agents can extend: the bundled ones, and the program's own.
+    """Return the files of the agents that can be extended: bundled ones and the built-in agent.
 
     Blocks: reads them.
     """
@@ -91,7 +91,7 @@ def all_bundled_agents() -> Sequence[AgentSpec]:
 
 
 def index_text(kind: str) -> str:
-    """Return what the index of the skills or agents has to be: name, description, and a hint."""
+    """Return the expected index of the skills or agents: names, descriptions and hints."""
     index: list[dict[str, object]]
     if kind == "agents":
         index = [{"name": one.name, "description": one.description} for one in all_bundled_agents()]

@@ -1,4 +1,4 @@
-"""Find and read the files of skills and agents, and report what is wrong with them."""
+"""Find and read the files of skills and agents, and report their errors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _DEFAULT = DefinitionConfig()
 
 
 class Found(Struct, frozen=True, kw_only=True):
-    """What there is, by name, and what is left out or cannot be done as it says."""
+    """The definitions found, problems, and files of the project that are not trusted."""
 
     skills: tuple[Skill, ...] = ()
     agents: tuple[AgentSpec, ...] = ()
@@ -56,16 +56,16 @@ class Found(Struct, frozen=True, kw_only=True):
 
 
 def find_definitions(places: DefinitionFolders, config: Config, trusts: Trusts) -> Found:
-    """Find the skills and agents of a session; the most specific of a name wins.
+    """Find the skills and agents of a session; the most specific definition of a name wins.
 
-    An agent of the user's wins over one of the project.
-    The configuration overrides a file. A broken file is left out and hides nothing, and one of the
-    project that is not trusted is not parsed. Blocks: reads every file.
+    An agent of the user takes precedence over one of the project. The configuration overrides a
+    file. An invalid file is left out and overrides nothing, and an untrusted file of the project is
+    not parsed. Blocks: reads every file.
 
     Args:
-        places: the folders to look into.
+        places: the folders to search.
         config: the user's configuration.
-        trusts: whether the user trusts a file of the project.
+        trusts: returns whether the user trusts a file of the project.
     """
     problems: list[Problem] = []
     untrusted: list[Item] = []
@@ -152,13 +152,13 @@ def _find_agents(
     for several in family.named():
         for file in several:
             if file.source == "bundled":
-                break  # a session offers it by the index
+                break  # sessions offer it through the index
             own = config.get(file.fields.name, _DEFAULT)
             try:
                 agent = build_agent(family.whole(file), own)
             except ConfigError as error:
                 problems.append(problem(file.path, error))
-                continue  # with the one that it would have hidden
+                continue  # use the one that it would have overridden
             if _is_enabled(file, config, problems):
                 found.append(agent)
             break
@@ -178,7 +178,7 @@ def _agents_of(
 def _project(
     places: DefinitionFolders, place: Path, source: Source, trusts: Trusts
 ) -> Origin | None:
-    """The project that a place is a part of; None for the user's own."""
+    """Return the project that a place belongs to, or None for the user's own places."""
     if source == "user":
         return None
     every = (*places.skills, *places.agents)
@@ -195,7 +195,7 @@ def _project(
 def _agents_of_plugin(
     plugin: Plugin, problems: list[Problem]
 ) -> Iterator[DefinitionFile[AgentFields]]:
-    """Read the agents of a plugin; one that extends another may mean one of the same plugin."""
+    """Yield the agents of a plugin; `extends` may name an agent of the same plugin."""
     files = _of_plugin(plugin, plugin.agents, "agents", AgentFields, problems)
     names = {file.fields.name for file in files}
     for file in files:
@@ -213,7 +213,7 @@ def _of_plugin(
     fields: type[_Fields],
     problems: list[Problem],
 ) -> list[DefinitionFile[_Fields]]:
-    """Read the files of a plugin, which the user added, or trusts as a whole."""
+    """Return the files of a plugin, which the user added or trusts as a whole."""
     origin = Origin(
         folder=plugin.root,
         owners=trusted_owners(plugin.root),
@@ -227,7 +227,7 @@ def _of_plugin(
 
 
 def _name_taken_error(path: Path) -> ConfigError:
-    """The error for a project's file with the name of one of the user's."""
+    """Return the error for a project's file with the name of a user's file."""
     return ConfigError(f"name: {path}, which is yours, has the same; give it another")
 
 
@@ -236,7 +236,7 @@ def _is_enabled(
     config: Mapping[str, DefinitionConfig],
     problems: list[Problem],
 ) -> bool:
-    """Return whether it is enabled; if so, add warnings about its fields."""
+    """Return whether a definition is enabled; if so, add warnings about its fields."""
     own = config.get(file.fields.name, _DEFAULT)
     if own.enabled:
         problems += [
@@ -247,7 +247,7 @@ def _is_enabled(
 
 
 def _named(file: DefinitionFile[_Fields], error: ConfigError) -> ConfigError:
-    """Return an error with the name of the definition, where the file has several."""
+    """Return an error, with the name of the definition if the file has several."""
     if not file.entry:
         return error
     kind, name = file.entry[0], printable_line(file.entry[-1], 80)
@@ -255,7 +255,7 @@ def _named(file: DefinitionFile[_Fields], error: ConfigError) -> ConfigError:
 
 
 def _line(file: DefinitionFile[_Fields], error: ConfigError) -> int | None:
-    """Return the line of the field that an error begins with; None where it is not known."""
+    """Return the line of the field that an error begins with, or None if it is unknown."""
     wrong: str = str(error).partition(":")[0]
     if file.entry:
         from acp_agent.config.json_lines import member_line  # noqa: PLC0415 - rarely

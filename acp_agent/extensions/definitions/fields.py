@@ -1,7 +1,7 @@
-"""Types of the front matter of skills and agents. The published JSON Schemas are made from them.
+"""The types of the front matter of skills and agents, from which JSON Schemas are generated.
 
-Fields of other programs that mean one of ours are accepted under their names; all others are
-reported by `unused_fields`.
+Equivalent fields of other programs are accepted under their names; all other fields are reported by
+`unused_fields`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from acp_agent.errors import ConfigError
 from acp_agent.extensions.definitions.types import AgentMode, Argument
 from acp_agent.platform.first_use import first_use
 
-# (?!\n), since Python's $ also matches before a line break at the end.
+# (?!\n), because Python's $ also matches before a final line break.
 NAME_PATTERN = r"^[a-z0-9]+(-[a-z0-9]+)*$(?!\n)"
 LONGEST_NAME = 64
 LONGEST_DESCRIPTION = 1_024
@@ -229,13 +229,13 @@ def parse_fields(front_matter: Mapping[str, object], kind: type[_Fields]) -> _Fi
     """Convert front matter to one of the types; a field without a value counts as missing.
 
     Raises:
-        ConfigError: a field is missing or wrong; the message names the first.
+        ConfigError: a field is missing or wrong; the message names the first one.
     """
     given = normalize_fields({name: one for name, one in front_matter.items() if one is not None})
     if "tools" in front_matter and "tools" not in given:
-        # Nobody can tell whether all or none are meant.
+        # It is unclear whether all or no tools are meant.
         raise ConfigError("tools: there is nothing behind it; write [] for none, or take it out")
-    # As the author spelled those that have two names.
+    # The author's spelling of fields that have two names.
     spelled = {FIELD_ALIASES[name]: name for name in front_matter if name in FIELD_ALIASES}
     try:
         with first_use:
@@ -245,7 +245,7 @@ def parse_fields(front_matter: Mapping[str, object], kind: type[_Fields]) -> _Fi
 
 
 def unused_fields(front_matter: Mapping[str, object], kind: type[RunFields]) -> list[str]:
-    """Return the fields that have no meaning here, except those that mean nothing anywhere."""
+    """Return the fields that have no meaning here, except those that have none in any program."""
     known = {field.encode_name for field in msgspec.structs.fields(kind)} | _FOR_PEOPLE
     return sorted(name for name in front_matter if FIELD_ALIASES.get(name, name) not in known)
 
@@ -253,7 +253,7 @@ def unused_fields(front_matter: Mapping[str, object], kind: type[RunFields]) -> 
 def without_wrong_notes(
     front_matter: Mapping[str, object], kind: type[RunFields]
 ) -> tuple[Mapping[str, object], list[ConfigError]]:
-    """Return front matter without wrong values of fields that change nothing here, and why."""
+    """Return front matter without wrong values of fields without effect here, and the errors."""
     given = dict(front_matter)
     problems = []
     for field in msgspec.structs.fields(kind):
@@ -272,9 +272,9 @@ def normal_name(name: str) -> str:
     return FIELD_ALIASES.get(name, name)
 
 
-# Fields whose value changes nothing here: a wrong one is reported, and the file is used.
+# Fields without effect here: a wrong value is reported, and the file is used.
 _NOTES = frozenset({"license", "compatibility", "metadata", "allowed-tools", "version"})
-# Fields in which authors describe a file, and which no program acts on.
+# Fields in which authors describe a file; no program uses them.
 _FOR_PEOPLE = frozenset(
     {
         "author", "authors", "categories", "category", "color", "colour", "created", "date",
@@ -288,7 +288,7 @@ _FOR_PEOPLE = frozenset(
 def _first_mistake(
     given: dict[str, object], kind: type[Struct], spelled: Mapping[str, str]
 ) -> ConfigError:
-    """What is wrong: msgspec says it in the words of programmers."""
+    """Return a readable error for the first wrong field; msgspec's message is too technical."""
     for field in msgspec.structs.fields(kind):
         name = field.encode_name
         if name not in given:
@@ -326,7 +326,7 @@ def _found(value: object) -> str:
     return " ".join(str(value).split())[:40]
 
 
-# Fields by which other programs, or earlier versions of this one, mean one of ours.
+# Names of our fields in other programs or in earlier versions of this one.
 FIELD_ALIASES: Mapping[str, str] = {
     "allowedTools": "allowed-tools",
     "allowed_tools": "allowed-tools",
@@ -345,7 +345,7 @@ FIELD_ALIASES: Mapping[str, str] = {
 
 
 def normalize_fields(front_matter: Mapping[str, object]) -> dict[str, object]:
-    """A front matter in which others' fields have the names of ours, which go first."""
+    """Return front matter with our field names, which take precedence over other spellings."""
     meant = {normal_name(name): value for name, value in front_matter.items()}
     meant |= {name: value for name, value in front_matter.items() if name not in FIELD_ALIASES}
     for name in ("input", "output"):

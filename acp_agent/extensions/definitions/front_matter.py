@@ -1,7 +1,7 @@
-"""YAML front matter: the lines between two `---` at the top of a Markdown file.
+"""Parse YAML front matter: the lines between two `---` at the top of a Markdown file.
 
-Values are what the core schema of YAML 1.2 makes of them, as in most other programs: `off` and `no`
-are words, and not false as in the YAML 1.1 that PyYAML reads by itself.
+Values follow the core schema of YAML 1.2, as in most other programs: `off` and `no` are words, and
+not false as in YAML 1.1, which is PyYAML's default.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from yaml.nodes import MappingNode, Node, ScalarNode
 from acp_agent.errors import ConfigError
 
 LARGEST = 16_384  # characters of front matter; the longest description is 1,024
-DEEPEST = 16  # levels of lists and fields within each other
+DEEPEST = 16  # levels of nested lists and fields
 _FENCE = "---"
-# What people write into these has a colon in it often enough, and other programs take it so.
+# Values of these fields often contain a colon, and other programs accept that.
 _PROSE = re.compile(r"^(description:|argument-hint:) +(?![\"'|>])(\S.*?)\s*$", re.MULTILINE)
-_STAR = re.compile(r"^([\w-]+: +)(\*[^\"\n]*)$", re.MULTILINE)  # all tools, and no alias
+_STAR = re.compile(r"^([\w-]+: +)(\*[^\"\n]*)$", re.MULTILINE)  # means all tools; not an alias
 _FIELD = re.compile(r"^[A-Za-z][\w-]*:(?= |$)", re.MULTILINE)
 _NO_FIELD = re.compile(r"^(?![A-Za-z][\w-]*:( |$))[^\s#-]", re.MULTILINE)
-# Fields that are never a part of a description, as a file without them may do more.
+# Fields that are never part of a description, because without them a file could do more.
 _LIMITS = frozenset(
     {
         "disallowed-tools", "disallowedTools", "exclude_tools", "tools", "max-requests",
@@ -35,15 +35,15 @@ _LIMITS = frozenset(
         "disable-model-invocation", "user-invocable",
     }
 )  # fmt: skip
-_MOST_ENDS = 20  # of a description, that are tried
-_KEPT = 1_024  # of what was parsed: a session looks at all of its files again and again
+_MOST_ENDS = 20  # possible ends of a description that are tried
+_KEPT = 1_024  # cached results: a session reads all of its files repeatedly
 
 
 def read_front_matter(text: str) -> tuple[Mapping[str, object], str]:
-    """The front matter of a file's text, and the Markdown below it.
+    """Return the front matter of a file's text, and the Markdown below it.
 
     Raises:
-        ConfigError: there is none, it does not end, or it is no YAML that has fields.
+        ConfigError: the front matter is missing, has no end, or is not YAML with fields.
     """
     lines = text.replace("\r\n", "\n").split("\n")
     if lines[0].rstrip() != _FENCE:
@@ -60,14 +60,14 @@ def read_front_matter(text: str) -> tuple[Mapping[str, object], str]:
 
 @lru_cache(_KEPT)
 def parse_yaml(front_matter: str, *, first: int) -> Mapping[str, object]:
-    """Return the fields; prose with a colon in it counts as quoted where it is not YAML without.
+    """Return the fields; if the text is not YAML, prose with a colon is treated as quoted.
 
     Args:
         front_matter: the YAML.
         first: the number of its first line in the file, for errors.
 
     Raises:
-        ConfigError: it is no YAML that has fields.
+        ConfigError: it is not YAML with fields.
     """
     try:
         try:
@@ -75,14 +75,14 @@ def parse_yaml(front_matter: str, *, first: int) -> Mapping[str, object]:
         except yaml.MarkedYAMLError:
             found = _loosely(front_matter, first)
             if found is None:
-                found = _loaded(front_matter, first)  # for its own words on what is wrong
+                found = _loaded(front_matter, first)  # for PyYAML's own error message
     except yaml.MarkedYAMLError as error:
         line = _line(error.problem_mark, first)
         raise ConfigError(
             f"line {line} is not YAML ({error.problem}); texts with : # [ or "
             "{ in them go in quotes"
         ) from None
-    except (yaml.YAMLError, ValueError):  # a character that may not be there, a number too long
+    except (yaml.YAMLError, ValueError):  # an invalid character, or a number that is too long
         raise ConfigError("the front matter is not YAML; take out what is no text") from None
     if not isinstance(found, dict):
         raise ConfigError("the front matter has no fields; write name: and description: there")
@@ -90,10 +90,10 @@ def parse_yaml(front_matter: str, *, first: int) -> Mapping[str, object]:
 
 
 def _loosely(front_matter: str, first: int) -> object | None:
-    """Return the fields of what is no YAML, but that other programs read; None where it is not.
+    """Return the fields of invalid YAML that other programs accept, or None if that fails.
 
-    A text with a colon in it counts as quoted, and a description goes on over lines that are no
-    fields, such as examples, as far as the lines below them are YAML.
+    A text with a colon is treated as quoted. A description may continue over lines that are not
+    fields, such as examples, if the lines below them are YAML.
     """
     quoted = _PROSE.sub(lambda one: f"{one[1]} {json.dumps(one[2])}", front_matter)
     quoted = _STAR.sub(lambda one: f"{one[1]}{json.dumps(one[2].rstrip())}", quoted)
@@ -117,9 +117,9 @@ def _loosely(front_matter: str, first: int) -> object | None:
 
 
 def field_line(text: str, name: str) -> int | None:
-    """Return the line of a field in a file's front matter, or of one with other names within it.
+    """Return the line of a field in a file's front matter; of a nested name, the top field's line.
 
-    None where there is no such field, or no front matter.
+    None if there is no such field or no front matter.
     """
     lines = text.replace("\r\n", "\n").split("\n")
     if lines[0].rstrip() != _FENCE:
@@ -144,23 +144,23 @@ def _loaded(front_matter: str, first: int) -> object:
 
 
 class _Mark(Protocol):
-    """Where something stands, as PyYAML says it."""
+    """A position as PyYAML reports it."""
 
     line: int
 
 
 class CoreLoader(yaml.SafeLoader):
-    """PyYAML's safe loader with the core schema, and without what front matter has no use for.
+    """PyYAML's safe loader with the core schema, without features that front matter does not need.
 
-    Aliases make a small file large, and tags a text what is none.
+    Aliases can make a small file large, and tags can make a text something else.
     """
 
-    yaml_implicit_resolvers = {}  # noqa: RUF012 - as its parent's
+    yaml_implicit_resolvers = {}  # noqa: RUF012 - as in the parent class
     first = 2  # the number of the first line in the file
-    _depth = 0  # of the node that is being read
+    _depth = 0  # depth of the current node
 
     def compose_node(self, parent: Node | None, index: int) -> Node | None:
-        """Return a node, unless it has what is not read."""
+        """Return a node; raise an error if it uses an unsupported feature."""
         event = self.peek_event()  # type: ignore[no-untyped-call]  # as its stubs have it
         if isinstance(event, yaml.AliasEvent):
             raise _not_read("aliases", event.start_mark, self.first)
@@ -182,16 +182,16 @@ class CoreLoader(yaml.SafeLoader):
 
     def fetch_flow_collection_start(self, token: type[yaml.Token]) -> None:
         """Read an opening bracket."""
-        # The scanner looks far ahead, which takes the longer the deeper brackets are nested.
+        # The scanner looks far ahead, which takes longer the deeper brackets are nested.
         if self.flow_level > DEEPEST:
             raise self.nested_too_deeply()
         super().fetch_flow_collection_start(token)
 
     def nested_too_deeply(self) -> ConfigError:
-        """The error for lists and fields that are too deep in each other."""
+        """Return the error for lists and fields that are nested too deeply."""
         return ConfigError("the front matter is nested too deeply; make it flat")
 
-    def construct_scalar(self, node: ScalarNode | MappingNode) -> Any:  # as its parent's
+    def construct_scalar(self, node: ScalarNode | MappingNode) -> Any:  # as in the parent class
         """Return the value of a node that is neither a list nor a mapping."""
         value = super().construct_scalar(node)
         if any("\ud800" <= one <= "\udfff" for one in str(value)):
@@ -205,7 +205,7 @@ def _not_read(what: str, mark: _Mark | None, first: int) -> ConfigError:
 
 
 def _line(mark: _Mark | None, first: int) -> int:
-    """The line of the file; a mark counts from 0, and `first` is the YAML's first line."""
+    """Return the line in the file; a mark counts from 0, and `first` is the YAML's first line."""
     return first + (0 if mark is None else mark.line)
 
 

@@ -1,7 +1,7 @@
-"""What follows a skill's command: its named inputs, and what stands for them in the text.
+"""Parse the text after a skill's command into named inputs, and fill placeholders with them.
 
-`$ARGUMENTS`, `$ARGUMENTS[N]`, `$N` (from 0) and `$NAME` mean what they mean in Claude
-(2.1.80); named inputs with types are zhi's.
+`$ARGUMENTS`, `$ARGUMENTS[N]`, `$N` (from 0) and `$NAME` have the same meaning as in Claude
+(2.1.80); named inputs with types come from zhi.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _NAMED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 
 
 class Given(Struct, frozen=True, kw_only=True):
-    """What a skill is given.
+    """The inputs given to a skill.
 
     Attributes:
-        values: by the names of its inputs, defaults among them.
-        missing: inputs that it needs and was not given.
-        rest: what was said besides.
+        values: the values by input name, including defaults.
+        missing: required inputs that were not given.
+        rest: the remaining words of the request.
     """
 
     values: Mapping[str, str]
@@ -39,15 +39,15 @@ class Given(Struct, frozen=True, kw_only=True):
 
 
 def read_inputs(inputs: Sequence[Argument], request: str, cwd: Path) -> Given:
-    """Return what a request gives to a skill. Blocks for a look at each file that is named.
+    """Return the inputs in a request to a skill. Blocks: checks each named file on disk.
 
     Args:
-        inputs: what the skill is given.
-        request: what follows its command: words in the order of the inputs, or `name=value`.
-        cwd: where the paths of files begin.
+        inputs: the skill's inputs.
+        request: the text after its command: words in the order of the inputs, or `name=value`.
+        cwd: the folder that relative paths start from.
 
     Raises:
-        InvalidInputError: a value is not of its input's type.
+        InvalidInputError: a value does not have its input's type.
     """
     names = {one.name for one in inputs}
     values: dict[str, str] = {}
@@ -73,7 +73,7 @@ def read_inputs(inputs: Sequence[Argument], request: str, cwd: Path) -> Given:
 def _words(request: str) -> list[str]:
     try:
         return shlex.split(request)
-    except ValueError:  # a quotation mark on its own, as in "don't"
+    except ValueError:  # an unmatched quotation mark, as in "don't"
         return request.split()
 
 
@@ -94,10 +94,10 @@ _TYPES = {"int": "integer", "float": "number", "bool": "boolean"}
 
 
 def check_input(one: Argument, value: str, cwd: Path) -> None:
-    """Check that a value is of its input's type. Blocks for a look at a file.
+    """Check that a value has its input's type. Blocks: may check a file on disk.
 
     Raises:
-        InvalidInputError: it is not; the message says what is expected.
+        InvalidInputError: it does not; the message says what is expected.
     """
     kind = one.type.strip().lower()
     if kind in FILES:
@@ -110,13 +110,13 @@ def check_input(one: Argument, value: str, cwd: Path) -> None:
 
 
 def fill_in(text: str, request: str, given: Mapping[str, str], folder: Path) -> tuple[str, bool]:
-    """Return a skill's text with the request in it, and whether it has a place for that.
+    """Return a skill's text with placeholders filled in, and whether it has any.
 
     Args:
-        text: of the skill.
-        request: what follows its command.
+        text: the text of the skill.
+        request: the text after its command.
         given: its named inputs.
-        folder: the skill's own.
+        folder: the skill's folder.
     """
     words, found = _words(request), False
 
@@ -129,7 +129,7 @@ def fill_in(text: str, request: str, given: Mapping[str, str], folder: Path) -> 
             value = given[name]
         elif number is None:
             value = request
-        elif match[2] and not request:  # `$1` may well be a shell's
+        elif match[2] and not request:  # `$1` may belong to a shell script
             return whole
         else:
             value = words[int(number)] if int(number) < len(words) else ""

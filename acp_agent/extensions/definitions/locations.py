@@ -1,8 +1,8 @@
 """The folders that may contain skills and agents.
 
-This module runs on the way to the first prompt, so it reads none of their files: a session
-without skills and agents pays for a few `stat` calls, and a process for the small index of the
-bundled skills.
+This module runs before the first prompt, so it reads none of their files: a session without skills
+and agents costs only a few `stat` calls, and a process reads the small index of the bundled skills
+once.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 
 Source = Literal["bundled", "user", "project"]
 BUNDLED = Path(__file__).parents[1] / "bundled"
-# Folders of agents of other programs: in the home folder and in projects.
+# Folders of other programs' agents, in the home folder and in projects.
 OTHER_AGENTS = (
     ".github/chatmodes", ".github/agents", ".gemini/agents", ".cursor/agents",
     ".claude/agents", ".codex/agents", ".opencode/agent", ".opencode/agents",
 )  # fmt: skip
-# Folders of commands of other programs, likewise; a command is a skill that only the user chooses.
+# Folders of other programs' commands; a command is a skill that only the user can choose.
 OTHER_COMMANDS = (
     ".github/prompts", ".claude/commands", ".cursor/commands", ".gemini/commands",
     ".opencode/command", ".opencode/commands",
 )  # fmt: skip
-# Folders of skills of other programs, likewise.
+# Folders of other programs' skills.
 OTHER_SKILLS = (
     ".github/skills", ".gemini/skills", ".cursor/skills", ".codex/skills",
     ".opencode/skill", ".opencode/skills", ".claude/skills",
 )  # fmt: skip
-# Files that have a table of agents, in projects and in the user's folder of that program.
+# Files with a table of agents, in projects and in the user's folder of that program.
 AGENT_TABLES = ("opencode.json", "opencode.jsonc")
-# Files in which a project names MCP servers; of two servers of one name the later file's counts.
+# Files in which a project names MCP servers; for a duplicate name the later file wins.
 _MCP_FILES = (
     ".codex/config.toml", *AGENT_TABLES, ".gemini/settings.json", ".vscode/mcp.json",
     ".cursor/mcp.json", ".mcp.json",
@@ -47,7 +47,7 @@ _HOOK_FILES = (
     ".codex/config.toml", ".codex/hooks.json", ".claude/settings.json",
     ".claude/settings.local.json",
 )  # fmt: skip
-# Files and folders of code of other programs with another contract, which is not run, in projects.
+# Files and folders in projects with other programs' code for another contract, which is not run.
 # Only some settings of Gemini have hooks.
 OTHER_HOOKS = (
     ".cursor/hooks.json", ".github/hooks", ".gemini/settings.json", ".opencode/plugin",
@@ -58,7 +58,7 @@ BUNDLED_INDEX = "index.json"  # in the folders `skills` and `agents`
 
 
 class BundledSkill(Struct, frozen=True):
-    """A skill or agent that comes with the program; `hint` says what may follow its command."""
+    """A skill or agent that comes with the program; `hint` is what may follow its command."""
 
     name: str
     description: str
@@ -66,7 +66,7 @@ class BundledSkill(Struct, frozen=True):
 
 
 def bundled_skills(config: Config) -> Sequence[BundledSkill]:
-    """Return the bundled skills that the user has not turned off.
+    """Return the bundled skills that the user has not disabled.
 
     Args:
         config: the user's configuration.
@@ -75,7 +75,7 @@ def bundled_skills(config: Config) -> Sequence[BundledSkill]:
 
 
 def bundled_agents(config: Config) -> Sequence[BundledSkill]:
-    """Return the bundled agents that the user has not turned off; see `bundled_skills`."""
+    """Return the bundled agents that the user has not disabled; see `bundled_skills`."""
     return _offered("agents", config.bundled_agents, config.agents)
 
 
@@ -94,7 +94,7 @@ def _offered(
 
 @cache
 def _index(kind: str) -> Sequence[BundledSkill]:
-    """Return all of them. Blocks for one small file, once."""
+    """Return all bundled skills or agents. Blocks: reads one small file, once."""
     index = BUNDLED / kind / BUNDLED_INDEX
     return msgspec.json.decode(index.read_bytes(), type=list[BundledSkill])
 
@@ -103,11 +103,11 @@ class DefinitionFolders(Struct, frozen=True):
     """Folders with their owners, from the most general to the most specific: later ones win.
 
     Attributes:
-        skills: each has folders with a SKILL.md, and YAML files; one named `commands` has Markdown
-            files instead.
-        agents: each has Markdown files, or is a file with a table of agents.
-        plugins: each has a folder for each plugin; the first has those that were added.
-        top: the top of the project: of its repository, or the session's folder.
+        skills: each contains folders with a SKILL.md, and YAML files; one named `commands` contains
+            Markdown files instead.
+        agents: each contains Markdown files, or is a file with a table of agents.
+        plugins: each contains a folder for each plugin; the first has those that were added.
+        top: the top folder of the project: that of its repository, or the session's folder.
     """
 
     skills: tuple[tuple[Path, Source], ...]
@@ -122,12 +122,12 @@ def find_folders(cwd: Path, *, user: Path, home: Path) -> DefinitionFolders:
     Args:
         cwd: the session's folder, absolute.
         user: the folder of the user's configuration file.
-        home: the user's home folder, whose `.agents` is for every program.
+        home: the user's home folder, whose `.agents` is shared by all programs.
     """
     return _folders(cwd, find_repository(cwd), user, home)
 
 
-@lru_cache(maxsize=32)  # asked for some times in each turn
+@lru_cache(maxsize=32)  # called several times in each turn
 def _folders(cwd: Path, root: Path | None, user: Path, home: Path) -> DefinitionFolders:
     projects = [cwd] if root is None or root == cwd else [root, cwd]
     return DefinitionFolders(
@@ -166,7 +166,7 @@ def _plugin_folders(
 
 def _skill_folders(user: Path, home: Path, projects: list[Path]) -> tuple[tuple[Path, Source], ...]:
     """Return the folders of skills; those of other programs come before ours, which win."""
-    theirs = (*OTHER_COMMANDS, *OTHER_SKILLS)  # of two with the same name the skill wins
+    theirs = (*OTHER_COMMANDS, *OTHER_SKILLS)  # a skill wins over a command of the same name
     only_home = (
         ".codex/prompts", ".config/opencode/command", ".config/opencode/commands",
         ".config/opencode/skill", ".config/opencode/skills", ".copilot/skills",
@@ -175,7 +175,7 @@ def _skill_folders(user: Path, home: Path, projects: list[Path]) -> tuple[tuple[
     own.append(user / "skills")
     ours = (*theirs, ".agents/skills", ".acp-agent/skills")
     folders = [folder / place for folder in projects for place in ours]
-    # Where a session is opened in the home folder, its places stay the user's own.
+    # If a session is opened in the home folder, its folders still belong to the user.
     return (
         *((folder, "user") for folder in own),
         *((folder, "project") for folder in folders if folder not in own),
@@ -184,7 +184,7 @@ def _skill_folders(user: Path, home: Path, projects: list[Path]) -> tuple[tuple[
 
 def any_folder_exists(places: DefinitionFolders) -> bool:
     """Return whether a folder of definitions exists. Blocks for a few `stat` calls."""
-    # Path would raise where a folder may not be looked into.
+    # Path would raise an error for a folder without permission.
     return any_plugin_folder(places) or any(
         os.path.isfile(place) if place.name in AGENT_TABLES else os.path.isdir(place)  # noqa: PTH112, PTH113
         for place, _ in (*places.skills, *places.agents)
@@ -197,10 +197,10 @@ def any_plugin_folder(places: DefinitionFolders) -> bool:
 
 
 def readable_skill_folders(places: DefinitionFolders) -> list[Path]:
-    """The folders of skills and plugins whose other files may be read, without links.
+    """Return the folders of skills and plugins whose other files may be read, with links resolved.
 
-    A project's that leads out of the project by a link is none: else a project could let the agent
-    read whatever its user can. Blocks for some looks at the disk.
+    A project's folder that leads out of the project through a link is excluded: otherwise a project
+    could make the agent read any file of the user. Blocks: reads the disk.
     """
     found = []
     for place, source in places.skills:
@@ -255,7 +255,7 @@ def project_hook_files(cwd: Path) -> tuple[Path, ...]:
 
 
 def any_hook_file(home: Path, cwd: Path) -> bool:
-    """Whether there is a file that may have hooks. Blocks for a few looks at the disk."""
+    """Return whether a file exists that may define hooks. Blocks: reads the disk."""
     files = (*hook_files(home), *project_hook_files(cwd))
     return any(map(os.path.lexists, files)) or bool(other_hook_files(cwd))
 
@@ -268,7 +268,7 @@ def other_hook_files(cwd: Path) -> tuple[Path, ...]:
 
 
 def find_repository(cwd: Path) -> Path | None:
-    """Return the top folder of the repository that contains a folder; None outside of one."""
+    """Return the top folder of the repository that contains a folder, or None if there is none."""
     for folder in (cwd, *cwd.parents):
         if os.path.exists(folder / ".git"):  # noqa: PTH110 - as above
             return folder

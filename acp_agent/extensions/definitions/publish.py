@@ -19,7 +19,7 @@ from acp_agent.extensions.definitions.fields import (
     SkillFields,
 )
 
-# By the names of the files.
+# By file name.
 PUBLISHED: Mapping[str, tuple[str, type[RunFields]]] = {
     "skill.schema.json": ("the front matter of a skill's SKILL.md", SkillFields),
     "agent.schema.json": ("the front matter of an agent's file", AgentFields),
@@ -27,29 +27,29 @@ PUBLISHED: Mapping[str, tuple[str, type[RunFields]]] = {
 
 
 def definition_schema(name: str) -> str:
-    """The schema of a file as JSON text, the same for the same types."""
+    """Return the schema of a file as JSON text; the output is deterministic."""
     title, kind = PUBLISHED[name]
     (_, definitions) = msgspec.json.schema_components([kind])
     schema = definitions.pop(kind.__name__)
     properties = schema["properties"]
-    # No field has a null of its own: one that nothing stands behind counts as not given, but for
-    # `tools`, of which nobody could tell whether all or none are meant.
+    # No field accepts null: a field without a value counts as not given, except for `tools`, where
+    # it would be unclear whether all or no tools are meant.
     properties["tools"]["anyOf"].remove({"type": "null"})
     for theirs, ours in FIELD_ALIASES.items():
-        if ours not in properties:  # another kind's
+        if ours not in properties:  # a field of the other kind
             continue
         properties[theirs] = {**properties[ours], "description": f"Another name of {ours}."}
     for field in properties.values():
         field.pop("default", None)
     if kind is AgentFields:
         schema["anyOf"] = [{"required": ["description"]}, {"required": ["extends"]}]
-    if definitions:  # the types of fields
+    if definitions:  # types used by fields
         schema["$defs"] = definitions
     return schema_text({**schema, "title": f"acp-agent: {title}"})
 
 
 def main(arguments: list[str]) -> int:
-    """Write the schemas into the folder that is the one argument; an exit status."""
+    """Write the schemas into the folder that is the only argument; return an exit status."""
     return write_files(
         "acp_agent.extensions.definitions.publish",
         arguments,

@@ -46,12 +46,12 @@ from acp_agent.platform.trusted_files import (
 from acp_agent.trust.items import Item, Trusts, folder_digest, text_item
 
 _Fields = TypeVar("_Fields", SkillFields, AgentFields)
-_NAMED = 8  # fields that are not used, or programs
+_NAMED = 8  # number of unused fields, or programs, that are shown
 # Fields that the question about trust shows, found without parsing the file.
 _WANTED = re.compile(rb"^(model|tools|context|agent|extends):[ \t]*(\S.*)$", re.MULTILINE)
 
 LARGEST = 100_000  # bytes of a file
-MOST = 500  # files of one place
+MOST = 500  # files of one folder
 
 _NO_FILE = "it is no ordinary file; put a Markdown file there"
 
@@ -66,10 +66,10 @@ _FILES: Mapping[Kind, Callable[[Path, list[str]], list[Path]]] = {
 
 
 class Origin(Struct, frozen=True, kw_only=True):
-    """A project or a plugin that has definitions.
+    """A project or a plugin that contains definitions.
 
     Attributes:
-        folder: the folder; files outside of it are refused.
+        folder: the folder; files outside it are refused.
         owners: the users whose files are accepted.
         source: the owner of the definitions.
         top: the folder that the user trusts, as `folder_name` returns it.
@@ -90,9 +90,8 @@ class Origin(Struct, frozen=True, kw_only=True):
 class Problem(Struct, frozen=True):
     """An error in a file or folder and its remedy, in one line of English.
 
-    A file that is not `left_out` is used without the wrong part. `line` is the one
-    of the field that is wrong, from 1, where it is known, and `others` counts further files with
-    the same.
+    A file that is not `left_out` is used without the wrong part. `line` is the line of the wrong
+    field, from 1, if it is known. `others` is the number of further files with the same error.
     """
 
     path: Path
@@ -103,12 +102,12 @@ class Problem(Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """The file, with the line if it is known."""
+        """Return the file, with the line if it is known."""
         return str(self.path) if self.line is None else f"{self.path}:{self.line}"
 
 
 def grouped(problems: Iterable[Problem]) -> list[Problem]:
-    """Return problems with those that are the same in several files that are used only once."""
+    """Return problems, with equal problems of several used files combined into one."""
     found: dict[tuple[Path, str] | str, Problem] = {}
     for one in problems:
         key = (one.path, one.why) if one.left_out else one.why
@@ -125,11 +124,11 @@ def read_definitions(
     fields: type[_Fields],
     problems: list[Problem],
 ) -> list[DefinitionFile[_Fields]]:
-    """Read and parse the files of a folder, or a single one; report those that are broken.
+    """Read and parse the files of a folder, or a single file; report the invalid ones.
 
     Args:
         place: the folder or file.
-        origin: the project or plugin that it is part of; None: it is the user's own.
+        origin: the project or plugin that it belongs to; None for the user's own files.
         kind: the kind of its definitions; a folder named `commands` has commands.
         fields: the type of the fields of that kind.
         problems: errors are added to this list.
@@ -262,11 +261,12 @@ def read_file(path: Path, origin: Origin | None) -> bytes:
     """Read a definition file.
 
     Args:
-        path: of the file.
-        origin: what it is a part of; None: it is the user's own, wherever it lies.
+        path: the path of the file.
+        origin: the project or plugin that it belongs to; None for the user's own file, anywhere.
 
     Raises:
-        ConfigError: unreadable, no ordinary file, too large, elsewhere, or another's.
+        ConfigError: the file is unreadable, not regular, too large, outside the folder, or owned by
+            another user.
     """
     try:
         if origin is None:

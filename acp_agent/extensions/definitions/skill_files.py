@@ -1,8 +1,8 @@
-"""The forms of a skill's file: a SKILL.md, commands of other programs, and zhi's YAML.
+"""Read the formats of skill files: SKILL.md, commands of other programs, and zhi's YAML.
 
-Claude (2.1.80) takes a skill's name from its folder and a command's from its path, and the
-first line of the text where there is no description. zhi (github.com/chan-kinghin/zhicli) has one
-YAML file for each skill, whose `system_prompt` is the text.
+Claude (2.1.80) takes a skill's name from its folder and a command's name from its path, and uses
+the first line of the text if there is no description. zhi (github.com/chan-kinghin/zhicli) has one
+YAML file per skill, with the text in `system_prompt`.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ COMMANDS = frozenset({"commands", "command", "prompts"})  # names of folders of 
 _GEMINI = ".gemini"
 _FROM_ONE = frozenset({".codex", ".opencode", "opencode"})  # where `$1` is the first word
 _NUMBER = re.compile(r"\$([1-9])(?!\d)")
-# Folders of programs that take more for granted than the standard of skills.
+# Folders of programs that require less than the standard of skills.
 PROGRAMS = frozenset(
     {".claude", ".codex", ".copilot", ".cursor", ".gemini", ".github", ".opencode", "opencode"}
 )
 _GITHUB = ".github"
-_INPUT = re.compile(r"\$\{input:([A-Za-z_]\w*)(?::[^}\n]*)?\}")  # of a prompt of GitHub
-# Agents that come with other programs, in whose place the session's model does the work.
+_INPUT = re.compile(r"\$\{input:([A-Za-z_]\w*)(?::[^}\n]*)?\}")  # in a GitHub prompt
+# Agents of other programs that are replaced by the session's model.
 _THEIR_AGENTS = frozenset({"agent", "ask", "edit", "build", "plan"})
 _PROMPT = ".prompt.md"
-_LEVELS = 3  # of folders within a folder of commands
-_SHOWN = 100  # characters of a first line that is the description
+_LEVELS = 3  # levels of folders within a folder of commands
+_SHOWN = 100  # characters of a first line that is used as the description
 _UNNAMED = re.compile(r"[^a-z0-9]+")
-# What zhi gives a skill whose file does not say.
+# zhi's defaults.
 _ZHI_REQUESTS = 15
 _ZHI_FOLDER = "zhi-output"
 
 
 def skill_files(place: Path, names: list[str]) -> list[Path]:
-    """Return the files of skills in a folder; of two with the same name the later one is used.
+    """Return the skill files in a folder; of two with the same name the later one is used.
 
     Args:
         place: the folder.
-        names: what is in it, sorted.
+        names: the names of its entries, sorted.
 
     Raises:
         OSError: a folder in it cannot be read.
@@ -60,7 +60,7 @@ def skill_files(place: Path, names: list[str]) -> list[Path]:
 
 
 def command_files(place: Path, names: list[str]) -> list[Path]:
-    """Return the files of commands in a folder and those below it; see `skill_files`."""
+    """Return the command files in a folder and its subfolders; see `skill_files`."""
     program = place.parent.name
     suffix = {_GEMINI: ".toml", _GITHUB: _PROMPT}.get(program, ".md")
     return sorted(_commands(place, names, _LEVELS, suffix))
@@ -78,20 +78,20 @@ def _commands(folder: Path, names: list[str], levels: int, suffix: str) -> Itera
 
 
 def is_single_file(path: Path) -> bool:
-    """Whether a skill is this file alone, without others beside it."""
+    """Return whether a skill consists of this file alone."""
     return path.name != FILE_NAME
 
 
 def read_command(path: Path, text: str, place: Path) -> tuple[Mapping[str, object], str]:
-    """Return the front matter of a command, as a SKILL.md would have it, and the text.
+    """Return the front matter of a command, as in a SKILL.md, and its text.
 
     Args:
-        path: of the file.
-        text: of the file.
-        place: the folder of commands that the file is in, or the file.
+        path: the path of the file.
+        text: the text of the file.
+        place: the folder of commands that contains the file, or the file itself.
 
     Raises:
-        ConfigError: it is no front matter, or no TOML.
+        ConfigError: the front matter or the TOML is invalid.
     """
     program = place.parent.name
     fields: Mapping[str, object] = {}
@@ -111,7 +111,7 @@ def read_command(path: Path, text: str, place: Path) -> tuple[Mapping[str, objec
 
 
 def _inputs_named(text: str) -> tuple[str, list[str]]:
-    """Return a prompt of GitHub with our names of what the user gives it, and these names."""
+    """Return a GitHub prompt with our placeholders for its inputs, and the input names."""
     names = list(dict.fromkeys(_INPUT.findall(text)))
     if len(names) == 1:
         return _INPUT.sub("$ARGUMENTS", text), []
@@ -119,9 +119,9 @@ def _inputs_named(text: str) -> tuple[str, list[str]]:
 
 
 def _run_by(fields: Mapping[str, object], program: str) -> Mapping[str, object]:
-    """Return the fields of a command with what ours say of who runs it.
+    """Return a command's fields, converted to ours where they choose who runs it.
 
-    In opencode an agent that is not the session's runs a command apart, as `subtask` does.
+    In opencode a command with another agent runs as a subtask, as with `subtask`.
     """
     given = {name: value for name, value in fields.items() if name not in {"mode", "subtask"}}
     agent = given.get("agent")
@@ -134,10 +134,10 @@ def _run_by(fields: Mapping[str, object], program: str) -> Mapping[str, object]:
 
 
 def read_toml(text: str) -> dict[str, Any]:
-    """Return what is in a TOML file of another program.
+    """Return the content of a TOML file of another program.
 
     Raises:
-        ConfigError: it is no TOML; the message has the line.
+        ConfigError: it is not TOML; the message has the line.
     """
     try:
         return tomllib.loads(text)
@@ -157,15 +157,15 @@ def _gemini(text: str) -> tuple[Mapping[str, object], str]:
 
 
 def read_skill(path: Path, text: str, *, is_lenient: bool) -> tuple[Mapping[str, object], str]:
-    """Return the front matter of a skill, as a SKILL.md would have it, and the text.
+    """Return the front matter of a skill, as in a SKILL.md, and its text.
 
     Args:
-        path: of the file.
-        text: of the file.
+        path: the path of the file.
+        text: the text of the file.
         is_lenient: whether its folder names it and its text describes it.
 
     Raises:
-        ConfigError: it is no front matter, or no YAML.
+        ConfigError: the front matter or the YAML is invalid.
     """
     if path.suffix in YAML_SUFFIXES:
         return _zhi(text)
@@ -179,17 +179,17 @@ _BY_USER = {"disable-model-invocation": True}
 
 
 def plain_name(name: str) -> str:
-    """Return a name of another program as one of ours: `My_Skill` becomes `my-skill`."""
+    """Return another program's name in our form: `My_Skill` becomes `my-skill`."""
     plain = unicodedata.normalize("NFKC", name).lower()
-    plain = plain.replace("#", "-sharp").replace("+", "-plus")  # C, C# and C++ are three
+    plain = plain.replace("#", "-sharp").replace("+", "-plus")  # C, C# and C++ stay distinct
     return _UNNAMED.sub("-", plain)[:LONGEST_NAME].strip("-") or name
 
 
 def _described(fields: Mapping[str, object], text: str) -> dict[str, object]:
-    """Return the fields with the description that Claude would take."""
+    """Return the fields with the description that Claude would use."""
     known = dict(fields)
     description = known.get("description") or first_line(text)
-    # It shows both where the model chooses.
+    # Claude shows both to the model.
     when = known.pop("when_to_use", None)
     if isinstance(description, str) and isinstance(when, str):
         description = f"{description.strip()} {when.strip()}"
@@ -199,7 +199,7 @@ def _described(fields: Mapping[str, object], text: str) -> dict[str, object]:
 
 
 def first_line(text: str) -> str:
-    """Return the first line of a text that says something, shortened."""
+    """Return the first line of a text that is not blank, shortened."""
     lines = (line.strip().lstrip("#").strip() for line in text.splitlines())
     first = next(filter(None, lines), "")
     return first if len(first) <= _SHOWN else f"{first[: _SHOWN - 1]}…"
@@ -212,11 +212,11 @@ def _zhi(text: str) -> tuple[Mapping[str, object], str]:
         raise ConfigError("system_prompt: it is missing; add what the model is to do")
     if isinstance(name := fields.get("name"), str):
         fields["name"] = plain_name(name)
-    # There it means that the model does the work itself, and not a nested agent.
+    # In zhi it means that the model does the work itself, without a nested agent.
     fields.pop("disable-model-invocation", None)
     if not {"max_turns", "max-requests"} & set(fields):
         fields["max_turns"] = _ZHI_REQUESTS
-    fields.setdefault("model", "small")  # its second, cheaper model
+    fields.setdefault("model", "small")  # zhi's second, cheaper model
     output = fields.get("output") or {}
     if isinstance(output, dict):
         fields["output"] = {"directory": _ZHI_FOLDER, **output}
@@ -224,5 +224,5 @@ def _zhi(text: str) -> tuple[Mapping[str, object], str]:
 
 
 def is_visible(name: str) -> bool:
-    """Whether a name is a text that may be shown, and not hidden."""
+    """Return whether a name is printable and not hidden."""
     return name.isprintable() and not name.startswith(".")

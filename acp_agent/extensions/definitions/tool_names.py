@@ -1,4 +1,4 @@
-"""Names by which other programs mean tools of ours, in the fields of skills and agents."""
+"""Map other programs' tool names, in the fields of skills and agents, to our tools."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TOOLS = frozenset(
     }
 )  # fmt: skip
 
-# Tools by which others mean one of ours.
+# Other programs' tools and the equivalent tools of ours.
 TOOL_ALIASES: Mapping[str, str] = {
     "Agent": "task",
     "AskUserQuestion": "ask_user",
@@ -63,8 +63,8 @@ TOOL_ALIASES: Mapping[str, str] = {
     "write_todos": "todo",
     "ocr": "read",
 }
-_COMMA = re.compile(r",(?![^(]*\))")  # not between brackets: Bash(git add, git commit)
-# Tools of GitHub, alone or as `TOOL/PART`, and ours that do their work.
+_COMMA = re.compile(r",(?![^(]*\))")  # not inside brackets: Bash(git add, git commit)
+# GitHub's tools, alone or as `TOOL/PART`, and the equivalent tools of ours.
 _GITHUB_TOOLS: Mapping[str, tuple[str, ...]] = {
     "agent": ("task",), "runSubagent": ("task",), "custom-agent": ("task",), "Task": ("task",),
     "edit": CHANGES, "editFiles": CHANGES, "new": CHANGES, "createFile": CHANGES,
@@ -85,14 +85,14 @@ _GITHUB_SETS = frozenset({"vscode", "agent", "edit", "execute", "read", "search"
 
 
 def normalize_tools(names: str | Sequence[str]) -> list[str]:
-    """Tools as a list, by the names that they have here; a text has commas between them."""
+    """Return tools as a list with our names; a text is split at commas."""
     several = _COMMA.split(names) if isinstance(names, str) else names
     named = (name.strip() for name in several)
     return [TOOL_ALIASES.get(name, name) for name in named if name]
 
 
 def restricted_tool(name: str) -> str | None:
-    """The tool of which others allow or refuse a part so: `Bash(git *)`. None for a whole tool."""
+    """Return the tool that a partial permission like `Bash(git *)` names; None for a whole tool."""
     tool, bracket, _ = name.partition("(")
     return TOOL_ALIASES.get(tool.strip(), tool.strip()) if bracket else None
 
@@ -104,7 +104,7 @@ def may_exist(pattern: str) -> bool:
 
 
 def github_tools(name: str) -> tuple[str, ...]:
-    """Return our tools for one of GitHub's, or for one of an MCP server's."""
+    """Return our tools for a GitHub tool, or for a tool of an MCP server."""
     first, slash, part = name.partition("/")
     if not slash:
         return _GITHUB_TOOLS.get(name, (name,))

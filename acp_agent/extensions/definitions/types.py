@@ -1,4 +1,4 @@
-"""Skills and agents as they are used, and the settings that they run with."""
+"""Skills and agents as sessions use them, and the settings that they run with."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from acp_agent.extensions.definitions.locations import Source
 if TYPE_CHECKING:
     from acp_agent.extensions.flows.flow import Flow
 
-DEFAULT_PROMPT = "${DEFAULT}"  # stands for the prompt of the program's own agent
+DEFAULT_PROMPT = "${DEFAULT}"  # stands for the prompt of the built-in agent
 AgentMode = Literal["subagent", "primary", "all"]
 TASK = "task"  # the tool that gives tasks to agents
 SMALL = "small"  # means the session's small model
 _VARIABLE = re.compile(r"\$\{(\w{1,64})\}")
-COMPOSED = "skill_"  # what the name of a skill begins with among the tools of another
+COMPOSED = "skill_"  # prefix of a skill's name among the tools of another skill
 
 
 class RunSettings(Struct, frozen=True, kw_only=True):
@@ -31,12 +31,12 @@ class RunSettings(Struct, frozen=True, kw_only=True):
     Attributes:
         model: "provider/name", or "small".
         thought_level: how much the model reasons.
-        temperature: how much chance there is in its answers.
+        temperature: the randomness of the model's answers.
         max_output: the longest answer, in tokens.
-        tools: only these tools of the session; None: all of them.
-        without: these tools not, whatever `tools` says.
+        tools: the only tools of the session that it may use; None: all of them.
+        without: tools that it may not use, even if `tools` allows them.
         max_requests: requests to the model in one run.
-        within: of each of these lists of tools only: those of whoever it is run for.
+        within: further lists that must each allow a tool: those of the callers.
     """
 
     model: str | None = None
@@ -50,7 +50,7 @@ class RunSettings(Struct, frozen=True, kw_only=True):
 
     @property
     def bounds(self) -> RunSettings:
-        """What of these settings bounds those who work for whoever is run with them."""
+        """Return the settings that also bound those who work on behalf of this one."""
         return RunSettings(
             tools=self.tools,
             without=self.without,
@@ -74,17 +74,17 @@ class RunSettings(Struct, frozen=True, kw_only=True):
 
     @property
     def tunes_answers(self) -> bool:
-        """Whether they change how the model answers."""
+        """Return whether they change how the model answers."""
         return (self.thought_level, self.temperature, self.max_output) != (None, None, None)
 
     @property
     def composed(self) -> tuple[str, ...]:
-        """The names of the skills that are among the tools."""
+        """Return the names of the skills among the tools."""
         named = (tool for tool in self.tools or () if tool.startswith(COMPOSED))
         return tuple(tool.removeprefix(COMPOSED) for tool in named)
 
     def allows(self, tool: str) -> bool:
-        """Whether it may use a tool of the session. `*` in a pattern matches any characters."""
+        """Return whether a tool may be used. `*` in a pattern matches any characters."""
         if any(fnmatchcase(tool, pattern) for pattern in self.without):
             return False
         return all(
@@ -107,19 +107,19 @@ class Skill(Struct, frozen=True, kw_only=True):
     """A skill of the Agent Skills standard (https://agentskills.io/specification).
 
     Attributes:
-        name: that of its folder, too.
-        description: what it does and when it is of use, in one line.
+        name: its name, which is also that of its folder.
+        description: what it does and when to use it, in one line.
         text: the Markdown below the front matter.
-        path: of its SKILL.md; what it names beside it is in the same folder.
-        source: whose it is.
+        path: the path of its file; files that the text names are in the same folder.
+        source: its owner.
         hint: what may follow its command.
-        uses: what it wants to be run with.
+        uses: the settings that it runs with.
         by_model: whether the model may choose it.
-        by_user: whether it is a command of the user's.
-        apart: whether a subagent runs it, and not the conversation itself.
-        agent: which agent runs it then; None leaves that to the program.
-        inputs: what it is given: words in this order, or `name=value`.
-        flow: the chart that it follows step by step, where it is a flow.
+        by_user: whether it is a command for the user.
+        apart: whether a subagent runs it, instead of the conversation itself.
+        agent: the agent that runs it in that case; None leaves the choice to the program.
+        inputs: its inputs: words in this order, or `name=value`.
+        flow: the chart that it follows step by step, if it is a flow.
     """
 
     name: str
@@ -138,15 +138,15 @@ class Skill(Struct, frozen=True, kw_only=True):
 
 
 class AgentSpec(Struct, frozen=True, kw_only=True):
-    """An agent as its file has it, what it extends put in.
+    """An agent as defined by its file and the agents that it extends.
 
     Attributes:
-        name: by which it is chosen.
+        name: the name by which it is chosen.
         description: what it is good at, in one line.
         prompt: its system prompt.
-        path: of its file.
-        source: whose it is.
-        uses: what it wants to be run with.
+        path: the path of its file.
+        source: its owner.
+        uses: the settings that it runs with.
         takes_tasks: whether tasks are given to it; sessions can run as it in any case.
         subagents: the agents that it may give tasks to, as patterns.
     """
@@ -165,7 +165,7 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
 
         Args:
             cwd: the session's folder.
-            default: returns the prompt of the program's own agent.
+            default: returns the prompt of the built-in agent.
         """
         today = datetime.now().astimezone().date().isoformat()
         values = {"CWD": str(cwd), "DATE": today, "AGENT": self.name}
@@ -175,5 +175,5 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
 
 
 def fill_variables(prompt: str, values: Mapping[str, str | int | float | bool]) -> str:
-    """Return a prompt with `${NAME}` replaced, where there is such a name."""
+    """Return a prompt with each `${NAME}` replaced, if there is a value for it."""
     return _VARIABLE.sub(lambda found: str(values.get(found[1], found[0])), prompt)

@@ -1,1 +1,1 @@
-"""Flow skills: a flowchart in Mermaid or D2, each of whose nodes is a step for the model."""
+"""Flow skills: flowcharts in Mermaid or D2 in which each node is a step for the model."""

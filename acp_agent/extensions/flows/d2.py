@@ -1,7 +1,7 @@
-"""Parses D2 (d2lang.com), as far as flows need it: shapes, labels, connections, block strings.
+"""Parse the parts of D2 (d2lang.com) that flows need: shapes, labels, connections, block strings.
 
-What is within a shape's braces does not concern the flow, but for its `label`. Styles, classes,
-variables and layout are read over.
+Everything in a shape's braces except its `label` is ignored. Styles, classes, variables and layout
+are skipped.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from acp_agent.extensions.flows.flow import Chart, Flow
 from acp_agent.extensions.flows.scanner import Scanner
 
 _ARROWS = ("<->", "<-", "->", "--")
-# Keys that say how something looks (d2lang.com/tour/keywords), and those of the whole file.
+# Keys that define the appearance (d2lang.com/tour/keywords) or apply to the whole file.
 _LOOKS = {
     "shape", "style", "link", "icon", "near", "width", "height", "direction", "tooltip", "class",
     "constraint", "top", "left", "grid-rows", "grid-columns", "grid-gap", "vertical-gap",
@@ -20,7 +20,7 @@ _LOOKS = {
     "target-arrowhead",
 }  # fmt: skip
 _LABEL = "label"
-_DEEPEST = 32  # braces within each other
+_DEEPEST = 32  # nested braces
 _ENDS = "\n;{}"
 
 
@@ -32,7 +32,7 @@ def parse_d2(text: str, line: int) -> Flow:
         line: the number of its first line in the file.
 
     Raises:
-        ConfigError: it is none, with the line and what to do.
+        ConfigError: the diagram is invalid; the message has the line and what to do.
     """
     return _Parser(Scanner(text, line)).parse()
 
@@ -52,7 +52,7 @@ class _Parser:
             self._statement()
 
     def _skip_between(self) -> None:
-        """Pass blanks, ends of statements and comments."""
+        """Skip whitespace, ends of statements and comments."""
         scanner = self._in
         while True:
             scanner.take_while(lambda one: one.isspace() or one == ";")
@@ -67,7 +67,7 @@ class _Parser:
     def _statement(self) -> None:
         scanner, at = self._in, self._in.line
         if scanner.next in "(&*!." or "*" in scanner.rest.partition(":")[0]:
-            self._pass_rest()  # changes the looks of what is there already
+            self._pass_rest()  # only changes the appearance of existing shapes
             return
         keys, arrows = [self._key()], list[str]()
         while arrow := scanner.take(*_ARROWS):
@@ -101,7 +101,7 @@ class _Parser:
             self._chart.add_node(".".join(key), label or None, line)
 
     def _key(self) -> list[str]:
-        """The parts of a name, with points between."""
+        """Return the parts of a name, which are separated by dots."""
         scanner, parts = self._in, list[str]()
         while True:
             scanner.skip_blanks()
@@ -137,7 +137,7 @@ class _Parser:
             text += {"n": "\n", "t": "\t", "\n": ""}.get(escaped, escaped)
 
     def _value(self) -> str:
-        """The text behind a colon; "" where there is none."""
+        """Return the text after a colon; "" if there is none."""
         scanner = self._in
         scanner.skip_blanks()
         if quote := scanner.take('"', "'"):
@@ -157,12 +157,12 @@ class _Parser:
                 return text.strip()
 
     def _block(self) -> str:
-        """A block string: `|md … |`, `||md … ||` or |`md … `|."""
+        """Return the text of a block string: `|md … |`, `||md … ||` or |`md … `|."""
         scanner = self._in
         marks = scanner.take_while(lambda one: one == "|")
         marks += scanner.take_while(lambda one: one in "`'*%")
-        scanner.take_while(lambda one: one.isalnum() or one in "-_+")  # its language
-        # What follows the language on this line is no part of it, unless it all is on one.
+        scanner.take_while(lambda one: one.isalnum() or one in "-_+")  # the language
+        # The text starts on the next line, unless the whole block is on one line.
         text = scanner.take_until(marks[::-1])
         if text is not None:
             return text.strip()
@@ -173,7 +173,7 @@ class _Parser:
         return textwrap.dedent(text).strip()
 
     def _map(self, depth: int = 1) -> str | None:
-        """Pass what is in braces; return the `label` in it."""
+        """Skip the content of braces; return the `label` in it."""
         scanner, label, opened = self._in, None, self._in.line
         if depth > _DEEPEST:
             raise scanner.wrong("braces are nested too deeply; take some out")
@@ -205,7 +205,7 @@ class _Parser:
             self._in.skip_blanks()
 
     def _pass_rest(self, depth: int = 0) -> None:
-        """Pass a statement that does not concern the flow, with its braces."""
+        """Skip a statement that does not affect the flow, with its braces."""
         scanner = self._in
         while scanner.next and scanner.next not in ";}\n":
             if scanner.take("{"):

@@ -1,4 +1,4 @@
-"""Finds the chart in a flow skill's Markdown."""
+"""Find the chart in a flow skill's Markdown."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def find_flow(text: str, line: int) -> Flow:
         line: the number of its first line in the file.
 
     Raises:
-        ConfigError: there is none, or it cannot be run; the message has the line.
+        ConfigError: there is no chart, or it cannot be run; the message has the line.
     """
     from markdown_it import MarkdownIt  # noqa: PLC0415 - for flows only
 

@@ -1,7 +1,7 @@
-"""A flow: steps and branches between `BEGIN` and `END`, as kimi-cli's flow skills have them.
+"""Flows: steps and branches between `BEGIN` and `END`, as in kimi-cli's flow skills.
 
-No maintained Python library parses both languages (the Mermaid ones run Node.js), so `mermaid` and
-`d2` parse the part of them that flows need.
+No maintained Python library parses both languages (those for Mermaid run Node.js), so `mermaid` and
+`d2` parse the parts of them that flows need.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from msgspec import Struct
 from acp_agent.errors import ConfigError
 
 MOST_NODES = 200
-BEGIN, END = "begin", "end"  # the labels of the nodes where a flow begins and ends, in any case
+BEGIN, END = "begin", "end"  # labels of the first and last node; case is ignored
 
 
 class Branch(Struct, frozen=True):
-    """A way from one node to the next; `label` is what the model chooses it by."""
+    """A branch from one node to the next; the model chooses it by its `label`."""
 
     target: str
     label: str = ""
 
 
 class Node(Struct, frozen=True):
-    """A step: what the model is told, and where it goes from there."""
+    """A step: the text for the model, and the branches to the next steps."""
 
     id: str
     text: str
@@ -39,7 +39,7 @@ class Flow(Struct, frozen=True, kw_only=True):
         nodes: the steps by their ids, nearest to the beginning first; without `BEGIN` and `END`.
         first: the id of the first step.
         end: the id of the node that ends it.
-        notes: what the file says besides the chart.
+        notes: the text of the file outside the chart.
     """
 
     nodes: Mapping[str, Node]
@@ -49,7 +49,7 @@ class Flow(Struct, frozen=True, kw_only=True):
 
 
 class Chart:
-    """The nodes and edges of a chart while it is read."""
+    """Collects the nodes and edges of a chart while it is parsed."""
 
     def __init__(self) -> None:
         self._labels: dict[str, str] = {}
@@ -57,10 +57,10 @@ class Chart:
         self._edges: list[tuple[str, Branch, int]] = []
 
     def add_node(self, id_: str, label: str | None, line: int) -> None:
-        """Add a node, or a label to one.
+        """Add a node, or a label to an existing node.
 
         Raises:
-            ConfigError: it has another label already, or there are too many nodes.
+            ConfigError: the node already has another label, or there are too many nodes.
         """
         self._lines.setdefault(id_, line)
         if len(self._lines) > MOST_NODES:
@@ -76,7 +76,7 @@ class Chart:
         """Add an edge.
 
         Raises:
-            ConfigError: there are too many.
+            ConfigError: there are too many edges.
         """
         self._edges.append((source, Branch(target, " ".join(label.split())), line))
         if len(self._edges) > MOST_NODES * 5:
@@ -86,7 +86,8 @@ class Chart:
         """Return the flow.
 
         Raises:
-            ConfigError: it does not lead from one beginning to one end, or a choice is not clear.
+            ConfigError: the chart does not lead from one `BEGIN` to one `END`, or a choice is
+                ambiguous.
         """
         begin, end = self._only(BEGIN), self._only(END)
         nodes: dict[str, Node] = {}

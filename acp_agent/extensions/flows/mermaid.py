@@ -1,7 +1,7 @@
-"""Parses Mermaid flowcharts (mermaid.js.org/syntax/flowchart.html), as far as flows need them.
+"""Parse the parts of Mermaid flowcharts (mermaid.js.org/syntax/flowchart.html) that flows need.
 
-Nodes with the shapes in brackets and with `@{ … }`, all arrows and their texts, `A & B`,
-subgraphs, comments. Styles, classes, clicks and directions are read over.
+Supported are nodes with shapes in brackets or with `@{ … }`, all arrows and their texts, `A & B`,
+subgraphs and comments. Styles, classes, clicks and directions are skipped.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import html
 from acp_agent.extensions.flows.flow import Chart, Flow
 from acp_agent.extensions.flows.scanner import Scanner
 
-# From the longest, so that `([` is not taken for `(`.
+# Longest first, so that `([` is not read as `(`.
 _SHAPES = {
     "(((": (")))",),
     "([": ("])",),
@@ -43,7 +43,7 @@ def parse_mermaid(text: str, line: int) -> Flow:
         line: the number of its first line in the file.
 
     Raises:
-        ConfigError: it is none, with the line and what to do.
+        ConfigError: the chart is invalid; the message has the line and what to do.
     """
     return _Parser(Scanner(text, line)).parse()
 
@@ -59,7 +59,7 @@ class _Parser:
             scanner.take_while(lambda one: one.isspace() or one == ";")
             if not scanner.next:
                 return self._chart.finish()
-            if scanner.take("---"):  # a title in front matter
+            if scanner.take("---"):  # front matter with a title
                 if scanner.take_until("\n---", within_line=False) is None:
                     raise scanner.wrong("the front matter does not end; put --- below it")
                 scanner.skip_line()
@@ -91,7 +91,7 @@ class _Parser:
             sources = targets
 
     def _nodes(self) -> list[str]:
-        """One node, or several with & between."""
+        """Return the ids of one node, or of several separated by &."""
         found = [self._node()]
         while True:
             self._in.skip_blanks()
@@ -116,7 +116,7 @@ class _Parser:
         scanner, id_ = self._in, ""
         while True:
             id_ += scanner.take_while(lambda one: one.isalnum() or one in "_/#")
-            # A hyphen or a point in a name, and not the beginning of an arrow.
+            # A hyphen or a dot inside a name, not the start of an arrow.
             after = scanner.rest[1:2]
             if not id_ or scanner.next not in {"-", "."} or not (after.isalnum() or after == "_"):
                 return id_
@@ -149,7 +149,7 @@ class _Parser:
         return _plain(text[1:-1] if len(text) > 1 and text[0] == text[-1] == "`" else text)
 
     def _attributes(self) -> str | None:
-        """The label in `@{ shape: diamond, label: "…" }`."""
+        """Return the label in `@{ shape: diamond, label: "…" }`."""
         scanner, label = self._in, None
         while True:
             scanner.take_while(lambda one: one.isspace() or one == ",")
@@ -168,7 +168,7 @@ class _Parser:
             label = value if name == "label" else label
 
     def _arrow(self) -> str | None:
-        """Pass an arrow; return its text. None for an invisible one, which is for the layout."""
+        """Skip an arrow; return its text, or None for an invisible one (only for the layout)."""
         scanner = self._in
         if scanner.sees("<"):
             raise scanner.wrong("an arrow points both ways; write two")
@@ -195,7 +195,7 @@ class _Parser:
         return None if strokes.startswith("~") else _plain(label.strip().strip('"'))
 
     def _text_within(self, strokes: str) -> str:
-        """The text of `-- text -->`, `== text ==>` and `-. text .->`."""
+        """Return the text of `-- text -->`, `== text ==>` and `-. text .->`."""
         scanner, ending = self._in, {"--": "--", "==": "==", "-.": ".-"}.get(strokes)
         scanner.skip_blanks()
         quoted = self._quoted() if scanner.take('"') else ""
@@ -208,7 +208,7 @@ class _Parser:
 
 
 def _plain(text: str) -> str:
-    """A label as text: `<br/>` is a new line, `#quot;` a character."""
+    """Return a label as plain text: `<br/>` is a new line, `#quot;` a quotation mark."""
     for tag in ("<br>", "<br/>", "<br />"):
         text = text.replace(tag, "\n")
     return html.unescape(text.replace("#quot;", '"').replace("\\n", "\n")).strip()

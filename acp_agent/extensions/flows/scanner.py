@@ -1,4 +1,4 @@
-"""Reads a chart's text character by character, and knows the line that it is at."""
+"""Read a chart's text character by character, with the current line number."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from acp_agent.errors import ConfigError
 
 
 class Scanner:
-    """A place in a text.
+    """A position in a text.
 
     Args:
         text: the chart.
@@ -22,7 +22,7 @@ class Scanner:
 
     @property
     def line(self) -> int:
-        """The number of the line."""
+        """The number of the current line."""
         return self._first + self._text.count("\n", 0, self._at)
 
     @property
@@ -32,29 +32,29 @@ class Scanner:
 
     @property
     def rest(self) -> str:
-        """What is left of the line."""
+        """The rest of the current line."""
         end = self._text.find("\n", self._at)
         return self._text[self._at : len(self._text) if end < 0 else end]
 
     def sees(self, *texts: str) -> str:
-        """Return the first of these that comes next; "" if none does."""
+        """Return the first of these texts that comes next; "" if none does."""
         return next((text for text in texts if self._text.startswith(text, self._at)), "")
 
     def take(self, *texts: str) -> str:
-        """Return the first of these that comes next, and pass it; "" if none does."""
+        """Return the first of these texts that comes next, and skip it; "" if none does."""
         found = self.sees(*texts)
         self._at += len(found)
         return found
 
     def take_while(self, wanted: Callable[[str], bool]) -> str:
-        """Return the characters up to the first that is not wanted, and pass them."""
+        """Return the characters up to the first unwanted one, and skip them."""
         start = self._at
         while self._at < len(self._text) and wanted(self._text[self._at]):
             self._at += 1
         return self._text[start : self._at]
 
     def take_until(self, *ends: str, within_line: bool = True) -> str | None:
-        """Return the text before the nearest of these, and pass both; None: there is none."""
+        """Return the text before the nearest of `ends`, and skip both; None if there is none."""
         limit = len(self._text)
         if within_line:
             limit = self._at + len(self.rest)
@@ -68,7 +68,7 @@ class Scanner:
         return text
 
     def take_lines_until(self, end: str) -> str | None:
-        """Return the lines before one that begins with `end`, and pass both; None: none does."""
+        """Return the lines before one that begins with `end`, and skip both; None if none does."""
         at = self._at
         while (at := self._text.find("\n", at)) >= 0:
             at += 1
@@ -80,13 +80,13 @@ class Scanner:
         return None
 
     def skip_blanks(self) -> None:
-        """Pass blanks within the line."""
+        """Skip blanks within the line."""
         self.take_while(lambda one: one in " \t")
 
     def skip_line(self) -> None:
-        """Pass what is left of the line."""
+        """Skip the rest of the line."""
         self._at += len(self.rest)
 
     def wrong(self, why: str) -> ConfigError:
-        """Return the error that something is wrong here."""
+        """Return an error for the current line."""
         return ConfigError(f"line {self.line}: {why}")

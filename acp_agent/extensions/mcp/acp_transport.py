@@ -1,8 +1,8 @@
-"""MCP over ACP: requests to a server that the client itself runs, over the protocol's connection.
+"""MCP over ACP: requests to a server that the client runs, over the protocol's connection.
 
-Source: Agent Client Protocol, `mcp/message`. The carrier has requests to the server, and
-notifications from it that belong to a request which is open. There is no notification to the
-server: a cancelled request is cancelled as the carrier's own request.
+Source: Agent Client Protocol, `mcp/message`. The connection carries requests to the server, and
+notifications from it that belong to an open request. There are no notifications to the server:
+cancelling a request cancels the request on the connection.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from acp_agent.content import JsonObject
 from acp_agent.extensions.mcp.config import ChannelServer
 
 _QUEUE = 64  # messages that may wait to be sent
-_WAITING = 1_000  # messages that came and may wait to be read
+_WAITING = 1_000  # received messages that may wait to be read
 
 _log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
 async def acp_transport(server: ChannelServer) -> AsyncIterator[TransportStreams]:
-    """Reach a server through the client's connection."""
+    """Connect to a server through the client's connection."""
     incoming_send, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](
         _WAITING
     )
@@ -58,7 +58,7 @@ async def acp_transport(server: ChannelServer) -> AsyncIterator[TransportStreams
 
 
 class _Carrier:
-    """Carries each request as one of the connection's, and its outcome back."""
+    """Sends each MCP request as a request on the connection, and returns its outcome."""
 
     def __init__(
         self, server: ChannelServer, incoming: MemoryObjectSendStream[SessionMessage | Exception]
@@ -69,10 +69,10 @@ class _Carrier:
         self._prefix = uuid.uuid4().hex[:12]
 
     def _name(self, request_id: RequestId | None) -> str:
-        """A request's name on the carrier, which other sessions' requests share with it.
+        """Return a request's id on the connection, which is shared with other sessions.
 
-        The package's names of subscriptions stay, since the server puts them into what it sends;
-        they are different in the whole process.
+        String ids are unchanged: the package uses them for subscriptions, the server repeats them
+        in its notifications, and they are unique in the process.
         """
         return request_id if isinstance(request_id, str) else f"{self._prefix}-{request_id}"
 
@@ -93,7 +93,7 @@ class _Carrier:
                 task.cancel()
 
     def deliver(self, request_id: str, method: str, params: JsonObject | None) -> None:
-        """Take in a notification; one for a request that is not open is dropped."""
+        """Accept a notification; drop it if its request is not open."""
         if request_id not in self._open:
             return
         try:
@@ -118,7 +118,7 @@ class _Carrier:
             )
             answer = _answer(request, outcome)
         except ConnectionError:
-            self._incoming.close()  # the client is gone, and its server with it
+            self._incoming.close()  # the client has disconnected, and so has its server
             return
         finally:
             self._open.pop(name, None)
@@ -129,7 +129,7 @@ class _Carrier:
 
 
 def _answer(request: JSONRPCRequest, outcome: JsonObject) -> JSONRPCResponse | JSONRPCError:
-    """The outcome as the message it would be on another transport; `result` wins over `error`."""
+    """Return the outcome as an MCP message; `result` takes precedence over `error`."""
     try:
         if "result" in outcome:
             return JSONRPCResponse(jsonrpc="2.0", id=request.id, result=outcome["result"] or {})

@@ -1,4 +1,4 @@
-"""Check what a client or a configuration says about an MCP server."""
+"""Validate MCP servers from a client or a configuration."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from acp_agent.extensions.mcp.config import HttpServer, ProgramServer
 def program(
     field: str, name: str, command: str, args: Sequence[str], env: Sequence[tuple[str, str]]
 ) -> ProgramServer:
-    """Return a program on stdio; errors name `field`.
+    """Return the configuration of a stdio server; errors name `field`.
 
     Raises:
-        InvalidInputError: it cannot be a program.
+        InvalidInputError: the command, an argument or a variable is invalid.
     """
     for text in (command, *args, *(part for pair in env for part in pair)):
         if "\0" in text:
@@ -35,10 +35,10 @@ def program(
 def web(
     field: str, name: str, url: str, headers: Sequence[tuple[str, str]], *, sse: bool = False
 ) -> HttpServer:
-    """Return a server behind HTTP; errors name `field`.
+    """Return the configuration of an HTTP server; errors name `field`.
 
     Raises:
-        InvalidInputError: the address or a header cannot be used.
+        InvalidInputError: the address or a header is invalid.
     """
     try:
         parts = urlsplit(url)
@@ -54,7 +54,7 @@ def web(
             raise InvalidInputError(
                 f"{field}.headers: a header has no usable name", field=f"{field}.headers"
             )
-        # The value may be a secret: no message has any of it.
+        # The value may be a secret, so no message contains any part of it.
         if not (value.isascii() and value.isprintable()):
             raise InvalidInputError(
                 f"{field}.headers: the value of {key} has characters that no header can have",

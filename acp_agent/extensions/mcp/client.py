@@ -1,7 +1,7 @@
 """A connection to an MCP server: version negotiation, lists, requests.
 
-The package's client is entered and left in the task that runs `connected`, as its task groups
-require; any other task may send requests meanwhile.
+The package's client is entered and exited in the task that runs `connected`, as its task groups
+require. Any other task may send requests meanwhile.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from acp_agent.platform.watchdog import Watchdog
 
 T = TypeVar("T")
 
-# What says that a server knows only the newer way to begin.
+# Errors of a server that only supports the newer handshake.
 _NOT_THIS_HANDSHAKE = frozenset({types.UNSUPPORTED_PROTOCOL_VERSION, types.METHOD_NOT_FOUND})
 
 _log = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ class CallTimeouts:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Pause while the user is asked; afterwards every call has its full time again."""
+        """Pause limits while the user is asked; afterwards each call gets its full time again."""
         self._asking += 1
         self._set(None)
         try:
@@ -89,9 +89,9 @@ class McpClient:
     """A connected server.
 
     Args:
-        config: where it is.
-        asker: the user, as the server reaches them.
-        trace: gives the trace that a call is part of, as a `_meta`.
+        config: how to reach the server.
+        asker: asks the user on behalf of the server.
+        trace: returns the trace of the current turn, as a `_meta`.
     """
 
     def __init__(self, config: ServerConfig, asker: Asker, trace: Callable[[], JsonObject]) -> None:
@@ -103,14 +103,14 @@ class McpClient:
         self._http_status = HttpStatus()
         self._sanitizer = Sanitizer()
         self.timeouts = CallTimeouts()
-        self._busy = 0  # requests of ours that the server is answering
+        self._busy = 0  # requests of ours that the server is processing
         self.ended = asyncio.Event()
-        self.changed = asyncio.Event()  # the server said that its lists have changed
+        self.changed = asyncio.Event()  # the server reported that its lists have changed
 
-    # -- asking ----------------------------------------------------------------------------
+    # -- requests --------------------------------------------------------------------------
 
     async def list_offer(self) -> ServerCatalog:
-        """List everything the server offers, within limits."""
+        """List everything that the server offers, within limits."""
         self.changed.clear()
         self._sanitizer.tools.clear()
         offer = await list_catalog(self._connected)
@@ -122,7 +122,7 @@ class McpClient:
         """Call a tool.
 
         Raises:
-            MCPError: the server answered with an error, or is gone.
+            MCPError: the server answered with an error, or is disconnected.
             ValueError: its answer has the wrong shape.
         """
         return await self._ask(
@@ -146,14 +146,15 @@ class McpClient:
         return await self._ask(self._connected.read_resource(own, meta=self._meta()))
 
     def _meta(self) -> types.RequestParamsMeta | None:
-        """What goes with what a turn asks."""
+        """Return the `_meta` of the requests of a turn."""
         trace = self._trace()
         return cast("types.RequestParamsMeta", trace) if trace else None
 
     async def _ask(self, request: Awaitable[T]) -> T:
-        """Wait for an answer in a task of its own.
+        """Wait for an answer in a separate task.
 
-        A cancelled caller does not wait until the server is notified: the turn must end at once.
+        A cancelled caller does not wait until the server has been notified: the turn must end at
+        once.
         """
         task = asyncio.ensure_future(request)
         self._busy += 1
@@ -178,13 +179,13 @@ class McpClient:
     # -- the connection --------------------------------------------------------------------
 
     def ending(self) -> str:
-        """Why the connection ended, as far as is known."""
+        """Return why the connection ended, as far as it is known."""
         if self._program is not None:
             return self._program.ending()
         return self._http_status.ending() or "the connection ended"
 
     def why(self, error: Exception, clean: Callable[[str], str]) -> str:
-        """What went wrong, in one line without secrets."""
+        """Return a description of an error in one line without secrets."""
         while isinstance(error, ExceptionGroup):
             error = error.exceptions[0]
         closed = isinstance(error, MCPError) and error.code == types.CONNECTION_CLOSED
@@ -204,11 +205,11 @@ class McpClient:
         launch: Launcher,
         logins: SavedLogins,
     ) -> AsyncIterator[None]:
-        """Be connected; see `stdio_transport` for the arguments.
+        """Connect for the duration of the context; see `stdio_transport` for the arguments.
 
-        Every server there is knows the handshake; some end when anything else comes first. A
-        server that says it does not know it is asked the newer way. The carrier of MCP over ACP has
-        no notifications to the server, which only the newer way does without.
+        All known servers support the old handshake, and some end if anything else comes first. A
+        server that rejects it gets the newer one. MCP over ACP has no notifications to the server,
+        which only the newer handshake does not need.
         """
         _quieten()
 
@@ -218,7 +219,7 @@ class McpClient:
                     return stdio_transport(
                         self._config,
                         label=label,
-                        cwd=cwd / self._config.cwd,  # which may be ""
+                        cwd=cwd / self._config.cwd,  # `cwd` may be ""
                         environ=environ,
                         watch=watch,
                         clean=clean,
@@ -263,7 +264,7 @@ class McpClient:
     def _started(self, program: ServerProcess) -> None:
         self._program = program
 
-    # -- what the server says by itself ----------------------------------------------------
+    # -- messages from the server ----------------------------------------------------------
 
     async def _told(self, message: IncomingMessage) -> None:
         match message:
@@ -304,13 +305,13 @@ class McpClient:
     ) -> types.ElicitResult | types.ErrorData:
         del context
         if not self._busy:
-            # Nobody asked this server for anything: the user must not be asked out of the blue.
+            # No request to this server is open, so a question would be unexpected for the user.
             return types.ElicitResult(action="decline")
         with self.timeouts.paused():
             return await answered(params, self._asker)
 
     async def visit(self, error: MCPError) -> bool:
-        """Send the user to the pages that an error says are needed; whether they went to all.
+        """Send the user to the pages that an error requires; return whether they accepted all.
 
         Source: Model Context Protocol, Elicitation, URL mode (`URL_ELICITATION_REQUIRED`).
         """
@@ -330,10 +331,10 @@ class McpClient:
 
 def _retrieved(task: asyncio.Future[Any]) -> None:
     if not task.cancelled():
-        task.exception()  # of no interest any more
+        task.exception()  # marks the exception as retrieved
 
 
 def _quieten() -> None:
-    """Keep the package from writing what servers send, and addresses, to the log."""
+    """Stop the package from logging the content of messages, and addresses."""
     for name in ("mcp", "client", "httpx2"):
         logging.getLogger(name).setLevel(logging.CRITICAL)

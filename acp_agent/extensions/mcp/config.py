@@ -1,4 +1,4 @@
-"""Configuration of an MCP server as the session uses it, its secrets, and its environment."""
+"""The configuration of an MCP server in a session, its secrets, and its environment."""
 
 from __future__ import annotations
 
@@ -13,53 +13,53 @@ from acp_agent.config.secrets import is_secret_name
 from acp_agent.content import JsonObject
 from acp_agent.platform.programs import absolute_folders
 
-# Given a program with its arguments, its environment, its folder and how it is used.
+# Takes a program with its arguments, its environment, its folder and its options.
 Launcher = Callable[[Sequence[str], Mapping[str, str], str, "ServerOptions"], Awaitable["Launched"]]
 Deliver = Callable[[str, str, JsonObject | None], None]
 
-# Headers that say nothing worth hiding; every other one may carry a credential.
+# Headers without secrets; any other header may carry a credential.
 _PLAIN_HEADERS = frozenset({"accept", "accept-language", "content-type", "user-agent"})
 
 
 class Channel(Protocol):
-    """The way to servers that a client runs itself: MCP over ACP."""
+    """A connection to servers that a client runs itself: MCP over ACP."""
 
     async def request(
         self, server_id: str, request_id: str, method: str, params: JsonObject | None
     ) -> JsonObject:
-        """Ask a server; gives `{"result": …}` or `{"error": {"code", "message", "data"}}`.
+        """Send a request; return `{"result": …}` or `{"error": {"code", "message", "data"}}`.
 
         Cancelling the call cancels the request.
 
         Raises:
-            ConnectionError: the client is gone.
+            ConnectionError: the client has disconnected.
         """
         ...
 
     def listen(self, server_id: str, deliver: Deliver) -> Callable[[], None]:
-        """Hand a server's notifications to `deliver` (request id, method, params).
+        """Pass a server's notifications to `deliver` (request id, method, params).
 
         Returns:
-            What ends it.
+            A function that stops this.
         """
         ...
 
 
 class ServerOptions(Struct, frozen=True, kw_only=True):
-    """How a server is used.
+    """Options for the use of a server.
 
     Attributes:
-        source: who named it.
-        enabled: whether it is started unless the user says so during the session.
+        source: who configured it.
+        enabled: whether it is started by default; the user can change that during the session.
         allowed: the only tools that are offered; None: all.
         denied: tools that are not offered.
-        start_timeout: seconds until it must be connected; None: as the limits say.
-        call_timeout: seconds that a call may take; None: as the limits say.
-        secrets: values that came from the environment and must not be shown.
-        sandbox: whether a program runs confined; None: as the configuration says of all.
-        hosts: what it reaches then.
-        plugin: the folder of the plugin that it is from.
-        data: the folder for what that keeps, which it may change when it is confined.
+        start_timeout: seconds until it must be connected; None: the default limit.
+        call_timeout: seconds that a call may take; None: the default limit.
+        secrets: values from the environment that must not be shown.
+        sandbox: whether a program runs confined; None: the default for all servers.
+        hosts: the hosts that it may reach when confined.
+        plugin: the folder of the plugin that it belongs to.
+        data: the plugin's data folder, which it may change when confined.
     """
 
     source: Literal["editor", "user", "project"] = "editor"
@@ -75,7 +75,7 @@ class ServerOptions(Struct, frozen=True, kw_only=True):
     data: str = ""
 
     def offers(self, tool: str) -> bool:
-        """Whether a tool of this name is offered to the model."""
+        """Return whether a tool of this name is offered to the model."""
         return tool not in self.denied and (self.allowed is None or tool in self.allowed)
 
 
@@ -83,7 +83,7 @@ _FROM_EDITOR = ServerOptions()
 
 
 class Launched(Protocol):
-    """How a program is started, and what serves it while it runs."""
+    """How a program is started, and the resources that it needs while it runs."""
 
     @property
     def argv(self) -> Sequence[str]:
@@ -97,15 +97,15 @@ class Launched(Protocol):
 
     @property
     def descriptors(self) -> Sequence[int]:
-        """What it inherits."""
+        """The file descriptors that it inherits."""
         ...
 
     def close_descriptors(self) -> None:
-        """Close what it inherited, once it was started."""
+        """Close the inherited descriptors after the program was started."""
         ...
 
     async def aclose(self) -> None:
-        """End what serves it."""
+        """Release the resources."""
         ...
 
 
@@ -121,7 +121,7 @@ class ProgramServer(Struct, frozen=True, kw_only=True):
 
 
 class HttpServer(Struct, frozen=True, kw_only=True):
-    """A server behind streamable HTTP, or with `sse` behind its predecessor."""
+    """A server over streamable HTTP, or with `sse` over the older HTTP transport."""
 
     name: str
     url: str
@@ -131,7 +131,7 @@ class HttpServer(Struct, frozen=True, kw_only=True):
 
 
 class ChannelServer(Struct, frozen=True, kw_only=True):
-    """A server that the client runs, reached over the protocol itself."""
+    """A server that the client runs, reached over the protocol's connection."""
 
     name: str
     server_id: str
@@ -140,7 +140,7 @@ class ChannelServer(Struct, frozen=True, kw_only=True):
 
 
 class SavedLogins(Struct, frozen=True):
-    """The file of the user's logins at servers; `learn` is given values that must not be shown."""
+    """The file of the user's logins to servers; `learn` receives values that must not be shown."""
 
     path: Path
     learn: Callable[[Sequence[str]], None]
@@ -152,8 +152,8 @@ ServerConfig = ProgramServer | HttpServer | ChannelServer
 def identity(server: ServerConfig) -> str:
     """Return a digest of what a permanent permission covers: the command line, or the address.
 
-    An address or an argument may contain a credential. The name is only what the
-    editor calls it, and says nothing of what is behind it, except where the editor itself is.
+    A digest, because an address or an argument may contain a credential. The name is included only
+    for a server of the editor; otherwise it says nothing about the server behind it.
     """
     parts: tuple[str, ...]
     match server:
@@ -171,10 +171,10 @@ def identity(server: ServerConfig) -> str:
 
 
 def all_values(server: ServerConfig) -> tuple[str, ...]:
-    """Return everything that may be a secret: messages about the server must not contain it."""
+    """Return all values that may be secret: messages about the server must not contain them."""
     match server:
         case ProgramServer():
-            known = {server.options.plugin, server.options.data}  # no secret, and in messages
+            known = {server.options.plugin, server.options.data}  # not secret, shown in messages
             values = (value for _, value in server.env if value not in known)
             return (*values, *server.options.secrets)
         case HttpServer():
@@ -186,10 +186,10 @@ def all_values(server: ServerConfig) -> tuple[str, ...]:
 
 
 def credentials(server: ServerConfig) -> tuple[str, ...]:
-    """Return values that are certainly secrets: they are scrubbed from the whole session.
+    """Return values that are certainly secret: they are removed from all output of the session.
 
-    A variable counts by its name: one that holds a folder's path must not make that path unreadable
-    wherever the session shows it.
+    A variable counts by its name: the path of a folder in a variable must stay readable elsewhere
+    in the session.
     """
     match server:
         case ProgramServer():
@@ -203,12 +203,12 @@ def credentials(server: ServerConfig) -> tuple[str, ...]:
 
 
 def _with_words(values: list[str]) -> list[str]:
-    """The values, and of `Bearer abc` also `abc`."""
+    """Return the values, and for `Bearer abc` also `abc`."""
     return [*values, *(value.rpartition(" ")[2] for value in values if " " in value)]
 
 
 def _in_address(url: str) -> list[str]:
-    """The password and the query of an address."""
+    """Return the password and the query of an address."""
     try:
         parts = urlsplit(url)
         return [text for text in (parts.password, parts.query) if text]
@@ -245,17 +245,17 @@ _PROXIES = frozenset({"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"})
 def server_environ(
     environ: Mapping[str, str], given: tuple[tuple[str, str], ...], mark: str
 ) -> dict[str, str]:
-    """Build the environment of a server's program.
+    """Return the environment of a server's program.
 
-    A server is somebody else's program: of the user's environment it gets what every program needs
-    to start, and besides only what the editor gave for it. A proxy is passed on unless its address
-    has a password.
+    A server is a third-party program: from the user's environment it gets only what every program
+    needs to start, plus the variables that the editor provides for it. A proxy is passed on unless
+    its address has a password.
 
     Args:
         environ: the user's environment.
-        given: the editor's variables for this server, secrets among them; the last one of a name
+        given: the editor's variables for this server, including secrets; the last one of a name
             wins.
-        mark: by which its processes are found, those too that left its group.
+        mark: identifies its processes, including those that left its process group.
     """
     passed = {
         name: value
@@ -267,6 +267,6 @@ def server_environ(
             or (name.upper() in _PROXIES and "@" not in value)
         )
     }
-    if "PATH" in passed:  # the program is looked up in the project's folder
+    if "PATH" in passed:  # the program is searched in the project's folder
         passed["PATH"] = absolute_folders(passed["PATH"])
     return passed | {"TERM": "dumb", "NO_COLOR": "1"} | dict(given) | {MARK: mark}

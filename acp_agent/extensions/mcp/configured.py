@@ -1,7 +1,8 @@
-"""The MCP servers of the user's configuration, of a project's files, and of plugins.
+"""Find the MCP servers of the user's configuration, of a project's files, and of plugins.
 
 The format of `.mcp.json`, with `${VAR}` and `${VAR:-default}`, is that of Anthropic's command line
-program; `foreign` has those of the other files. Each is inert until the user trusts it.
+program; `foreign` reads the other files. A project's server is not used until the user trusts its
+file.
 """
 
 from __future__ import annotations
@@ -35,18 +36,18 @@ from acp_agent.platform.trusted_files import RefusedFileError, read_trusted, tru
 from acp_agent.trust.items import Item, Trusts, folder_name, text_item
 
 KEY = "mcp_servers"
-_SHARED = ".mcp.json"  # the file of servers alone that several programs read
+_SHARED = ".mcp.json"  # the file that several programs share, with only servers
 _MOST = 50  # servers of one file
-_SHOWN = 120  # characters of a command line in the question whether to trust it
+_SHOWN = 120  # characters of a command line in the question about trust
 
 
 class FoundServers(Struct, frozen=True, kw_only=True):
-    """What there is; the first of a name is the one that counts.
+    """The servers that were found.
 
     Attributes:
-        servers: those of plugins, the project's and the user's; those that are not enabled too.
-        problems: what is wrong, with file and line and what to do, in one line of English each.
-        untrusted: files of the project that the user does not trust as they are.
+        servers: those of plugins, the project and the user, including disabled ones.
+        problems: errors with file, line and remedy, in one line of English each.
+        untrusted: files of the project whose current content the user does not trust.
     """
 
     servers: tuple[ProgramServer | HttpServer, ...] = ()
@@ -63,15 +64,15 @@ def find_servers(
     places: DefinitionFolders,
     trusts: Trusts,
 ) -> FoundServers:
-    """Find the servers that a session in a folder has besides the client's. Reads files.
+    """Find the servers of a session in a folder, besides those of the client. Reads files.
 
     Args:
         config: the user's configuration.
-        config_file: where it was read.
+        config_file: the file of the configuration.
         cwd: the session's folder.
         environ: the user's environment.
-        places: where plugins are.
-        trusts: whether the user trusts a file of the project.
+        places: the folders of plugins.
+        trusts: returns whether the user trusts a file of the project.
     """
     problems: list[str] = []
     found: dict[str, ProgramServer | HttpServer] = {}
@@ -79,7 +80,7 @@ def find_servers(
         found |= _users(config, config_file, environ, problems)
     untrusted: list[Item] = []
     project: dict[str, ProgramServer | HttpServer] = {}
-    wrong: dict[str, list[str]] = {}  # of each server in the last file that names it
+    wrong: dict[str, list[str]] = {}  # for each server, in the last file that names it
     for file, item, text, servers in _read_project(cwd, problems):
         if not trusts(item):
             untrusted.append(item)
@@ -98,7 +99,7 @@ def find_servers(
             if server is not None:
                 project[name] = server
             if server is not None or notes:
-                # Fields of a shared file are for several programs, so some mean nothing here.
+                # A shared file has fields for several programs, so unused ones are not reported.
                 unused = [] if file.name == _SHARED else notes
                 wrong[name] = [f"{file}: {form.key}.{printable_line(note)}" for note in unused]
     problems += [why for several in wrong.values() for why in several]
@@ -117,12 +118,12 @@ def find_servers(
 def _project_server(
     form: ServerFormat, name: str, given: object, environ: Mapping[str, str], notes: list[str]
 ) -> ProgramServer | HttpServer | None:
-    """Return a server of a project's file; None for one that only its own program has.
+    """Return a server of a project's file; None for one that only its own program can provide.
 
-    `notes` get what of it is not used.
+    Messages about unused parts are added to `notes`.
 
     Raises:
-        ConfigError, InvalidInputError: it cannot be used.
+        ConfigError, InvalidInputError: the server is invalid.
     """
     if not isinstance(given, dict):
         raise ConfigError(f"{form.key}.{name}: expected an object with a command or a url")
@@ -143,7 +144,7 @@ def _line(file: Path, text: str, path: tuple[str, ...]) -> int:
 
 
 def project_items(cwd: Path) -> list[Item]:
-    """Return the files of a project that name servers, as the user trusts them."""
+    """Return the trust items of a project's files that name servers."""
     return [item for _, item, _, _ in _read_project(cwd, [])]
 
 
@@ -166,7 +167,7 @@ def _users(
         text, wrong = "", []
     lines = find_lines(text, [(KEY, name, *_key_of(why, KEY, name)) for name, why in broken])
     for (name, why), line in zip(broken, lines, strict=True):
-        # A table that the types refuse was read as an empty one; what is wrong with it counts.
+        # A server table with a type error was read as an empty one, so the original error is shown.
         begins = f" {KEY}.{name}"
         described = [one for one in wrong if f"{begins}:" in one or f"{begins}." in one]
         where = str(file) if line is None else f"{file}:{line}"
@@ -177,7 +178,7 @@ def _users(
 def _read_project(
     cwd: Path, problems: list[str]
 ) -> Iterator[tuple[Path, Item, str, Mapping[str, Any]]]:
-    """Give each file of a project with its item, its text and its servers."""
+    """Yield each file of a project with its item, its text and its servers."""
     top = Path(os.path.realpath(find_repository(cwd) or cwd))
     for file in mcp_files(cwd):
         try:
@@ -196,7 +197,7 @@ def _read_project(
         except ConfigError as error:
             problems.append(str(error))
         else:
-            if file.name != _SHARED:  # whose other settings may change
+            if file.name != _SHARED:  # its other settings may change
                 raw = json.dumps(servers, ensure_ascii=False, default=str).encode()
             item = text_item(
                 "mcp", folder_name(top), file, raw, _described(format_of(file), servers)
@@ -208,7 +209,7 @@ def _servers_in(file: Path, text: str) -> Mapping[str, Any]:
     """Return the servers that a file names.
 
     Raises:
-        ConfigError: it cannot be read.
+        ConfigError: the file cannot be read.
     """
     key = format_of(file).key
     if file.name != _SHARED:
@@ -225,7 +226,7 @@ def _shared_servers(file: Path, text: str) -> Mapping[str, Any]:
     """Return the servers of a `.mcp.json`.
 
     Raises:
-        ConfigError: it is none.
+        ConfigError: the file is invalid.
     """
     try:
         document = json.loads(text) if text.strip() else {}
@@ -233,7 +234,7 @@ def _shared_servers(file: Path, text: str) -> Mapping[str, Any]:
         raise ConfigError(f"{file}:{error.lineno}: not JSON: {error.msg}; fix the line") from None
     except RecursionError:
         raise ConfigError(f"{file}: nested too deeply; shorten it") from None
-    except ValueError:  # of `int`
+    except ValueError:  # raised by `int`
         raise ConfigError(f"{file}: a number has more digits than can be read") from None
     servers = document.get(PROJECT_KEY, {}) if isinstance(document, dict) else None
     if not isinstance(servers, dict):
@@ -244,7 +245,7 @@ def _shared_servers(file: Path, text: str) -> Mapping[str, Any]:
 
 
 def _described(form: ServerFormat, servers: Mapping[str, Any]) -> str:
-    """What the servers of a file run or reach, and which variables they get, for the user."""
+    """Return the commands, addresses and variables of a file's servers, as text for the user."""
     variables: set[str] = set()
     shown = []
     for name, given in servers.items():
@@ -264,14 +265,14 @@ def _described(form: ServerFormat, servers: Mapping[str, Any]) -> str:
 
 
 def _key_of(error: ConfigError | InvalidInputError, field: str, name: str) -> tuple[str, ...]:
-    """The key below a server's that an error is about."""
+    """Return the key below a server's table that an error is about."""
     said, begins = str(error), f"{field}.{name}."
     key = said[len(begins) :].partition(":")[0] if said.startswith(begins) else ""
     return (key,) if key else ()
 
 
 def first_of_each_name(servers: tuple[ServerConfig, ...]) -> tuple[ServerConfig, ...]:
-    """Return the servers, of each name only the first."""
+    """Return the servers, only the first of each name."""
     by_name: dict[str, ServerConfig] = {}
     for server in servers:
         by_name.setdefault(server.name, server)

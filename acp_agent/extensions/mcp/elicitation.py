@@ -1,7 +1,7 @@
-"""Pass a server's elicitation requests on to the editor.
+"""Forward a server's elicitation requests to the editor.
 
-Source: Model Context Protocol, Elicitation. A form may not ask for a secret: what the user types is
-shown, stored, and sent to a model.
+Source: Model Context Protocol, Elicitation. A form may not ask for a secret: the user's input is
+shown, stored and sent to a model.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import mcp_types as types
 from acp_agent.config.secret_questions import asks_for_secret as question_asks
 from acp_agent.elicitation import Form, Page, Response
 
-_FIELDS = 30  # of a form
+_FIELDS = 30  # fields of a form
 _LONGEST_MESSAGE = 4_000  # characters
 
-# What a field must not so much as name: it holds a value, where a question may be about anything.
+# A field must not mention any of these, because it holds a value; a question may mention them.
 _SECRET = re.compile(
     r"pass(word|wd|code|phrase)|secret|token|credential|private.?key|(api|access).?key"
     r"|\bpin\b|\bcvv2?\b|\botp\b|one.?time.?code|card.?number|\bssn\b|密码|口令|令牌",
@@ -28,27 +28,27 @@ _SECRET = re.compile(
 
 
 class Asker(Protocol):
-    """The user, as a server reaches them."""
+    """Asks the user on behalf of a server."""
 
     async def ask_form(self, form: Form) -> Response | None:
-        """Let the user fill in a form. None: nobody can."""
+        """Ask the user to fill in a form. None: nobody can answer."""
         ...
 
     async def ask_page(self, page: Page) -> Response | None:
-        """Send the user to a page. None: nobody can."""
+        """Send the user to a page. None: nobody can answer."""
         ...
 
     def page_done(self, visit: str) -> None:
-        """What the user was sent to a page for is done."""
+        """Report that the user has finished at the page."""
         ...
 
     async def refused(self, what: str) -> None:
-        """A question was not passed on, for this reason."""
+        """Report that a question was not forwarded, with the reason."""
         ...
 
 
 async def answered(params: types.ElicitRequestParams, asker: Asker) -> types.ElicitResult:
-    """What the user answers; `decline` where nobody can ask them, or may."""
+    """Return the user's answer; `decline` if the user cannot or must not be asked."""
     message = params.message[:_LONGEST_MESSAGE]
     if isinstance(params, types.ElicitRequestURLParams):
         if not _is_web_address(params.url):
@@ -75,7 +75,7 @@ async def answered(params: types.ElicitRequestParams, asker: Asker) -> types.Eli
 
 
 def asks_for_a_secret(schema: dict[str, Any]) -> bool:
-    """Whether a field of a form looks as if it were for a password, a key or the like."""
+    """Return whether a field of a form seems to ask for a password, a key or the like."""
     properties = schema.get("properties")
     if not isinstance(properties, dict):
         return False
@@ -94,7 +94,7 @@ def _is_secret_field(name: str, field: Any) -> bool:  # JSON, of any kind
 
 
 def _spaced(name: str) -> str:
-    """`userPin` and `user_pin` as `user Pin` and `user pin`: words that can be told apart."""
+    """Return `userPin` or `user_pin` as separate words: `user Pin`, `user pin`."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])|[_-]+", " ", name)
 
 

@@ -11,11 +11,11 @@ LONGEST_LINE = 300  # characters
 
 
 def describe_error(error: BaseException, clean: Callable[[str], str]) -> str:
-    """One line that says what went wrong, without secrets.
+    """Return a description of an error in one line, without secrets.
 
     Args:
-        error: what was raised; of a group of errors, the first one that is not a group.
-        clean: takes secrets out of a text.
+        error: the exception; for a group, its first exception that is not a group is described.
+        clean: removes secrets from a text.
     """
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

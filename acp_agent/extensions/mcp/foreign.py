@@ -1,4 +1,4 @@
-"""The files in which other coding agents name MCP servers, in our terms.
+"""Read MCP servers from the files of other coding agents.
 
 Sources: the JSON schema of Gemini's settings and the type declarations of opencode's SDK, both from
 npm; codex's `config/src/mcp_types.rs`; the documentation of Cursor and VS Code.
@@ -22,7 +22,7 @@ from acp_agent.config.toml_errors import explain_syntax_error
 from acp_agent.errors import ConfigError, InvalidInputError
 from acp_agent.extensions.mcp.tables import PROJECT_KEY, project_table
 
-Table = dict[str, Any]  # a server as its program's file has it
+Table = dict[str, Any]  # a server as in its program's file
 Translate = Callable[[str, Table, list[str]], McpServerConfig | None]
 OPENCODE = ("opencode.json", "opencode.jsonc")
 _GEMINI_VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
@@ -32,14 +32,14 @@ _FOLDER = re.compile(r"\$\{workspaceFolder(?::[^}]*)?\}")
 
 
 class ServerFormat(Struct, frozen=True):
-    """How a program's file names servers: the key that has them, and what one means."""
+    """The format of a program's file: the key of its servers, and how to translate one."""
 
     key: str
     translate: Translate
 
 
 def format_of(file: Path) -> ServerFormat:
-    """Return the format of a file, by its name and its folder's."""
+    """Return the format of a file, by its name and its folder's name."""
     folder = file.parent.name
     if file.suffix == ".toml":
         return ServerFormat("mcp_servers", _of_codex)
@@ -54,10 +54,11 @@ def format_of(file: Path) -> ServerFormat:
 
 
 def read_document(file: Path, text: str) -> Mapping[str, Any]:
-    """Return what a file of settings has.
+    """Return the content of a settings file.
 
     Raises:
-        ConfigError: it is no TOML, no JSON with comments, or no object; the message has the line.
+        ConfigError: it is not TOML or JSON with comments, or not an object; the message has the
+            line.
     """
     document: object
     if file.suffix == ".toml":
@@ -83,7 +84,7 @@ def _object(value: object) -> Mapping[str, Any]:
 
 
 def _replaced(value: object, replace: Callable[[str], str]) -> object:
-    """Return a value with the texts in it replaced."""
+    """Return a value with `replace` applied to all texts in it."""
     if isinstance(value, str):
         return replace(value)
     if isinstance(value, list):
@@ -94,7 +95,7 @@ def _replaced(value: object, replace: Callable[[str], str]) -> object:
 
 
 def _server(table: Table) -> McpServerConfig:
-    """Return a server of our fields; those without a value are left out."""
+    """Return a server from our fields; fields without a value are left out."""
     filled = {key: value for key, value in table.items() if value is not None}
     return msgspec.convert(filled, McpServerConfig, strict=True)
 
@@ -142,7 +143,7 @@ def _of_gemini(name: str, table: Table, notes: list[str]) -> McpServerConfig | N
 
 
 def _of_opencode(name: str, table: Table, notes: list[str]) -> McpServerConfig | None:
-    if "type" not in table:  # it only switches a server of another file on or off
+    if "type" not in table:  # it only enables or disables a server of another file
         return None
     if "{file:" in str(table):
         notes.append(f"{name}: a value that is in a file is not taken over")

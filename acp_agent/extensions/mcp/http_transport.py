@@ -20,7 +20,7 @@ from acp_agent.extensions.mcp.config import HttpServer, SavedLogins
 
 BODY_LIMIT = 16_000_000  # bytes of one answer, or of one event of a stream
 _CONNECT_SECONDS = 30.0
-_SILENCE_SECONDS = 86_400.0  # a stream may be silent; every request has a limit of its own
+_SILENCE_SECONDS = 86_400.0  # a stream may be silent; every request has its own limit
 
 
 class HttpStatus:
@@ -30,12 +30,12 @@ class HttpStatus:
         self._status: int | None = None
 
     def seen(self, status: int) -> None:
-        """Note the status of a response."""
+        """Record the status of a response."""
         self._status = status if status >= 400 else None
 
     @property
     def unknown_session(self) -> bool:
-        """Whether the server lost the session, so that a new one is needed (Transports)."""
+        """Return whether the server lost the session, so that a new one is needed (Transports)."""
         return self._status == 404
 
     def ending(self) -> str:
@@ -58,10 +58,10 @@ async def http_transport(
     status: HttpStatus,
     logins: SavedLogins | None = None,
 ) -> AsyncIterator[TransportStreams]:
-    """Reach a server over HTTP. Redirects are followed only within its own origin.
+    """Connect to a server over HTTP. Redirects are followed only within its origin.
 
     Args:
-        server: where it is.
+        server: the configuration of the server.
         status: records the status of every response.
         logins: the user's logins.
 
@@ -94,7 +94,7 @@ async def http_transport(
         )
 
     async def bounded(response: httpx2.Response) -> None:
-        # Of streamable HTTP, the stream for what the server says by itself is often refused.
+        # With streamable HTTP, servers often refuse the GET stream for their own messages.
         if server.sse or response.request.method == "POST":
             status.seen(response.status_code)
         kind = response.headers.get("content-type", "").lower()
@@ -123,7 +123,7 @@ async def http_transport(
 
 
 class _BoundedStream(httpx2.AsyncByteStream):
-    """A body that ends with an error where it is longer than the limit."""
+    """A body that raises an error if it is longer than the limit."""
 
     def __init__(self, stream: httpx2.AsyncByteStream) -> None:
         self._stream = stream

@@ -12,14 +12,13 @@ from msgspec import Struct
 
 from acp_agent.extensions.mcp.sanitizer import LONGEST
 
-_PAGES = 50  # of one list
+_PAGES = 50  # pages of one list
 
 
 class ServerCatalog(Struct, frozen=True, kw_only=True):
     """A server's lists.
 
-    `unusable` are the names of tools of the wrong shape, `cut` those of lists of which not
-    everything was taken in.
+    `unusable` are the names of malformed tools, `cut` the names of lists that were shortened.
     """
 
     tools: tuple[types.Tool, ...] = ()
@@ -40,10 +39,10 @@ T = TypeVar("T")
 
 
 async def list_catalog(client: Client) -> ServerCatalog:
-    """Ask for each list that the server says it has.
+    """Request each list that the server declares.
 
     Raises:
-        MCPError: the server answered with an error, or is gone.
+        MCPError: the server answered with an error, or is disconnected.
         ValueError: an answer has the wrong shape.
     """
     has = client.server_capabilities

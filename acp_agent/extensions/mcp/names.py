@@ -1,4 +1,4 @@
-"""Names of servers and tools that every model provider takes: `mcp__server__tool`."""
+"""Names of servers and tools that every model provider accepts: `mcp__server__tool`."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-LONGEST = 64  # characters of a tool's name; what Anthropic and OpenAI take: ^[a-zA-Z0-9_-]{1,64}$
+LONGEST = 64  # characters; Anthropic and OpenAI accept ^[a-zA-Z0-9_-]{1,64}$
 _LONGEST_LABEL = 24
 _DIGEST = 8  # hex digits
-_TAKEN = "skill"  # its prompts would be called as skills are: /skill:name
+_TAKEN = "skill"  # skills are called as /skill:name
 
 _REFUSED = re.compile(r"[^a-zA-Z0-9_-]+")
 
 
 def server_labels(names: Sequence[str]) -> list[str]:
-    """A short name for each server, in their order, all different, made of letters that fit."""
+    """Return a short, unique name of valid characters for each server, in order."""
     given: list[str] = []
     for name in names:
         base = _plain(name)[:_LONGEST_LABEL] or "server"
@@ -28,11 +28,11 @@ def server_labels(names: Sequence[str]) -> list[str]:
 
 
 def tool_names(pairs: Sequence[tuple[str, str]]) -> list[str]:
-    """A name for each (server's label, tool's own name), all different.
+    """Return a unique name for each pair of a server's label and a tool's own name.
 
-    A name that is too long, or that another tool would have too, ends in a digest of what it stands
-    for. It depends on no order, so a tool keeps its name when others come and go, unless one comes
-    whose name is spelled alike.
+    A name that is too long or not unique ends in a digest of the pair. The result does not depend
+    on the order, so a tool keeps its name when others come and go, unless a new one has the same
+    plain name.
     """
     plain = [f"mcp__{label}__{_plain(tool) or 'tool'}" for label, tool in pairs]
     count = Counter(plain)
@@ -43,7 +43,7 @@ def tool_names(pairs: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def command_names(pairs: Sequence[tuple[str, str]]) -> list[str]:
-    """A slash command for each (server's label, prompt's own name), all different."""
+    """Return a unique slash command for each pair of a server's label and a prompt's own name."""
     plain = [f"{label}:{_plain(prompt) or 'prompt'}" for label, prompt in pairs]
     count = Counter(plain)
     return [
