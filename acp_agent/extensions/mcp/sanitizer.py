@@ -1,8 +1,8 @@
-"""Sanitise everything that a server sends, before anything else reads it.
+"""Sanitise everything that a server sends, before other code reads it.
 
-Control characters, direction marks and invisible characters in texts are escaped. List entries of
-the wrong shape are removed: the package validates an answer as a whole, so one tool whose schema is
-not an object would cost all the others.
+Control characters, direction marks and invisible characters in texts are escaped. Malformed list
+entries are removed: the package validates a response as a whole, so one tool whose schema is not an
+object would make all the others unusable.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from mcp_types.version import LATEST_HANDSHAKE_VERSION
 
 from acp_agent.content import HIDDEN, escaped, escaped_values
 
-LONGEST = 1_000  # entries of a list; of a longer one only that it is longer is seen
-_DEEPEST = 64  # levels of a schema; the package's own checks fail at some depth
+LONGEST = 1_000  # entries of a list; one more is read to detect a longer list
+_DEEPEST = 64  # levels of a schema; the package's own checks fail on very deep ones
 
 _METHODS = {
     "tools": "tools/list",
@@ -35,7 +35,7 @@ _METHODS = {
 
 
 def is_list(message: SessionMessage) -> bool:
-    """Whether a message looks like one of a server's lists."""
+    """Return whether a message seems to be one of a server's lists."""
     response = message.message
     return isinstance(response, types.JSONRPCResponse) and any(
         isinstance(response.result.get(name), list) for name in _METHODS
@@ -43,7 +43,7 @@ def is_list(message: SessionMessage) -> bool:
 
 
 class Sanitizer:
-    """Sanitises one server's messages. `tools` are the names of tools that were removed."""
+    """Sanitises the messages of one server. `tools` are the names of the tools removed."""
 
     def __init__(self) -> None:
         self.tools: list[str] = []
@@ -113,18 +113,18 @@ class Sanitizer:
 
 
 def _without_output_schema(entry: dict[str, Any]) -> dict[str, Any]:
-    """An entry without the schema of a tool's results.
+    """Return an entry without the schema of a tool's results.
 
-    The package would check results with it, and a server's pattern can be made to take for ever.
+    The package would validate results with it, and matching a server's pattern can take forever.
     """
     return {key: value for key, value in entry.items() if key != "outputSchema"}
 
 
 def _is_valid(entry: Any, name: str) -> bool:  # JSON, of any kind
-    """Whether the package would take a list of this entry alone."""
+    """Return whether the package would accept a list with only this entry."""
     try:
         methods.validate_server_result(_METHODS[name], LATEST_HANDSHAKE_VERSION, {name: [entry]})
-    except (ValueError, RecursionError):  # pydantic's ValidationError among them
+    except (ValueError, RecursionError):  # including pydantic's ValidationError
         return False
     return True
 
@@ -142,7 +142,7 @@ def _is_schema(schema: Any) -> bool:  # JSON, of any kind
 
 
 def _is_deeper(value: object, levels: int) -> bool:
-    """Whether a JSON value nests deeper than so many levels."""
+    """Return whether a JSON value is nested deeper than `levels`."""
     if not isinstance(value, dict | list):
         return False
     items = value.values() if isinstance(value, dict) else value
@@ -155,9 +155,9 @@ async def sanitized_transport(
     ended: asyncio.Event,
     sanitizer: Sanitizer,
 ) -> AsyncIterator[TransportStreams]:
-    """Wrap `transport` to set `ended` when the server closes its side.
+    """Wrap `transport`: sanitise messages, and set `ended` when the server closes its side.
 
-    The package notifies only those who wait for an answer. Messages are sanitised.
+    The package itself notifies only those who wait for a response.
     """
     async with transport as (incoming, outgoing):
         yield _SanitizedStream(incoming, ended, sanitizer), outgoing
@@ -178,11 +178,11 @@ class _SanitizedStream:
 
     @property
     def last_context(self) -> contextvars.Context | None:
-        """What the package asks for, where its own streams have it."""
+        """Return the context that the package reads, if the wrapped stream has one."""
         return getattr(self._stream, "last_context", None)
 
     async def receive(self) -> SessionMessage | Exception:
-        """The next message."""
+        """Return the next message."""
         try:
             item = await self._stream.receive()
         except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
@@ -190,7 +190,7 @@ class _SanitizedStream:
             raise
         if isinstance(item, Exception):
             return item
-        # In a thread: a list or a result may be long, and this reads everything that it sends.
+        # In a thread, because a list or a result may be long and all of it is processed.
         if isinstance(item.message, JSONRPCResponse):
             return await asyncio.to_thread(self._sanitizer.sanitize, item)
         return self._sanitizer.sanitize(item)

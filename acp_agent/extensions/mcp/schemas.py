@@ -1,7 +1,7 @@
 """Tool schemas of MCP servers: cleaned for the model, and used to validate arguments.
 
-A server's schema is untrusted: it is bounded, references are inlined, and keywords that only some
-providers accept are removed. The server has to check those by itself.
+A server's schema is untrusted: it is limited in size, references are inlined, and keywords that
+only some providers accept are removed. The server must check those itself.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from acp_agent.content import JsonObject
 
 SIZE_LIMIT = 24_000  # bytes of a schema as JSON
 _DEPTH = 24  # levels of a schema
-_NODES = 4_000  # schemas in a schema, those that are repeated for a reference counted each time
-_MISTAKES = 5  # reported at once
+_NODES = 4_000  # subschemas; one repeated by a reference counts each time
+_MISTAKES = 5  # errors reported at once
 
-_PROPERTY = re.compile(r"^[a-zA-Z0-9_.-]{1,64}$")  # what Anthropic takes
+_PROPERTY = re.compile(r"^[a-zA-Z0-9_.-]{1,64}$")  # the names that Anthropic accepts
 
 _SCHEMAS = frozenset({"items", "additionalProperties", "not", "contains", "propertyNames"})
 _LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
@@ -51,19 +51,19 @@ _VALUES = frozenset(
         "dependentRequired",
     }
 )
-# At the top, providers take an object's keywords only.
+# At the top level, providers accept only keywords for objects.
 _NOT_AT_THE_TOP = frozenset({"anyOf", "oneOf", "allOf", "not", "enum", "const"})
 
 
 class UnusableSchemaError(Exception):
-    """A schema that no tool can be offered with; the message says why."""
+    """No tool can be offered with this schema; the message says why."""
 
 
 class ToolSchema:
     """A usable schema.
 
     Raises:
-        UnusableSchemaError: there is no sense in it, or it is out of bounds.
+        UnusableSchemaError: the schema is invalid or exceeds the limits.
     """
 
     def __init__(self, schema: JsonObject) -> None:
@@ -85,7 +85,7 @@ class ToolSchema:
         self.for_model.setdefault("properties", {})
         if len(msgspec.json.encode(self.for_model)) > SIZE_LIMIT:
             raise UnusableSchemaError(f"its schema is larger than {SIZE_LIMIT // 1_000} kB")
-        # No reference is left; the empty registry makes sure that none is ever followed.
+        # No reference is left; the empty registry ensures that none is ever resolved.
         self._validator = Draft202012Validator(whole, registry=Registry())
 
     @property
@@ -94,7 +94,7 @@ class ToolSchema:
         return list(self.for_model["properties"])
 
     def mistakes(self, arguments: JsonObject) -> list[str]:
-        """Return what is wrong with arguments, for the model to fix; empty if they are valid."""
+        """Return the errors in arguments, for the model to fix; empty if they are valid."""
         found: list[str] = []
         for error in self._validator.iter_errors(arguments):
             if len(found) == _MISTAKES:
@@ -108,7 +108,7 @@ class ToolSchema:
 
 
 class _Cleaner:
-    """Copies a schema keyword by keyword, references replaced by what they name."""
+    """Copies a schema keyword by keyword, with references replaced by their targets."""
 
     def __init__(self, schema: JsonObject) -> None:
         self._root = schema
@@ -132,7 +132,7 @@ class _Cleaner:
         reference = schema.get("$ref")
         if isinstance(reference, str):
             target = self._target(reference)
-            # One that leads to itself, or elsewhere, may be anything.
+            # A recursive or external reference is omitted, so any value is accepted there.
             if isinstance(target, dict) and reference not in within:
                 cleaned = self._schema(target, depth + 1, (*within, reference))
         for key, value in schema.items():

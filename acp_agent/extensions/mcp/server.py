@@ -1,4 +1,4 @@
-"""Lifecycle of an MCP server: connect in the background, reconnect when it dies, close."""
+"""Lifecycle of an MCP server: connect in the background, reconnect after failures, close."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from acp_agent.errors import ToolError
 from acp_agent.extensions.mcp.config import Launcher, SavedLogins, ServerConfig
 from acp_agent.platform.watchdog import Watchdog
 
-if TYPE_CHECKING:  # these bring the `mcp` package
+if TYPE_CHECKING:  # these import the `mcp` package
     from acp_agent.extensions.mcp.client import McpClient
     from acp_agent.extensions.mcp.elicitation import Asker
     from acp_agent.extensions.mcp.listing import ServerCatalog
 
-RESTARTS = 3  # in a row, before a server that dies is given up
-_STEADY_SECONDS = 60.0  # after this uptime the restart count starts over
-_LONGER_EACH_TIME = 4  # each restart waits this many times longer
-_SETTLE_SECONDS = 0.1  # after a change, before the lists are asked for: changes come in bunches
-_BETWEEN_LISTINGS = 1.0  # seconds, for a server that says "changed" without end
+RESTARTS = 3  # consecutive restarts before a failing server is given up
+_STEADY_SECONDS = 60.0  # after this uptime the restart count is reset
+_LONGER_EACH_TIME = 4  # factor by which the delay grows with each restart
+_SETTLE_SECONDS = 0.1  # delay before lists are read again: changes often come in groups
+_BETWEEN_LISTINGS = 1.0  # seconds; limits a server that reports changes continuously
 _CLOSE_SECONDS = 1.2
 _CANCELLED_SECONDS = 0.3
 
@@ -41,7 +41,7 @@ class Owner(Protocol):
         ...
 
     def trace(self) -> JsonObject:
-        """Return the turn's trace (W3C Trace Context) as a `_meta`; or an empty one."""
+        """Return the turn's trace (W3C Trace Context) as a `_meta`, or an empty one."""
         ...
 
     async def tell(self, title: str, description: str = "") -> None:
@@ -50,11 +50,10 @@ class Owner(Protocol):
 
 
 class ServerSettings(Struct, frozen=True, kw_only=True):
-    """Where and how servers are started; `clean` takes secrets out.
+    """Where and how servers are started; `clean` removes secrets from a text.
 
-    `connect` is how long a server may take, `rest` what it gets before it is started again the
-    first time, both in seconds. `watch` ends programs where this process is killed; `launch` says
-    how they are started.
+    `connect` is how long a server may take to connect, `rest` the delay before the first restart,
+    both in seconds. `watch` ends programs if this process is killed; `launch` starts them.
     """
 
     cwd: Path
@@ -68,9 +67,9 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
 
 
 class McpServer:
-    """One server of a session. `label` is what it is called, `config.name` what the user sees.
+    """One server of a session. `label` is its internal name, `config.name` the name for the user.
 
-    Everything of its connection happens in one task of its own.
+    The whole connection runs in a separate task.
     """
 
     def __init__(
@@ -83,7 +82,7 @@ class McpServer:
         asker: Asker,
     ) -> None:
         self.config = config
-        self.label = label  # may change while it runs, when another server has the same
+        self.label = label  # may change at runtime, if another server has the same one
         self.offer: ServerCatalog | None = None
         self.problem = ""  # why the last connection ended or failed, in one line without secrets
         self._setting = setting
@@ -96,10 +95,10 @@ class McpServer:
 
     @property
     def client(self) -> McpClient:
-        """The connection.
+        """Return the connection.
 
         Raises:
-            ToolError: there is none at the moment.
+            ToolError: the server is not connected at the moment.
         """
         if self._client is None:
             raise ToolError(f"the MCP server {self.config.name!r} is not connected at the moment")
@@ -107,7 +106,7 @@ class McpServer:
 
     @property
     def is_settled(self) -> bool:
-        """Whether it is known if the server can be used."""
+        """Return whether it is known if the server can be used."""
         return self._settled.is_set()
 
     async def settled(self) -> None:
@@ -115,10 +114,10 @@ class McpServer:
         await self._settled.wait()
 
     async def aclose(self) -> None:
-        """End the connection, and the program behind it. Takes two seconds at most."""
+        """End the connection, and the program behind it. Takes at most two seconds."""
         self._stop.set()
         if self._client is None:
-            self._task.cancel()  # it connects, or waits to connect again
+            self._task.cancel()  # it is connecting, or waiting to reconnect
         await asyncio.wait([self._task], timeout=_CLOSE_SECONDS)
         if not self._task.done():
             self._task.cancel()
@@ -131,7 +130,7 @@ class McpServer:
             # In a thread: it imports the `mcp` package.
             await asyncio.to_thread(import_module, f"{__package__}.client")
             await self._stay_connected()
-        except Exception:  # noqa: BLE001 - a fault of ours must not stay unseen
+        except Exception:  # noqa: BLE001 - an internal error must be reported
             _log.exception("the MCP server %s broke", self.label)
             self.problem = "an internal error: see the log"
             await self._owner.tell(f"The MCP server {self.config.name!r} cannot be used.")
@@ -148,7 +147,7 @@ class McpServer:
             if self._stop.is_set():
                 return
             ever = ever or self._settled.is_set()
-            self._settled.clear()  # who begins a turn waits a moment for it to come back
+            self._settled.clear()  # a new turn waits briefly for the server to return
             if not ever:
                 await self._owner.tell(
                     f"The MCP server {self.config.name!r} could not be connected.", f"{why}."
@@ -206,7 +205,7 @@ class McpServer:
         return client.ending()
 
     async def _until_ended(self, client: McpClient) -> None:
-        """Keep the lists up to date while the connection lives."""
+        """Keep the lists up to date while the connection is open."""
         loop = asyncio.get_running_loop()
         listed = loop.time()
         while await self._first(client.changed) is client.changed:
@@ -225,7 +224,7 @@ class McpServer:
     async def _first(
         self, event: asyncio.Event, *, limit: float | None = None
     ) -> asyncio.Event | None:
-        """Wait for `event`, or for the connection's end; gives what came, None for nothing."""
+        """Wait for `event` or the connection's end; return the event set, or None on timeout."""
         assert self._client is not None
         events = [self._stop, self._client.ended, event]
         waits = [asyncio.create_task(one.wait()) for one in events]

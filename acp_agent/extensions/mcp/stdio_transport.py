@@ -1,7 +1,7 @@
-"""The stdio transport: a server's program, one message a line over its stdin and stdout.
+"""The stdio transport: a server's program, with one message per line over stdin and stdout.
 
 Source: Model Context Protocol, Transports, stdio. The package's own transport is not used: it reads
-lines without a limit, has no hold on what leaves the group, and takes seconds to end a program.
+lines without a limit, cannot end processes that left the group, and takes seconds to end a program.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ from acp_agent.platform import posix
 from acp_agent.platform.watchdog import Watchdog
 
 MESSAGE_LIMIT = 16_000_000  # bytes of one message
-_IN_A_THREAD = 500_000  # bytes from which on a message is decoded in a thread
+_IN_A_THREAD = 500_000  # bytes; larger messages are decoded in a thread
 _QUEUE = 64  # messages that may wait to be written, so that a cancel need not wait for a reader
-_NOISE_LIMIT = 10_000  # lines on stdout that are no message, before the program is ended
-_LOGGED_LINES = 200  # of what a program writes to stderr
+_NOISE_LIMIT = 10_000  # lines on stdout that are not messages, before the program is ended
+_LOGGED_LINES = 200  # lines of stderr that are logged
 _LOGGED_LENGTH = 500  # characters of such a line
 
-_LEAVE = 0.25  # seconds for a program to end when its stdin is closed
-_TERM_GRACE = 0.5  # seconds between asking its group to end and ending it
-_REAP = 1.0  # seconds for an ended process to go
+_LEAVE = 0.25  # seconds for a program to end after its stdin is closed
+_TERM_GRACE = 0.5  # seconds between SIGTERM and SIGKILL for its group
+_REAP = 1.0  # seconds to wait for a killed process
 _POLL = 0.01
 
 _ID = re.compile(rb'"id"\s*:\s*(\d+|"[^"\\]*")')
@@ -65,7 +65,7 @@ _PIECE = 65_536  # bytes that are read at a time
 
 
 class LongLine(Struct, frozen=True):
-    """A line over the limit: its beginning; the rest was thrown away."""
+    """A line over the limit: only its beginning; the rest was discarded."""
 
     head: bytes
 
@@ -73,12 +73,12 @@ class LongLine(Struct, frozen=True):
 async def read_lines(
     stream: asyncio.StreamReader, *, limit: int, head: int = 4_096
 ) -> AsyncIterator[bytes | LongLine]:
-    """The lines of a stream without their ends, those that are empty left out.
+    """Yield the lines of a stream without line ends; empty lines are skipped.
 
     Args:
-        stream: where they come from.
-        limit: bytes of the longest line that is given whole.
-        head: bytes of a longer one that are kept.
+        stream: the stream.
+        limit: bytes of the longest line that is returned whole.
+        head: bytes of a longer line that are returned.
     """
     held = bytearray()
     long = False
@@ -106,7 +106,7 @@ def _line(held: bytearray, limit: int, head: int, *, long: bool) -> bytes | Long
 
 
 class ServerProcess:
-    """A server's program while it runs, and how it ended."""
+    """A running server program, and how it ended."""
 
     def __init__(self, process: asyncio.subprocess.Process, label: str, mark: str) -> None:
         self._process = process
@@ -118,7 +118,7 @@ class ServerProcess:
         self._how = ""
 
     def ending(self) -> str:
-        """Describe how it ended."""
+        """Return a description of how it ended."""
         return self._how or self._describe()
 
     def _describe(self) -> str:
@@ -134,7 +134,7 @@ class ServerProcess:
         return f"{text}: {self._last_words}" if self._last_words else text
 
     async def write(self, messages: MemoryObjectReceiveStream[SessionMessage]) -> None:
-        """Pass messages on until the client closes its side."""
+        """Write messages to the program until the client closes its side."""
         stdin = self._process.stdin
         assert stdin is not None
         with suppress(OSError):
@@ -147,7 +147,7 @@ class ServerProcess:
                 await stdin.drain()
 
     async def read(self, messages: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
-        """Take messages in until the program closes its side."""
+        """Read messages until the program closes its side."""
         assert self._process.stdout is not None
         async with messages:
             with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
@@ -156,7 +156,7 @@ class ServerProcess:
                         await messages.send(message)
                     if self._noise > _NOISE_LIMIT:
                         break
-            await self._exited(_LEAVE)  # so that it is known how it ended
+            await self._exited(_LEAVE)  # so that the exit status is known
             self._how = self._describe()
 
     async def _messages(self, line: bytes | LongLine) -> list[SessionMessage]:
@@ -177,7 +177,7 @@ class ServerProcess:
         return [SessionMessage(message)]
 
     def _answered_by(self, line: LongLine) -> list[RequestId]:
-        """The requests that a line which was too long may have answered."""
+        """Return the requests that a line over the limit may have answered."""
         found = _ID.search(line.head)
         if found is None:
             return list(self._open)
@@ -185,7 +185,7 @@ class ServerProcess:
         return [text[1:-1] if text.startswith('"') else int(text)]
 
     async def log_stderr(self, clean: Callable[[str], str]) -> None:
-        """Write what the program says on stderr to the log, up to a bound."""
+        """Write the program's stderr to the log, up to a limit."""
         assert self._process.stderr is not None
         count = 0
         async for line in read_lines(
@@ -201,7 +201,7 @@ class ServerProcess:
                 _log.info("MCP server %s: what follows is left out", self._label)
 
     async def end(self) -> None:
-        """Let the program end, make its group end, and reap what is left of it."""
+        """End the program: close its stdin, end its process group, and end remaining processes."""
         if self._process.stdin is not None:
             self._process.stdin.close()
         group = self._process.pid
@@ -218,7 +218,7 @@ class ServerProcess:
         posix.end_group(self._process.pid, at_once=True)
 
     async def _exited(self, limit: float) -> bool:
-        # Not `process.wait`, which waits for the pipes too, and a grandchild may hold those.
+        # Not `process.wait`, which also waits for the pipes, which a grandchild may hold open.
         loop = asyncio.get_running_loop()
         deadline = loop.time() + limit
         while self._process.returncode is None:
@@ -240,21 +240,21 @@ async def stdio_transport(
     launch: Launcher,
     on_start: Callable[[ServerProcess], None],
 ) -> AsyncIterator[TransportStreams]:
-    """Start a server's program, in a process group of its own, and end it on leaving.
+    """Start a server's program in a separate process group, and end it on exit.
 
     Args:
-        server: what to start.
-        label: what it is called in the log.
+        server: the configuration of the server.
+        label: the server's name in the log.
         cwd: the folder that it is started in.
-        environ: the user's environment; see `server_environ` for what of it is passed on.
-        watch: ends it where this process is killed.
-        clean: takes secrets out of a text.
-        launch: says how it is started.
-        on_start: is given the program, to ask it later how it ended.
+        environ: the user's environment; `server_environ` selects what is passed on.
+        watch: ends the program if this process is killed.
+        clean: removes secrets from a text.
+        launch: defines how the program is started.
+        on_start: receives the program, which can later be asked how it ended.
 
     Raises:
         OSError: it cannot be started.
-        ValueError: the command has a NUL in it.
+        ValueError: the command contains a NUL.
     """
     mark = f"{watch.mark.partition('=')[2]}{uuid.uuid4().hex}"
     await watch.start()
@@ -300,7 +300,7 @@ def _decode(line: bytes) -> JSONRPCMessage:
     try:
         return jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValidationError:
-        # Its parser gives up at 200 levels, and what is so deep may be one tool's schema of many.
+        # Its parser fails at 200 levels, and the deep value may be one tool's schema of many.
         try:
             value: object = msgspec.json.decode(line)
         except RecursionError:
@@ -331,7 +331,7 @@ async def _start(launched: Launched, cwd: Path) -> asyncio.subprocess.Process:
     try:
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
-        starting.add_done_callback(_end_unwanted)  # the child may exist already
+        starting.add_done_callback(_end_unwanted)  # the child process may already exist
         raise
     finally:
         launched.close_descriptors()

@@ -1,4 +1,4 @@
-"""Tables that describe MCP servers: those of a configuration file, and those of `.mcp.json`."""
+"""Read the tables that describe MCP servers in a configuration file and in `.mcp.json`."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _TYPES = {"streamable-http": "http", "streamable_http": "http", "http-stream": "
 
 
 def project_table(name: str, given: object) -> McpServerConfig | None:
-    """Return a server of a `.mcp.json` in our terms; None for one that only its own program has.
+    """Return a server of a `.mcp.json`; None for one that only its own program can provide.
 
-    Fields that we do not know are left alone: the file is shared with other programs.
+    Unknown fields are ignored: the file is shared with other programs.
 
     Raises:
         ConfigError: a field has the wrong type.
@@ -63,14 +63,14 @@ def build_server(
     """Return a server with its variables expanded.
 
     Args:
-        name: what it is called.
-        table: what is said about it.
-        environ: where variables have their values.
-        field: the key that all servers are below, for errors.
-        source: whose it is.
+        name: the server's name.
+        table: the server's table.
+        environ: the values of variables.
+        field: the key of the table of all servers, for errors.
+        source: who configured the server.
 
     Raises:
-        ConfigError, InvalidInputError: it cannot be used; the message names the key.
+        ConfigError, InvalidInputError: the server is invalid; the message names the key.
     """
     field = f"{field}.{name}"
     if not name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
@@ -109,7 +109,7 @@ def build_server(
             start_timeout=table.start_timeout,
             call_timeout=table.call_timeout,
             secrets=tuple(dict.fromkeys(secrets)),
-            # A project does not decide what it can reach.
+            # A project must not decide what its server can reach.
             sandbox=None if source == "project" else table.sandbox,
             hosts=() if source == "project" else tuple(table.hosts),
         )

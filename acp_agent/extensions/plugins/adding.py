@@ -1,4 +1,4 @@
-"""Add, update and remove plugins of the user's: a copy of each, pinned to what was added."""
+"""Add, update and remove plugins of the user: each is a copy, pinned to its content."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from acp_agent.platform.posix import make_private_folder
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
-    """A plugin that may be added: as it will be, and how that will be remembered."""
+    """A plugin that can be added, with the record that will be saved for it."""
 
     plugin: Plugin
     record: Installed
 
 
 class NoChoiceError(ConfigError):
-    """A marketplace has several plugins, and none of them was named.
+    """A marketplace has several plugins, and none was chosen.
 
     Args:
         source: the marketplace.
-        offers: what it has.
+        offers: its plugins.
     """
 
     def __init__(self, source: str, offers: list[Offer]) -> None:
@@ -51,17 +51,17 @@ class NoChoiceError(ConfigError):
 
 @contextmanager
 def candidate(own: Path, source: str, *, ref: str = "", chosen: str = "") -> Iterator[Candidate]:
-    """Give a plugin as it would be added, from a copy of it.
+    """Yield a plugin as it would be added, from a temporary copy.
 
     Args:
         own: the folder of the user's plugins.
         source: the path of a folder, or the address of a repository.
         ref: a branch, tag or commit of the repository.
-        chosen: which plugin, where the source is a marketplace.
+        chosen: the name of the plugin, if the source is a marketplace.
 
     Raises:
-        NoChoiceError: it is a marketplace, and none is chosen.
-        ConfigError: it cannot be fetched, or it is no plugin that can be used.
+        NoChoiceError: it is a marketplace, and no plugin is chosen.
+        ConfigError: it cannot be fetched, or is not a usable plugin.
     """
     make_private_folder(own)
     with (
@@ -106,26 +106,26 @@ def _remembered(source: str) -> str:
 
 
 def linked(own: Path, folder: Path) -> Candidate:
-    """Return a plugin that is used where it is, and follows its files.
+    """Return a plugin that is used in place, so that changes to its files apply.
 
     Raises:
-        ConfigError: it is no plugin that can be used.
+        ConfigError: it is not a usable plugin.
     """
     plugin = read_plugin(folder, data=own, source="user")
     return Candidate(plugin=plugin, record=Installed(source=str(plugin.root), kind="link"))
 
 
 def put(own: Path, one: Candidate, *, replacing: bool) -> None:
-    """Put a plugin in its place, and remember it. What it replaces is gone afterwards.
+    """Move a plugin to its folder and save its record. A plugin that it replaces is deleted.
 
     Args:
         own: the folder of the user's plugins.
-        one: the plugin, in a folder that may be taken.
-        replacing: whether there may be one of its name.
+        one: the plugin, in a folder that may be moved.
+        replacing: whether it may replace a plugin of the same name.
 
     Raises:
-        ConfigError: there is one of its name, or its folder is taken.
-        OSError: the disk refuses it.
+        ConfigError: a plugin of its name exists, or its folder is taken.
+        OSError: the files cannot be changed.
     """
     name = one.plugin.name
     place = own / name
@@ -146,17 +146,17 @@ def put(own: Path, one: Candidate, *, replacing: bool) -> None:
 
 
 def put_package(own: Path, name: str, record: Installed) -> None:
-    """Install a Python package as it was resolved, and remember it.
+    """Install a Python package as it was resolved, and save its record.
 
     Raises:
-        ConfigError: there is a plugin of its name, or a file of it is another one.
-        OSError: the disk refuses it.
+        ConfigError: a plugin of its name exists, or one of its files has another digest.
+        OSError: the files cannot be changed.
     """
     make_private_folder(own / PACKAGES)
     with changing(own) as known:
         if name in known:
             raise ConfigError(f"there is a plugin {name} already; remove it first")
-        if record.digest:  # it is beside this program
+        if record.digest:  # it is installed beside this program
             known[name] = record
             return
         with tempfile.TemporaryDirectory(prefix=".new-", dir=own) as new:
@@ -168,11 +168,11 @@ def put_package(own: Path, name: str, record: Installed) -> None:
 
 
 def remove(own: Path, name: str, *, keep_data: bool) -> None:
-    """Remove a plugin, and what its programs kept, unless that is to stay.
+    """Remove a plugin and, unless `keep_data` is true, the data of its programs.
 
     Raises:
         ConfigError: no plugin of this name was added.
-        OSError: the disk refuses it.
+        OSError: the files cannot be changed.
     """
     with changing(own) as known:
         is_package = require(known, name).kind == "package"
@@ -183,11 +183,11 @@ def remove(own: Path, name: str, *, keep_data: bool) -> None:
 
 
 def enable(own: Path, name: str, *, on: bool) -> None:
-    """Use a plugin in sessions, or do not.
+    """Enable or disable a plugin for sessions.
 
     Raises:
         ConfigError: no plugin of this name was added.
-        OSError: the disk refuses it.
+        OSError: the files cannot be changed.
     """
     with changing(own) as known:
         known[name] = replace(require(known, name), enabled=on)
@@ -206,20 +206,20 @@ def require(known: dict[str, Installed], name: str) -> Installed:
 
 
 def update(own: Path, name: str, agree: Callable[[Candidate], bool], *, ref: str = "") -> bool:
-    """Fetch a plugin again, and put it in the place of the one that is there.
+    """Fetch a plugin again, and replace the installed one if it differs.
 
     Args:
         own: the folder of the user's plugins.
         name: the plugin.
-        agree: asked about one that is different.
-        ref: a branch, tag or commit; "" for the usual one.
+        agree: asks whether to install a changed plugin.
+        ref: a branch, tag or commit; "" for the default.
 
     Returns:
-        Whether it is another one now.
+        Whether the plugin was replaced.
 
     Raises:
         ConfigError: no plugin of this name was added, or it cannot be fetched.
-        OSError: the disk refuses it.
+        OSError: the files cannot be changed.
     """
     record = require(read_installed(own), name)
     if record.kind != "copy":
@@ -237,7 +237,7 @@ def update(own: Path, name: str, agree: Callable[[Candidate], bool], *, ref: str
 
 
 def _discard(own: Path, place: Path) -> None:
-    """Take a folder or a link away, in one step for whoever looks."""
+    """Delete a folder or a link; to other processes it disappears in one step."""
     if place.is_symlink():
         place.unlink()
     elif place.exists():

@@ -1,6 +1,6 @@
-"""The plugins that settings of Anthropic's command line program enable, in a project or for a user.
+"""Find plugins that settings of Anthropic's command line program enable, per project or user.
 
-`enabledPlugins` has names such as `formatter@team`, and `extraKnownMarketplaces` says where the
+`enabledPlugins` has names such as `formatter@team`; `extraKnownMarketplaces` defines where the
 marketplace `team` is.
 """
 
@@ -15,7 +15,7 @@ from acp_agent.content import printable_line
 from acp_agent.extensions.definitions.locations import hook_files, project_hook_files
 from acp_agent.extensions.plugins.manifest import PluginError, Remark, read_json
 
-# Marketplaces that need not be named, since that program knows them.
+# Marketplaces that are built into that program.
 _OFFICIAL = {"claude-plugins-official": "anthropics/claude-plugins-official"}
 
 
@@ -23,9 +23,9 @@ class Wanted(Struct, frozen=True, kw_only=True):
     """A plugin that is enabled there.
 
     Attributes:
-        name: the plugin, as its marketplace calls it.
-        marketplace: the name of that.
-        source: the folder or the address of it; "" where nothing says where it is.
+        name: the plugin's name in its marketplace.
+        marketplace: the name of the marketplace.
+        source: the folder or the address of the marketplace; "" if unknown.
         ref: a branch, tag or commit.
     """
 
@@ -36,7 +36,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
 
 
 class FoundElsewhere(Struct, frozen=True):
-    """The plugins that settings enable, and what is wrong with the files."""
+    """The plugins that settings enable, and the errors in the files."""
 
     plugins: tuple[Wanted, ...]
     problems: tuple[Remark, ...]
@@ -45,7 +45,7 @@ class FoundElsewhere(Struct, frozen=True):
 def find_elsewhere(cwd: Path, home: Path) -> FoundElsewhere:
     """Return the plugins that the settings of a project and of its user enable. Reads files.
 
-    A later file says it finally: the user's, the project's, then those that are not shared.
+    Later files override earlier ones: the user's, the project's, then those that are not shared.
 
     Args:
         cwd: the session's folder.

@@ -16,18 +16,18 @@ from acp_agent.extensions.plugins.manifest import PluginError, Remark
 from acp_agent.extensions.plugins.package import Plugin, describe_parts, read_plugin
 from acp_agent.trust.items import Item, Trusts, folder_digest, folder_name
 
-_MOST = 200  # plugins of one place
-_SHOWN = 800  # characters of what a plugin does
+_MOST = 200  # plugins of one folder
+_SHOWN = 800  # characters of a plugin's description of parts
 DATA = ".data"
 
 
 class FoundPlugins(Struct, frozen=True, kw_only=True):
-    """What there is; the first of a name is the one that counts.
+    """The plugins that were found; for a duplicate name the first one is used.
 
     Attributes:
-        plugins: those that can be used.
-        problems: what is wrong: the file or folder, and why and what to do, in English.
-        untrusted: those of the project that the user does not trust as they are.
+        plugins: the plugins that can be used.
+        problems: errors: the file or folder, and the reason and remedy in English.
+        untrusted: plugins of the project whose current content the user does not trust.
     """
 
     plugins: tuple[Plugin, ...] = ()
@@ -39,8 +39,8 @@ def find_plugins(places: DefinitionFolders, trusts: Trusts) -> FoundPlugins:
     """Find the plugins of a session. Reads files: call it in a thread.
 
     Args:
-        places: the folders to look into.
-        trusts: whether the user trusts an item of the project.
+        places: the folders to search.
+        trusts: returns whether the user trusts an item of the project.
     """
     found: dict[str, Plugin] = {}
     problems: list[Remark] = []
@@ -49,7 +49,7 @@ def find_plugins(places: DefinitionFolders, trusts: Trusts) -> FoundPlugins:
     for place, source in places.plugins:
         try:
             known = read_installed(place) if place == own else {}
-        except PluginError as error:  # some of them may have been turned off
+        except PluginError as error:  # some of its plugins may have been disabled
             problems.append(error.remark)
             continue
         problems += [(link, "it is a link that leads nowhere") for link in _broken_links(place)]
@@ -96,7 +96,7 @@ def _exists(path: Path) -> bool:
 
 
 def _record(root: Path, place: Path, known: dict[str, Installed]) -> Installed | None:
-    """Return what is known of a plugin that was added; a link to it has its name."""
+    """Return the record of an added plugin; a link to it has its name."""
     return next(
         (one for name, one in known.items() if os.path.realpath(place / name) == str(root)), None
     )
@@ -115,13 +115,13 @@ def _read(root: Path, source: Source, own: Path, top: Path, record: Installed | 
     plugin = read_plugin(root, data=own / DATA / root.name, source=source, given=given)
     if source == "user" and root.parent == own:
         return plugin
-    # Others may have the same name: each has a folder of its own.
+    # Other plugins may have the same name, so each has its own data folder.
     mark = hashlib.sha256(os.fsencode(root)).hexdigest()[:8]
     return replace(plugin, data=own / DATA / f"{plugin.name}-{mark}")
 
 
 def pinned_digest(root: Path) -> str:
-    """Return what the files of a plugin are known by. Reads all of them.
+    """Return the digest that identifies the files of a plugin. Reads all of them.
 
     Raises:
         PluginError: there are too many, or one cannot be read.
@@ -133,7 +133,7 @@ def pinned_digest(root: Path) -> str:
 
 
 def _item(plugin: Plugin, top: Path) -> Item:
-    """A plugin of a project, as the user trusts it: with all of its files."""
+    """Return the trust item of a project's plugin, which covers all of its files."""
     digest, _ = folder_digest(plugin.root)
     real = Path(os.path.realpath(top))
     return Item(

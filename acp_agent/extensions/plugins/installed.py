@@ -1,6 +1,6 @@
-"""The plugins that the user added, each with where it is from and what it is pinned to.
+"""The records of the plugins that the user added: their sources and pinned versions.
 
-They are in one JSON file beside their folders. Whoever changes it holds the lock of that folder.
+They are stored in one JSON file beside the plugins' folders. Changing it requires the file's lock.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from acp_agent.platform.posix import locked, write_private
 
 FILE_NAME = "installed.json"
 _LOCK_SECONDS = 30.0
-NOT_PINNED = frozenset({"__pycache__", ".git"})  # what programs leave behind, and no content
+NOT_PINNED = frozenset({"__pycache__", ".git"})  # left behind by programs; not part of the content
 
 
 class Installed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A plugin that was added.
 
     Attributes:
-        source: where it is from, as `plugin add` was told.
+        source: where it is from, as given to `plugin add`.
         kind: a copy of a folder, a link to one, or a Python package.
         revision: the commit, or the version of a package.
-        digest: of its files (SHA-256); "" for a link, whose files may change.
+        digest: the SHA-256 of its files; "" for a link, whose files may change.
         enabled: whether sessions use it.
-        plugin: which one of a marketplace.
-        manifest: what the marketplace says of it, where that takes the place of a manifest.
-        requirements: a package and those that it needs, each with its version and digests.
+        plugin: its name in a marketplace.
+        manifest: the marketplace's entry for it, if that replaces a manifest.
+        requirements: a package and its dependencies, each with its version and digests.
     """
 
     source: str
@@ -50,7 +50,7 @@ class _File(Struct, frozen=True):
 
 
 def read_installed(place: Path) -> dict[str, Installed]:
-    """Return what was added, by name.
+    """Return the records of added plugins, by name.
 
     Raises:
         PluginError: the file cannot be read.
@@ -66,10 +66,10 @@ def read_installed(place: Path) -> dict[str, Installed]:
 
 @contextmanager
 def changing(place: Path) -> Iterator[dict[str, Installed]]:
-    """Give what was added, to be changed; it is written at the end. Waits for others that do so.
+    """Yield the records for changes, then write them. Waits for other processes that do so.
 
     Raises:
-        PluginError: the file cannot be read, or another process changes it for too long.
+        PluginError: the file cannot be read, or another process holds it for too long.
         OSError: it cannot be written.
     """
     try:

@@ -1,8 +1,8 @@
-"""The manifests of plugins: that of the Agent Plugins standard, and that of other programs.
+"""Read the manifests of plugins: that of the Agent Plugins standard, and those of other programs.
 
-The standard (https://agent-plugins.org, version 1.0.0, section 5) has a closed `plugin.json` at the
-top of the plugin. Other programs have one of their own in a folder such as `.claude-plugin`, which
-may also say where the parts of the plugin are.
+The standard (https://agent-plugins.org, version 1.0.0, section 5) has a `plugin.json` with a closed
+set of fields at the top of the plugin. Other programs have their own manifest in a folder such as
+`.claude-plugin`, which may also name the places of the plugin's parts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from acp_agent.platform.trusted_files import (
 FILE_NAME = "plugin.json"
 SCHEMA = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json"
 MCP_SCHEMA = "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json"
-OWN_FOLDER = "dev.acp-agent"  # what a plugin of the standard has for this program alone
+OWN_FOLDER = "dev.acp-agent"  # the folder of a standard plugin with parts for this program only
 FOREIGN = (".claude-plugin", ".codex-plugin", ".cursor-plugin")
 _BESIDE = ("commands", "agents", "hooks")
 LARGEST = 1_000_000  # bytes of a JSON file
@@ -38,7 +38,7 @@ LONGEST_NAME = 64
 _NAME = re.compile(r"(?!.*(?:--|\.\.))[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
 
 
-Remark = tuple[Path, str]  # a file or folder, and what is wrong with it
+Remark = tuple[Path, str]  # a file or folder, and its error
 
 
 class PluginError(ConfigError):
@@ -46,7 +46,7 @@ class PluginError(ConfigError):
 
     Args:
         path: the file or folder.
-        why: what is wrong, and what to do.
+        why: the error, and the remedy.
     """
 
     def __init__(self, path: Path, why: str) -> None:
@@ -78,16 +78,16 @@ _KNOWN = frozenset({*(field.encode_name for field in msgspec.structs.fields(_Por
 
 
 class Manifest(Struct, frozen=True, kw_only=True):
-    """What a plugin says of itself.
+    """The content of a plugin's manifest.
 
     Attributes:
-        name: by which it is chosen.
-        version: for people.
-        description: what it is for.
-        portable: whether it is one of the standard.
+        name: the name by which it is chosen.
+        version: its version, for people.
+        description: its purpose.
+        portable: whether it follows the standard.
         foreign: whether it has another program's manifest, alone or beside that of the standard.
-        parts: where that one says that its parts are.
-        remarks: what is wrong, and does no harm.
+        parts: the places of its parts in that other manifest.
+        remarks: harmless errors.
     """
 
     name: str
@@ -104,16 +104,17 @@ def read_manifest(root: Path, given: Mapping[str, object] | None = None) -> Mani
 
     Args:
         root: the folder of the plugin.
-        given: what a marketplace says of it, where that may take the place of a manifest.
+        given: a marketplace's entry for it, which may replace a manifest.
 
     Raises:
-        PluginError: there is none, or it cannot be used.
+        PluginError: there is no manifest, or it cannot be used.
     """
     files = (root / one / FILE_NAME for one in FOREIGN)
     foreign = next((file for file in files if is_there(file)), None)
     portable = root / FILE_NAME
     found = read_json(portable, root) if is_there(portable) else None
-    # Without the schema it is none of the standard, and another program's counts.
+    # Without a schema it does not follow the standard, and another program's manifest takes
+    # precedence.
     if found is not None and ("$schema" in found or foreign is None):
         manifest = _portable(portable, found)
         return manifest if foreign is None else _both(manifest, foreign, root)
@@ -149,7 +150,7 @@ def _portable(file: Path, found: Mapping[str, object]) -> Manifest:
 
 
 def _both(manifest: Manifest, foreign: Path, root: Path) -> Manifest:
-    """Add the parts that the standard does not have, as another program's manifest names them."""
+    """Add the parts that the standard lacks, from another program's manifest."""
     try:
         found = read_json(foreign, root)
     except PluginError as error:
@@ -159,7 +160,7 @@ def _both(manifest: Manifest, foreign: Path, root: Path) -> Manifest:
 
 
 def _foreign(file: Path, found: Mapping[str, object]) -> Manifest:
-    """Other programs take more for granted, and so what is needed is only a name."""
+    """Return another program's manifest; only the name is required."""
     name = found.get("name", file.parent.parent.name)
     if not isinstance(name, str):
         raise PluginError(file, "name: expected text")
@@ -186,7 +187,7 @@ def _require_name(file: Path, name: str) -> None:
 
 
 def named_parts(parts: Mapping[str, object], key: str) -> Sequence[object]:
-    """Return what a manifest of another program has for a key: one thing, or a list of them."""
+    """Return a manifest's values for a key: a single value counts as a list of one."""
     value = parts.get(key)
     if value is None:
         return ()
@@ -194,10 +195,10 @@ def named_parts(parts: Mapping[str, object], key: str) -> Sequence[object]:
 
 
 def read_json(file: Path, root: Path) -> dict[str, Any]:
-    """Return the object in a JSON file of a plugin. The file lies in the folder of the plugin.
+    """Return the object in a JSON file of a plugin. The file must be in the plugin's folder.
 
     Raises:
-        PluginError: it cannot be read, lies elsewhere, or is no object.
+        PluginError: the file cannot be read, is outside the folder, or is not an object.
     """
     try:
         raw = read_trusted(file, root, trusted_owners(root), limit=LARGEST + 1)

@@ -1,4 +1,4 @@
-"""Fetch a plugin from npm: nothing of the package runs, and it is not installed."""
+"""Fetch a plugin from npm, without installing the package or running its code."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _PACKAGE = re.compile(r"(@[a-z0-9][a-z0-9._-]*/)?[a-z0-9][a-z0-9._-]*")
 _VERSION = re.compile(r"[A-Za-z0-9.^~+-]*")
 _SECONDS = 300
 _MOST_FILES = 10_000
-_MOST_BYTES = 200_000_000  # of all files
+_MOST_BYTES = 200_000_000  # of all files together
 
 
 class _Packed(Struct):
-    """What `npm pack` says of a package."""
+    """The output of `npm pack` for a package."""
 
     filename: str
     version: str
@@ -34,12 +34,12 @@ def fetch_package(source: str, ref: str, place: Path) -> tuple[Path, str]:
     """Fetch a package into an empty folder; return the folder of its files, and its version.
 
     Args:
-        source: its name, with a version behind `@` where one is wanted.
+        source: its name, optionally with a version after `@`.
         ref: its version, unless the name has one; "" for the newest.
         place: the folder.
 
     Raises:
-        ConfigError: npm is missing or has no such package, or the archive is no usual one.
+        ConfigError: npm is missing or has no such package, or the archive is malformed.
     """
     at = source.find("@", 1)
     name, version = (source, ref) if at < 0 else (source[:at], source[at + 1 :])
@@ -61,7 +61,7 @@ def fetch_package(source: str, ref: str, place: Path) -> tuple[Path, str]:
 
 
 def _pack(npm: str, spec: str, place: Path) -> _Packed:
-    # In a folder of its own, so that no project's .npmrc counts.
+    # In a separate folder, so that no project's .npmrc applies.
     command = [npm, "pack", "--ignore-scripts", "--json", "--pack-destination", str(place), spec]
     try:
         ended = subprocess.run(
@@ -88,11 +88,11 @@ def _pack(npm: str, spec: str, place: Path) -> _Packed:
 
 
 def _extract(archive: Path, to: Path) -> None:
-    """Unpack an archive of ordinary files.
+    """Unpack an archive of regular files.
 
     Raises:
         ConfigError: it is too large.
-        OSError, TarError: it is none, or has something else in it.
+        OSError, TarError: it is invalid, or contains other kinds of files.
     """
     count = size = 0
     with tarfile.open(archive, "r:gz") as files:

@@ -1,4 +1,4 @@
-"""A plugin's folder: which parts it has, as its manifest says or at their usual places."""
+"""Read a plugin's folder and find its parts, as named in its manifest or at the default places."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ _HOOKS = ("hooks", "hooks.json")
 
 
 class Part(Struct, frozen=True):
-    """A JSON object of a plugin, and the file that it is from."""
+    """A JSON object of a plugin, and the file that contains it."""
 
     file: Path
     content: Mapping[str, Any]
 
 
 class Plugin(Struct, frozen=True, kw_only=True):
-    """A plugin as its folder has it.
+    """A plugin as defined by its folder.
 
     Attributes:
-        name: by which it is chosen, and what its parts' names begin with.
-        version: for people.
-        description: what it is for.
-        portable: whether it is one of the Agent Plugins standard.
+        name: the name by which it is chosen, and the prefix of its parts' names.
+        version: its version, for people.
+        description: its purpose.
+        portable: whether it follows the Agent Plugins standard.
         root: its folder, resolved.
-        data: the folder for what its programs keep.
-        source: whose it is.
-        skills: folders that have a folder for each skill.
+        data: the folder for the data of its programs.
+        source: its owner.
+        skills: folders that contain a folder for each skill.
         commands: folders of commands, and files of single ones.
         agents: folders of agents, and files of single ones.
-        servers: what has `mcpServers`.
-        hooks: what has `hooks`.
-        problems: what is wrong: the file or folder, and why and what to do, in English.
+        servers: objects with `mcpServers`.
+        hooks: objects with `hooks`.
+        problems: errors: the file or folder, and the reason and remedy in English.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Plugin(Struct, frozen=True, kw_only=True):
 
     @property
     def variables(self) -> dict[str, str]:
-        """What its programs find in their environment."""
+        """Return the environment variables for its programs."""
         root, data = str(self.root), str(self.data)
         own = {"PLUGIN_ROOT": root, "PLUGIN_DATA": data}
         if self.portable:
@@ -75,23 +75,23 @@ class Plugin(Struct, frozen=True, kw_only=True):
         return {**own, "CLAUDE_PLUGIN_ROOT": root, "CLAUDE_PLUGIN_DATA": data}
 
     def full_name(self, name: str) -> str:
-        """Return the name that a part of it has in a session."""
+        """Return the name of one of its parts in a session."""
         return f"{self.name}:{name}"
 
 
 def read_plugin(
     folder: Path, *, data: Path, source: Source, given: Mapping[str, object] | None = None
 ) -> Plugin:
-    """Read a plugin's manifest, and which parts it has. Reads files.
+    """Read a plugin's manifest and find its parts. Reads files.
 
     Args:
-        folder: of the plugin.
-        data: the folder for what its programs keep; need not exist.
-        source: whose it is.
-        given: what a marketplace says of it, where that may take the place of a manifest.
+        folder: the folder of the plugin.
+        data: the folder for the data of its programs; may be missing.
+        source: its owner.
+        given: a marketplace's entry for it, which may replace a manifest.
 
     Raises:
-        PluginError: it is none, or its manifest cannot be used.
+        PluginError: it is not a plugin, or its manifest cannot be used.
     """
     root = Path(os.path.realpath(folder))
     manifest = read_manifest(root, given)
@@ -119,7 +119,7 @@ def read_plugin(
 
 
 class _Parts:
-    """Finds the parts of a plugin, none of them outside of its folder."""
+    """Finds the parts of a plugin; parts outside its folder are refused."""
 
     def __init__(self, root: Path, manifest: Manifest, problems: list[Remark]) -> None:
         self._root = root
@@ -127,12 +127,12 @@ class _Parts:
         self._problems = problems
 
     def folders(self, key: str, usual: Sequence[Path], *, adds: bool = False) -> Iterator[Path]:
-        """Return folders and files: those that the manifest names, or the usual ones.
+        """Yield folders and files: those that the manifest names, or the default ones.
 
         Args:
-            key: that of the manifest.
-            usual: the usual folders.
-            adds: whether the usual ones count beside those that are named.
+            key: the key in the manifest.
+            usual: the default folders.
+            adds: whether the default folders are used in addition to the named ones.
         """
         named = list(self._named(key))
         for folder in usual if adds or not named else ():
@@ -156,7 +156,7 @@ class _Parts:
                 )
 
     def objects(self, key: str, usual: Sequence[Path]) -> Iterator[Part]:
-        """Return what has a key: files that the manifest names, itself, and the usual files."""
+        """Yield the objects for a key, from the manifest, files that it names and default files."""
         files = [file for file in usual if os.path.lexists(file)]
         for one in named_parts(self._parts, key):
             if isinstance(one, dict):
@@ -174,7 +174,7 @@ class _Parts:
             except PluginError as error:
                 self._problems.append(error.remark)
             else:
-                # A file may have the servers or hooks alone.
+                # A file may contain only the servers or hooks, without the key.
                 yield Part(file, found if key in found or "$schema" in found else {key: found})
 
     def _path(self, named: object) -> Path | None:
@@ -188,7 +188,7 @@ class _Parts:
 
 
 def describe_parts(plugin: Plugin) -> Sequence[str]:
-    """Return what a plugin brings along, in English, a line for each kind. Reads folders."""
+    """Return the parts of a plugin in English, as lines: names, servers, hooks. Reads folders."""
     lines = []
     for title, places in (
         ("skills", plugin.skills), ("commands", plugin.commands), ("agents", plugin.agents)

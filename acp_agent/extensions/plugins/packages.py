@@ -1,7 +1,7 @@
-"""Plugins that are Python packages: found beside this program, or installed into folders of theirs.
+"""Plugins that are Python packages: beside this program, or installed into separate folders.
 
-pip works out which packages are needed, and their versions and digests are remembered; it installs
-those and no others, and builds nothing. What this program has itself goes first.
+pip resolves the required packages, and their versions and digests are saved. It then installs
+exactly those, and builds nothing. Packages of this program itself take precedence.
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ class _Item(Struct, frozen=True):
 
 
 class _Report(Struct):
-    """What `pip install --dry-run --report` prints, of https://pip.pypa.io/en/stable/reference."""
+    """Output of `pip install --dry-run --report` (https://pip.pypa.io/en/stable/reference)."""
 
     install: list[_Item]
 
 
 def package_name(requirement: str) -> str | None:
-    """Return the normal name of a package that a text requires (PEP 503); None: it is none."""
+    """Return the normalized name of a required package (PEP 503), or None for invalid text."""
     found = _NAME.fullmatch(requirement.strip())
     return None if found is None else re.sub(r"[-_.]+", "-", found[1]).lower()
 
 
 def resolve(requirement: str) -> Installed:
-    """Return what has to be installed for a package, each part with its digest. Asks the registry.
+    """Return what to install for a package, each part with its digest. Queries the registry.
 
     Raises:
-        ConfigError: there is no such package, it fits nothing here, or pip is missing.
+        ConfigError: there is no such package, no version fits, or pip is missing.
     """
     name = package_name(requirement)
     assert name is not None
@@ -87,7 +87,7 @@ def resolve(requirement: str) -> Installed:
 
 
 def _beside(name: str) -> Installed | None:
-    """Return a package that is installed beside this program."""
+    """Return the record of a package that is installed beside this program, or None."""
     try:
         found = metadata.distribution(name)
     except metadata.PackageNotFoundError:
@@ -101,7 +101,7 @@ _ONLY_BUILT = ("--only-binary", ":all:")
 
 
 def install(record: Installed, folder: Path) -> str:
-    """Install what was resolved into a folder; return the digest of the package's list of files.
+    """Install resolved packages into a folder; return the digest of the package's file list.
 
     Raises:
         ConfigError: a file has another digest, or pip failed.
@@ -145,7 +145,7 @@ def _pip(*arguments: str) -> bytes:
 
 
 def distribution(name: str, folder: Path) -> metadata.Distribution | None:
-    """Return a package in its folder, or beside this program; None: it is in neither."""
+    """Return a package from its folder, or from beside this program; None if it is in neither."""
     for path in ([str(folder)], None):
         search = metadata.distributions(path=path) if path else metadata.distributions()
         for one in search:
@@ -155,17 +155,17 @@ def distribution(name: str, folder: Path) -> metadata.Distribution | None:
 
 
 def _record_digest(found: metadata.Distribution) -> str:
-    """Return the digest of the list of a package's files, which has a digest of each."""
+    """Return the digest of a package's file list, which contains a digest of each file."""
     listed = found.read_text("RECORD") or ""
     return hashlib.sha256(listed.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def load_objects(name: str, record: Installed, folder: Path) -> Iterator[tuple[str, object]]:
-    """Import a package, and give what its entry points name. Runs its code: call it in a thread.
+    """Import a package and yield its entry points. Runs its code: call it in a thread.
 
     Raises:
-        ConfigError: it is not there any more, is another one than was added, or has no entry point.
-        Exception: whatever its code raises.
+        ConfigError: the package is missing, has changed since it was added, or has no entry point.
+        Exception: any error of its code.
     """
     found = distribution(name, folder)
     if found is None:

@@ -1,7 +1,7 @@
 """The MCP servers of plugins: `mcp.json` of the standard, and `.mcp.json` of other programs.
 
-Source: Agent Plugins 1.0.0 (https://agent-plugins.org), sections 7.2 and 9. What is wrong with one
-server leaves the others alone.
+Source: Agent Plugins 1.0.0 (https://agent-plugins.org), sections 7.2 and 9. An error in one server
+does not affect the others.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ class _Sse(Struct, frozen=True, forbid_unknown_fields=True, tag="sse"):
 def plugin_servers(
     places: DefinitionFolders, environ: Mapping[str, str], trusts: Trusts, problems: list[str]
 ) -> Iterator[ProgramServer | HttpServer]:
-    """Return the servers of the plugins of a session. Reads files, and makes folders for data.
+    """Yield the servers of the plugins of a session. Reads files, and creates data folders.
 
     Args:
-        places: where plugins are.
+        places: the folders of plugins.
         environ: the user's environment.
-        trusts: whether the user trusts an item of the project.
-        problems: what is wrong with servers is added to them, in one line of English each.
+        trusts: returns whether the user trusts an item of the project.
+        problems: errors are added to this list, in one line of English each.
     """
     for plugin in find_plugins(places, trusts).plugins:
         for part in plugin.servers:
@@ -92,7 +92,7 @@ def _servers_in(plugin: Plugin, part: Part) -> Mapping[str, Any]:
     content = part.content
     if plugin.portable:
         schema = content.get("$schema")
-        if schema != MCP_SCHEMA:  # that of the version that the manifest has
+        if schema != MCP_SCHEMA:  # the version must be that of the manifest
             raise ConfigError(f"{part.file}: $schema: expected {MCP_SCHEMA}, so it is not used")
         if unknown := sorted(content.keys() - {"$schema", _KEY}):
             names = printable_line(", ".join(unknown), 200)
@@ -155,7 +155,7 @@ def _portable(
 
 
 def _finished(plugin: Plugin, server: ProgramServer | HttpServer) -> ProgramServer | HttpServer:
-    """Return a server as a part of its plugin, with the folder for its data."""
+    """Return a server as a part of its plugin, with its data folder."""
     server = replace(server, name=plugin.full_name(server.name))
     if not isinstance(server, ProgramServer):
         return server
@@ -168,12 +168,12 @@ def _finished(plugin: Plugin, server: ProgramServer | HttpServer) -> ProgramServ
 
 
 def _expand(plugin: Plugin, text: str) -> str:
-    """Section 9.2: these two and nothing else, once."""
+    """Return a text with the two placeholders expanded once, and nothing else (section 9.2)."""
     return _PLACEHOLDER.sub(lambda found: plugin.variables[found[1]], text)
 
 
 def _command(plugin: Plugin, command: str) -> str:
-    """A bare name, or a file of the plugin."""
+    """Return a plain command name, or the path of a file of the plugin."""
     if not command.startswith("./"):
         if "/" in command or "\\" in command:
             raise ConfigError(
@@ -199,7 +199,7 @@ def _folder(plugin: Plugin, cwd: str) -> Path:
 
 
 def _inside(top: Path, path: Path, field: str) -> Path:
-    """Return a path as it is, if it stays within a folder once links are followed."""
+    """Return a path if it stays in a folder after links are resolved; else raise ConfigError."""
     if "\0" in str(path) or not Path(os.path.realpath(path)).is_relative_to(top):
         raise ConfigError(f"{field}: {printable_line(str(path), 200)} leads out of {top}")
     return path

@@ -1,7 +1,8 @@
-"""Where plugins come from: folders, git repositories, npm, and marketplaces in these.
+"""Fetch plugins from folders, git repositories, npm, and marketplaces in any of these.
 
-A marketplace is a folder with `.claude-plugin/marketplace.json`, a list of plugins and where each
-is. Its format is that of Anthropic's command line program, which others share; it is only read.
+A marketplace is a folder with `.claude-plugin/marketplace.json`, a list of plugins and their
+sources. The format is that of Anthropic's command line program, which other programs share;
+marketplaces are only read.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ from acp_agent.platform.programs import find_git
 _MARKETPLACES = tuple(f"{folder}/marketplace.json" for folder in (*FOREIGN, ".agents/plugins"))
 _GIT_SECONDS = 300
 _MOST = 1_000  # plugins of a marketplace
-_SHORT = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+")  # owner/repository of GitHub
+_SHORT = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+")  # owner/repository on GitHub
 _ADDRESS = re.compile(r"(https://|ssh://|git://|file://|[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:)")
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-# A repository runs nothing while it is fetched, and asks nobody.
+# Fetching a repository runs no code of it and asks no questions.
 _GIT = (
     "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.symlinks=true",
     "-c", "protocol.ext.allow=never", "-c", "submodule.recurse=false", "-c", "filter.lfs.smudge=",
@@ -41,12 +42,12 @@ _GIT = (
 
 
 class Fetched(Struct, frozen=True, kw_only=True):
-    """A folder that was fetched, and what it is.
+    """A fetched folder.
 
     Attributes:
         folder: the folder of a plugin or of a marketplace.
-        revision: the commit, or the version of a package; "" where there is none.
-        manifest: what a marketplace says of the plugin, where that takes the place of a manifest.
+        revision: the commit, or the version of a package; "" if there is none.
+        manifest: a marketplace's entry for the plugin, if that replaces a manifest.
     """
 
     folder: Path
@@ -64,12 +65,12 @@ class Offer(Struct, frozen=True, kw_only=True):
 
 
 def is_fetched(source: str) -> bool:
-    """Whether a source is a package of npm, or a git repository."""
+    """Return whether a source is a package of npm, or a git repository."""
     return source.startswith(PREFIX) or _is_repository(source)
 
 
 def _is_repository(source: str) -> bool:
-    """Whether a source is the address of a git repository, or its short form `owner/name`."""
+    """Return whether a source is a git repository's address, or its short form `owner/name`."""
     if Path(source).expanduser().exists():
         return False
     return bool(_ADDRESS.match(source) or source.endswith(".git") or _SHORT.fullmatch(source))
@@ -77,12 +78,12 @@ def _is_repository(source: str) -> bool:
 
 @contextmanager
 def fetched(source: str, *, ref: str = "") -> Iterator[Fetched]:
-    """Give the folder that a source means: it itself, or a copy of what is fetched, for the while.
+    """Yield the folder of a source: the folder itself, or a temporary copy of what is fetched.
 
     Args:
         source: the path of a folder, the address of a repository, or `npm:` and a package.
         ref: a branch, tag or commit of the repository, or a version of the package; "" for the
-            usual one.
+            default.
 
     Raises:
         ConfigError: it is none of these, or git or npm failed.
@@ -104,7 +105,7 @@ def fetched(source: str, *, ref: str = "") -> Iterator[Fetched]:
 
 
 def _clone(source: str, ref: str, place: Path) -> str:
-    """Fetch one commit of a repository; return it."""
+    """Fetch one commit of a repository, and return its hash."""
     git = find_git()
     if git is None:
         raise ConfigError("git is needed for that and was not found; install it")
@@ -147,10 +148,10 @@ def _run(git: str, place: Path | None, *arguments: str) -> str:
 
 
 def marketplace(folder: Path) -> list[Offer] | None:
-    """Return the plugins of a marketplace; None where a folder is none, or is a plugin itself.
+    """Return the plugins of a marketplace; None if a folder is not one, or is itself a plugin.
 
     Raises:
-        ConfigError: its list cannot be used.
+        ConfigError: its list is invalid.
     """
     if any((folder / place / FILE_NAME).is_file() for place in (".", *FOREIGN)):
         return None
@@ -184,13 +185,13 @@ def marketplace(folder: Path) -> list[Offer] | None:
 
 @contextmanager
 def offered(place: Fetched, offer: Offer) -> Iterator[Fetched]:
-    """Give the folder of a plugin that a marketplace offers, for the while.
+    """Yield the folder of a plugin that a marketplace offers, for the duration of the context.
 
     Raises:
         ConfigError: its source cannot be used here; the message says why.
     """
     named = printable_line(offer.name, 80)
-    manifest = offer.entry  # counts where the plugin has no manifest
+    manifest = offer.entry  # used if the plugin has no manifest
     match offer.source:
         case str() as path:
             folder = _below(place.folder, path, named)
@@ -213,7 +214,7 @@ def _below(top: Path, path: str, named: str) -> Path:
 
 
 def _address(kind: str, source: Mapping[Any, object], named: str) -> tuple[str, str]:
-    """Return the address of a repository, and the folder in it."""
+    """Return the address of a repository or package, and the folder in it."""
     repository, url = source.get("repo"), source.get("url")
     if kind == "npm" and isinstance(source.get("package"), str) and not source.get("registry"):
         return f"{PREFIX}{source['package']}", "."
@@ -232,7 +233,7 @@ def _is_address(url: str) -> bool:
 
 
 def copy_folder(folder: Path, to: Path) -> None:
-    """Copy a plugin's folder: its files, folders and links, and nothing else.
+    """Copy a plugin's folder: only its files, folders and links.
 
     Raises:
         ConfigError: it cannot be copied.

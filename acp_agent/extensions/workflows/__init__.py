@@ -1,1 +1,1 @@
-"""Workflows: files of steps that are run in order or at the same time (docs/workflows.md)."""
+"""Workflows: files of steps that run in order or concurrently (docs/workflows.md)."""

@@ -1,4 +1,4 @@
-"""Schedules as crontab(5) has them: minute, hour, day of the month, month, day of the week."""
+"""Schedules as in crontab(5): minute, hour, day of the month, month, day of the week."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _FIELDS = (
     ("month", 1, 12, _MONTHS),
     ("day of the week", 0, 7, _DAYS),
 )
-_SEARCHED = 366 * 8 + 2  # days; 29 February may be eight years away
+_SEARCHED = 366 * 8 + 2  # days; the next 29 February may be eight years away
 
 
 class CronLine(Struct, frozen=True, kw_only=True):
-    """A schedule; Sunday is 0. `either_day` says that both fields of days are restricted."""
+    """A schedule; Sunday is 0. `either_day` is true if both day fields are restricted."""
 
     text: str
     minutes: tuple[int, ...]
@@ -32,7 +32,7 @@ class CronLine(Struct, frozen=True, kw_only=True):
     either_day: bool
 
     def next_after(self, moment: datetime) -> datetime | None:
-        """Return the first time after a moment, both local and without a zone; None: never."""
+        """Return the first time after a moment, both local and naive; None if there is none."""
         day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
         for _ in range(_SEARCHED):
             if self._runs_on(day):
@@ -55,7 +55,7 @@ def parse_cron(text: str) -> CronLine:
     """Return the schedule that a line describes.
 
     Raises:
-        ConfigError: it is none, or never comes.
+        ConfigError: the line is invalid, or describes no time at all.
     """
     words = text.split()
     if len(words) != len(_FIELDS):

@@ -1,4 +1,4 @@
-"""Durations as people write them: `90s`, `10m`, `1h30m`, `2d`; a number alone is seconds."""
+"""Parse durations: `90s`, `10m`, `1h30m`, `2d`; a number alone is in seconds."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def parse_duration(value: object, *, shortest: float) -> float:
     """Return the seconds of a duration.
 
     Args:
-        value: as the file has it: a text or a number of seconds.
-        shortest: the fewest seconds that make sense.
+        value: the value in the file: a text or a number of seconds.
+        shortest: the smallest permitted number of seconds.
 
     Raises:
-        ConfigError: it is none, or too short or too long.
+        ConfigError: the value is not a duration, or is too short or too long.
     """
     seconds = None
     if isinstance(value, int | float) and not isinstance(value, bool):

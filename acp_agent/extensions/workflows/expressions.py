@@ -40,7 +40,7 @@ _COMPARISONS: Mapping[str, Operator] = {"==": "==", "!=": "!=", "contains": "con
 
 
 class Constant(Struct, frozen=True):
-    """A text, a number or a truth value as text."""
+    """A constant: a text, number or truth value, stored as text."""
 
     text: str
 
@@ -51,24 +51,24 @@ class Reference(Struct, frozen=True):
     path: tuple[str, ...]
 
     def __str__(self) -> str:
-        """The reference as it is written."""
+        """Return the reference as written."""
         return ".".join(self.path)
 
 
 class StatusCheck(Struct, frozen=True):
-    """Asks how the run went so far."""
+    """A check of the run's status so far."""
 
     function: Function
 
 
 class Negation(Struct, frozen=True):
-    """The opposite of a condition."""
+    """The negation of a condition."""
 
     value: Expression
 
 
 class Operation(Struct, frozen=True):
-    """Two values and what is asked of them."""
+    """An operator with two operands."""
 
     operator: Operator
     left: Expression
@@ -79,23 +79,23 @@ Expression: TypeAlias = Constant | Reference | StatusCheck | Negation | Operatio
 
 
 class Values(Protocol):
-    """What a condition can ask for."""
+    """The values that a condition can read."""
 
     def value(self, reference: Reference) -> str:
-        """Return the value of a reference, "" where there is none yet."""
+        """Return the value of a reference; "" if there is none yet."""
         ...
 
     @property
     def failed(self) -> bool:
-        """Whether an earlier step failed."""
+        """Return whether an earlier step failed."""
         ...
 
 
 def parse_expression(text: str) -> Expression:
-    """Return the condition that a text means; `${{ … }}` around it is left out.
+    """Return the condition in a text; `${{ … }}` around it is ignored.
 
     Raises:
-        ConfigError: it is none.
+        ConfigError: the text is not a condition.
     """
     if len(text) > LONGEST:
         raise ConfigError("if: the condition is longer than 2,000 characters; shorten it")
@@ -107,7 +107,7 @@ def parse_expression(text: str) -> Expression:
 
 
 def references(expression: Expression) -> Iterator[Reference]:
-    """The references in a condition."""
+    """Yield the references in a condition."""
     match expression:
         case Reference():
             yield expression
@@ -121,7 +121,7 @@ def references(expression: Expression) -> Iterator[Reference]:
 
 
 def checks_status(expression: Expression) -> bool:
-    """Whether a condition asks how the run went, and so is asked after a failure, too."""
+    """Return whether a condition checks the status, and so is evaluated after a failure, too."""
     match expression:
         case StatusCheck():
             return True
@@ -134,7 +134,7 @@ def checks_status(expression: Expression) -> bool:
 
 
 def is_true(expression: Expression, values: Values) -> bool:
-    """Whether a condition holds. Empty texts, `false` and `0` count as false."""
+    """Return whether a condition is true. Empty texts, `false` and `0` count as false."""
     return _text(expression, values) not in {"", "false", "0"}
 
 
@@ -193,7 +193,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 class _Parser:
-    """Reads a condition from left to right, one token ahead."""
+    """Parses a condition from left to right, one token ahead."""
 
     def __init__(self, tokens: list[_Token]) -> None:
         self._tokens = tokens

@@ -1,4 +1,4 @@
-"""Take the fields of a YAML mapping one by one, and note each mistake with its line."""
+"""Read the fields of a YAML mapping, and record each error with its line."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ _Choice = TypeVar("_Choice", bound=str)
 
 
 class Mistake(Struct, frozen=True, order=True):
-    """What is wrong with a file and how to fix it, and the line; 0 stands for the whole file."""
+    """An error in a file and its remedy, with the line; 0 stands for the whole file."""
 
     line: int
     why: str
 
 
 class Mistakes:
-    """Collects the mistakes of a file, one for each line and text."""
+    """Collects the errors of a file, one for each line and text."""
 
     def __init__(self) -> None:
         self._found: set[Mistake] = set()
 
     def add(self, line: int, error: ConfigError) -> None:
-        """Note a mistake."""
+        """Add an error."""
         self._found.add(Mistake(line, str(error)))
 
     def sorted(self) -> list[Mistake]:
-        """All mistakes in the order of their lines."""
+        """Return all errors, sorted by line."""
         return sorted(self._found)
 
     def __bool__(self) -> bool:
-        """Whether there is any."""
+        """Return whether there is any error."""
         return bool(self._found)
 
 
@@ -45,12 +45,12 @@ Kind = Literal["text", "list", "names with values"]
 
 
 class Table:
-    """The fields of a mapping. Every access notes what is wrong and returns a default.
+    """The fields of a mapping. Every method records errors and returns a default.
 
     Args:
         entry: the mapping.
-        mistakes: takes what is wrong.
-        known: the names of all fields; one may be written with `_` in place of `-`.
+        mistakes: collects the errors.
+        known: the names of all fields; a file may use `_` instead of `-`.
     """
 
     def __init__(self, entry: Entry, mistakes: Mistakes, known: Collection[str]) -> None:
@@ -79,19 +79,19 @@ class Table:
         self._mistakes.add(line, error)
 
     def __contains__(self, name: str) -> bool:
-        """Whether a field has a value."""
+        """Return whether a field has a value."""
         return name in self._fields
 
     def entry(self, name: str) -> Entry | None:
-        """A field as it is."""
+        """Return the raw entry of a field."""
         return self._fields.get(name)
 
     def line_of(self, name: str) -> int:
-        """The line of a field, or that of the mapping."""
+        """Return the line of a field, or that of the mapping."""
         return self._fields[name].line if name in self._fields else self.line
 
     def text(self, name: str) -> str | None:
-        """A field that is a text."""
+        """Return a text field."""
         entry = self._fields.get(name)
         if entry is None:
             return None
@@ -101,12 +101,12 @@ class Table:
         return entry.value
 
     def scalar(self, name: str) -> str | None:
-        """A field that is a text, a number, or true or false; returned as text."""
+        """Return a field that is a text, a number, or true or false, as text."""
         entry = self._fields.get(name)
         return None if entry is None else self.scalar_of(name, entry)
 
     def scalar_of(self, name: str, entry: Entry) -> str | None:
-        """The text of a value, None where it is a list or a mapping."""
+        """Return a value as text, or None for a list or a mapping."""
         match entry.value:
             case bool():
                 return str(entry.value).lower()
@@ -119,7 +119,7 @@ class Table:
                 return None
 
     def flag(self, name: str) -> bool:
-        """A field that is true or false."""
+        """Return a field that is true or false."""
         entry = self._fields.get(name)
         if entry is None:
             return False
@@ -129,7 +129,7 @@ class Table:
         return entry.value
 
     def number(self, name: str, low: int, high: int) -> int | None:
-        """A field that is a whole number."""
+        """Return a field that is a whole number."""
         entry = self._fields.get(name)
         if entry is None:
             return None
@@ -142,7 +142,7 @@ class Table:
         return value
 
     def duration(self, name: str, *, shortest: float = 1.0) -> float | None:
-        """A field that is a duration."""
+        """Return a field that is a duration, in seconds."""
         entry = self._fields.get(name)
         if entry is None:
             return None
@@ -153,7 +153,7 @@ class Table:
             return None
 
     def choice(self, name: str, choices: Sequence[_Choice]) -> _Choice | None:
-        """A field that is one of some words."""
+        """Return a field that is one of `choices`."""
         entry = self._fields.get(name)
         for one in choices:
             if entry is not None and entry.value == one:
@@ -164,7 +164,7 @@ class Table:
         return None
 
     def items(self, name: str) -> Sequence[Entry]:
-        """A field that is a list."""
+        """Return a field that is a list."""
         entry = self._fields.get(name)
         if entry is None:
             return ()
@@ -174,7 +174,7 @@ class Table:
         return entry.value
 
     def texts(self, name: str) -> Sequence[Entry]:
-        """A field that is a text or a list of texts."""
+        """Return a field that is a text or a list of texts."""
         entry = self._fields.get(name)
         if entry is not None and isinstance(entry.value, str):
             return (entry,)
@@ -185,7 +185,7 @@ class Table:
         return [one for one in found if isinstance(one.value, str)]
 
     def mapping(self, name: str) -> Mapping[str, Entry]:
-        """A field that is a mapping."""
+        """Return a field that is a mapping."""
         entry = self._fields.get(name)
         if entry is None:
             return {}

@@ -1,7 +1,7 @@
 """Find workflows by name in the user's and the project's folders, and read their files.
 
-The user's are beside the configuration file in `flows`, a project's in `.acp-agent/flows` of its
-top folder and of the folder itself. Of two with the same name the most specific is used.
+The user's are in `flows` beside the configuration file, a project's in `.acp-agent/flows` of its
+top folder and of the session's folder. Of two with the same name the most specific is used.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ SUFFIXES = (".yaml", ".yml")
 
 
 class WorkflowFile(Struct, frozen=True, kw_only=True):
-    """A file that was read: a workflow, or what is wrong with it.
+    """A parsed file: a workflow, or the errors in it.
 
-    `item` is what the user trusts of a project's file; None for the user's own.
+    `item` is the trust item of a project's file; None for the user's own file.
     """
 
     path: Path
@@ -47,15 +47,15 @@ class WorkflowFile(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The name by which it is run."""
+        """Return the name by which it is run."""
         return self.path.stem
 
 
 def workflow_folders(cwd: Path, *, user: Path) -> Sequence[tuple[Path, Source]]:
-    """Return the folders that may have workflows, from the most general to the most specific.
+    """Return the folders that may contain workflows, from the most general to the most specific.
 
     Args:
-        cwd: the folder of the session, absolute.
+        cwd: the session's folder, absolute.
         user: the folder of the user's configuration file.
     """
     top = find_repository(cwd) or cwd
@@ -65,10 +65,10 @@ def workflow_folders(cwd: Path, *, user: Path) -> Sequence[tuple[Path, Source]]:
 
 
 def find_workflows(cwd: Path, *, user: Path) -> Sequence[WorkflowFile]:
-    """Return all workflows of the folders, in their order. Blocks: reads every file.
+    """Return all workflows of the folders, in order. Blocks: reads every file.
 
     Args:
-        cwd: the folder of the session, absolute.
+        cwd: the session's folder, absolute.
         user: the folder of the user's configuration file.
     """
     found: list[WorkflowFile] = []
@@ -89,7 +89,7 @@ def find_workflows(cwd: Path, *, user: Path) -> Sequence[WorkflowFile]:
 
 
 def workflow_items(cwd: Path, *, user: Path) -> Sequence[Item]:
-    """Return what the user can trust of a project's workflows; see `find_workflows`."""
+    """Return the trust items of a project's workflows; see `find_workflows`."""
     return [one.item for one in find_workflows(cwd, user=user) if one.item is not None]
 
 
@@ -102,9 +102,9 @@ def _read(path: Path, source: Source, project: tuple[Path, Path] | None) -> Work
     """Read and parse a file.
 
     Args:
-        path: of the file.
-        source: whose it is.
-        project: the folder with its place, and the top of the project.
+        path: the path of the file.
+        source: its owner.
+        project: the folder that contains `.acp-agent`, and the top folder of the project.
     """
     item = None
     try:
@@ -141,7 +141,7 @@ def _content(path: Path, project: Path | None) -> bytes:
 
 
 def _mistake(why: str) -> Mistake:
-    """A mistake of the whole file, or of the line that the text names."""
+    """Return an error for the whole file, or for the line that the text begins with."""
     words = why.split()
     if words[0] == "line" and words[1].isdigit():
         return Mistake(int(words[1]), why)

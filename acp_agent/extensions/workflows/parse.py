@@ -1,4 +1,4 @@
-"""Read a workflow's file and find every mistake in it."""
+"""Parse a workflow file and find every error in it."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ _STEP_KINDS = ("prompt", "skill", "parallel")
 
 
 def parse_workflow(text: str, name: str) -> tuple[Workflow | None, list[Mistake]]:
-    """Return a workflow, or the mistakes of its file.
+    """Return a workflow, or the errors in its file.
 
     Args:
-        text: the file's.
-        name: what the workflow is called where the file does not say.
+        text: the text of the file.
+        name: the default name of the workflow.
     """
     try:
         tree = read_tree(text)
@@ -60,7 +60,7 @@ def parse_workflow(text: str, name: str) -> tuple[Workflow | None, list[Mistake]
 
 
 def _line_of(error: str) -> tuple[int, str]:
-    """The line that a text begins with, and what it says of it."""
+    """Return the line that an error text begins with, and the rest of the text."""
     found = re.match(r"line (\d+)(?:: | (?=is|has))", error)
     return (
         (int(found[1]), error[found.end() :] if found[0].endswith(": ") else error)
@@ -74,8 +74,8 @@ class _Reader:
         self._mistakes = mistakes
         self._inputs: set[str] = set()
         self._ids: dict[str, int] = {}  # the line of each step
-        self._done: set[str] = set()  # steps before the one that is being read
-        self._has_item = False  # the step that is being read has `for-each`
+        self._done: set[str] = set()  # steps before the current one
+        self._has_item = False  # the current step has `for-each`
 
     def workflow(self, tree: Entry, name: str) -> Workflow:
         table = Table(tree, self._mistakes, FIELDS)
@@ -154,7 +154,7 @@ class _Reader:
         )
 
     def _steps(self, entries: Iterable[Entry], *, inside: bool) -> Iterator[Step]:
-        """Read steps; those of a group (`inside`) do not see each other."""
+        """Yield steps; those of a group (`inside`) cannot refer to each other."""
         beside: list[str] = []
         for entry in entries:
             table = Table(entry, self._mistakes, STEP_FIELDS)
@@ -235,7 +235,7 @@ class _Reader:
         return tuple(self._steps(entries, inside=True))
 
     def _items(self, table: Table, *, inside: bool) -> tuple[str, ...] | str | None:
-        """Return what a step runs for: a list, or a text that has one item a line."""
+        """Return the items that a step runs for: a list, or a text with one item per line."""
         entry = table.entry("for-each")
         if entry is None or "parallel" in table:
             return None
@@ -330,7 +330,7 @@ class _Reader:
             self._mistakes.add(line, ConfigError(f"{field}: {error}"))
 
     def _require(self, reference: Reference) -> None:
-        """Raise ConfigError if there is nothing behind a reference."""
+        """Raise ConfigError if a reference has no target."""
         match reference.path:
             case ("inputs", name):
                 if name not in self._inputs:
@@ -353,7 +353,7 @@ class _Reader:
 
 
 def _check_pattern(pattern: str) -> None:
-    """Raise ConfigError if a pattern of files is none, or leads out of the folder."""
+    """Raise ConfigError if a file pattern is invalid, or leads out of the folder."""
     bare = pattern.removeprefix("!")
     if not bare.strip("/") or bare.startswith("/") or ".." in bare.split("/"):
         raise ConfigError(

@@ -1,7 +1,7 @@
-"""Patterns of files, as other programs' workflows have them.
+"""File patterns, as in other programs' workflows.
 
-`*` and `?` stand for characters of one name, `**` for any folders, `[ab]` for one of some
-characters, and a pattern that begins with `!` takes files out again. The last one that fits counts.
+`*` and `?` match characters within one name, `**` matches any folders, `[ab]` matches one of some
+characters, and a pattern that begins with `!` excludes files. The last matching pattern wins.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from acp_agent.errors import ConfigError
 
 
 class FilePatterns:
-    """Tells which files of a folder are meant.
+    """Matches the files of a folder.
 
     Args:
         patterns: relative to the folder, with `/` between names.
 
     Attributes:
-        folders: the folders that can have such files; "" is the folder itself.
+        folders: the folders that can contain matching files; "" is the folder itself.
 
     Raises:
-        ConfigError: one is no pattern.
+        ConfigError: a pattern is invalid.
     """
 
     def __init__(self, patterns: Sequence[str]) -> None:
@@ -33,7 +33,7 @@ class FilePatterns:
         )
 
     def matches(self, name: str) -> bool:
-        """Whether a file is meant, by its path relative to the folder."""
+        """Return whether a file matches, by its path relative to the folder."""
         meant = False
         for includes, rule in self._rules:
             if includes != meant and rule.fullmatch(name):
@@ -55,7 +55,7 @@ def _is_below(folder: str, other: str) -> bool:
 
 
 def _literal_folder(pattern: str) -> str:
-    """The folders at the beginning of a pattern that stand for nothing but themselves."""
+    """Return the leading folders of a pattern that contain no wildcards."""
     names: list[str] = []
     for name in _clean(pattern).split("/")[:-1]:
         if any(mark in name for mark in "*?["):

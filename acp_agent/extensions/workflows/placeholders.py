@@ -1,7 +1,7 @@
 """`${inputs.x}`, `${steps.id.output}` and `${item}` in the texts of a workflow.
 
-`${{ inputs.x }}` means the same. What is filled in is not looked at again, and what is no
-reference, such as `${HOME}`, stays as it is.
+`${{ inputs.x }}` means the same. Inserted values are not expanded again, and anything that is not a
+reference, such as `${HOME}`, is left unchanged.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PLACEHOLDER = re.compile(
 
 
 def placeholders(text: str) -> Iterator[Reference]:
-    """The references in a text."""
+    """Yield the references in a text."""
     for found in _PLACEHOLDER.finditer(text):
         yield _reference(found)
 

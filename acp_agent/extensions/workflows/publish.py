@@ -28,14 +28,14 @@ def _described(schema: Schema, description: str) -> Schema:
 
 
 def _object(fields: Mapping[str, Schema], **more: object) -> Schema:
-    """Return the schema of an object with these fields, whose names may have `_` for `-`."""
+    """Return the schema of an object with these fields; names may use `_` instead of `-`."""
     spelled = {name.replace("-", "_"): schema for name, schema in fields.items()}
     properties = {name: _or_null(schema) for name, schema in {**spelled, **fields}.items()}
     return {"type": "object", "properties": properties, "additionalProperties": False, **more}
 
 
 def _or_null(schema: Schema) -> Schema:
-    """Return a schema that also takes a field with nothing behind it, which counts as missing."""
+    """Return a schema that also accepts null, which counts as a missing field."""
     description = {"description": schema["description"]} if "description" in schema else {}
     bare = {name: value for name, value in schema.items() if name != "description"}
     return {**description, "anyOf": [bare, {"type": "null"}]}
@@ -106,7 +106,7 @@ FILE_SCHEMAS: dict[str, Schema] = {
 
 
 def workflow_schema() -> str:
-    """The schema as JSON text."""
+    """Return the schema as JSON text."""
     kinds = ("prompt", "skill", "parallel")
     step = _object(STEP_SCHEMAS, required=["id"], oneOf=[{"required": [kind]} for kind in kinds])
     schema = _object(FILE_SCHEMAS, required=["steps"])
@@ -114,7 +114,7 @@ def workflow_schema() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the schema into the folder that is the one argument; an exit status."""
+    """Write the schema into the folder that is the only argument; return an exit status."""
     module = "acp_agent.extensions.workflows.publish"
     return write_files(module, arguments, {FILE_NAME: workflow_schema()})
 

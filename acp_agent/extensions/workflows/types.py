@@ -1,4 +1,4 @@
-"""A workflow as it is run: its inputs, its triggers and its steps."""
+"""The types of a workflow: its inputs, its triggers and its steps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Status = Literal["completed", "failed", "skipped"]
 
 
 class WorkflowInput(Struct, frozen=True, kw_only=True):
-    """A value that a workflow is given; `default` is None where there is none."""
+    """An input of a workflow; `default` is None if there is none."""
 
     name: str
     description: str = ""
@@ -24,10 +24,10 @@ class WorkflowInput(Struct, frozen=True, kw_only=True):
 
 
 class Triggers(Struct, frozen=True, kw_only=True):
-    """What `acp-agent watch` starts a workflow on.
+    """The events on which `acp-agent watch` starts a workflow.
 
     Attributes:
-        files: patterns of files whose changes start it; those that begin with `!` exclude.
+        files: patterns of files whose changes start it; those that begin with `!` exclude files.
         every: seconds between two starts.
         cron: schedules in local time.
     """
@@ -37,30 +37,30 @@ class Triggers(Struct, frozen=True, kw_only=True):
     cron: tuple[CronLine, ...] = ()
 
     def __bool__(self) -> bool:
-        """Whether anything starts it."""
+        """Return whether there is any trigger."""
         return bool(self.files or self.every or self.cron)
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """A step of a workflow: one of `prompt`, `skill` and `parallel` is set.
+    """A step of a workflow: exactly one of `prompt`, `skill` and `parallel` is set.
 
     Attributes:
-        id: names it in the file.
-        line: where it begins in the file.
+        id: its name in the file.
+        line: its first line in the file.
         prompt: the text for the agent, with placeholders.
         skill: the name of a skill.
-        arguments: what the skill is given, with placeholders; a text as it is.
-        parallel: steps that run at the same time.
-        for_each: items that it runs for: texts, or a text with placeholders and an item a line.
-        item: what it runs for; set in the copies that are made for the items.
-        condition: whether it runs; None: if nothing failed before.
+        arguments: the skill's inputs by name, or its input as one text; both with placeholders.
+        parallel: steps that run concurrently.
+        for_each: items that it runs for: texts, or a text with placeholders and one item per line.
+        item: the current item; set in the copies that are made for the items.
+        condition: whether it runs; None: only if no earlier step failed.
         agent: the agent that it runs as.
         model: "provider/name".
         mode: the permission mode.
-        own_session: whether it has a session of its own.
-        retry: how often it is tried again when it fails.
+        own_session: whether it runs in a separate session.
+        retry: how often it is retried after a failure.
         timeout: seconds that one attempt may take.
-        continue_on_error: whether the run goes on when it fails.
+        continue_on_error: whether the run continues if it fails.
     """
 
     id: str
@@ -82,7 +82,7 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 class Workflow(Struct, frozen=True, kw_only=True):
-    """A workflow as its file has it; see `Step` for agent, model and mode."""
+    """A workflow as defined by its file; see `Step` for agent, model and mode."""
 
     name: str
     description: str = ""
@@ -94,7 +94,7 @@ class Workflow(Struct, frozen=True, kw_only=True):
     steps: tuple[Step, ...]
 
     def every_step(self) -> Iterator[Step]:
-        """All steps in the order of the file, each group before the steps in it."""
+        """Yield all steps in the order of the file, each group before its steps."""
         for step in self.steps:
             yield step
             yield from step.parallel

@@ -1,4 +1,4 @@
-"""A YAML file as a tree in which each value knows its line."""
+"""A YAML file as a tree in which each value has its line number."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Scalar: TypeAlias = str | int | float | bool | None
 
 
 class Entry(Struct, frozen=True):
-    """A value, and the number of its line; a field's is the line of its name."""
+    """A value, and its line number; for a field, the line of its name."""
 
     line: int
     value: Scalar | list[Entry] | Mapping[str, Entry]
 
 
 def read_tree(text: str) -> Entry:
-    """Return the tree of a YAML file, read by the core schema of YAML 1.2.
+    """Return the tree of a YAML file, parsed with the core schema of YAML 1.2.
 
     Raises:
-        ConfigError: it is not YAML, or has what is not read; the message has the line.
+        ConfigError: it is not YAML, or uses an unsupported feature; the message has the line.
     """
     try:
         loader = _Loader(text)
@@ -49,7 +49,7 @@ def read_tree(text: str) -> Entry:
         raise ConfigError(
             f"line {found} has a character that may not be in YAML; take it out"
         ) from None
-    except (yaml.YAMLError, ValueError):  # a number of thousands of digits
+    except (yaml.YAMLError, ValueError):  # a number with thousands of digits
         raise ConfigError("line 1: the file is not YAML; take out what is no text") from None
 
 

@@ -1,1 +1,1 @@
-"""OAuth for MCP servers behind HTTP; imported only where a user logged in to one."""
+"""OAuth for MCP servers over HTTP; imported only if the user has logged in to one."""

@@ -1,4 +1,4 @@
-"""Log in at an MCP server's authorization server from another device (RFC 8628)."""
+"""Log in to an MCP server's authorization server from another device (RFC 8628)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from acp_agent.extensions.mcp.oauth.logins import Login
 from acp_agent.extensions.mcp.oauth.provider import ClientSettings
 
 GRANT = "urn:ietf:params:oauth:grant-type:device_code"
-_LONGEST = 1_800.0  # seconds that the user has at most
-_SLOWER = 5.0  # seconds, as RFC 8628 has it
-_LARGEST = 1_000_000  # bytes of an answer
+_LONGEST = 1_800.0  # most seconds for the user to log in
+_SLOWER = 5.0  # seconds, from RFC 8628
+_LARGEST = 1_000_000  # bytes of a response
 
-Document = dict[str, Any]  # JSON of the authorization server, whose values are checked when used
+Document = dict[str, Any]  # JSON of the authorization server; values are checked on use
 
 
 async def device_login(
@@ -35,16 +35,16 @@ async def device_login(
     settings: ClientSettings,
     show: Callable[[str, str], None],
 ) -> Login:
-    """Let the user log in on another device, and return what the server gave.
+    """Log in with another device, and return the server's response as a login.
 
     Args:
-        url: of the MCP server.
-        http: asks the servers.
-        settings: how this program introduces itself.
+        url: the address of the MCP server.
+        http: the HTTP client for all requests.
+        settings: the registration settings of this program.
         show: shows the address to visit and the code to enter there.
 
     Raises:
-        ConfigError: it does not work, or the user refused; the message says why.
+        ConfigError: the login failed, or the user refused it; the message says why.
     """
     resource = await _first(http, build_protected_resource_metadata_discovery_urls(None, url))
     servers = resource.get("authorization_servers")
@@ -97,7 +97,7 @@ async def _poll(
 async def _client(
     http: httpx2.AsyncClient, metadata: Document, settings: ClientSettings
 ) -> Document:
-    """Return the registration: the user's, a document's, or a new one."""
+    """Return the client registration: configured, from a metadata document, or a new one."""
     if settings.client_id:
         return {"client_id": settings.client_id, "token_endpoint_auth_method": "none"}
     if settings.client_metadata_url and metadata.get("client_id_metadata_document_supported"):
@@ -131,7 +131,7 @@ def _document(response: httpx2.Response) -> Document:
         raise ConfigError("the authorization server's answer is too long")
     try:
         return msgspec.json.decode(response.content, type=dict[str, Any])
-    except (ValueError, RecursionError):  # not UTF-8, or no JSON
+    except (ValueError, RecursionError):  # not UTF-8, or not JSON
         raise ConfigError(
             f"the authorization server answered with HTTP {response.status_code} and no JSON"
         ) from None

@@ -1,4 +1,4 @@
-"""The logins at MCP servers: tokens by address, in a private file or the system's keyring.
+"""The logins to MCP servers: tokens by address, in a private file or the system's keyring.
 
 Several processes share the file: it is replaced atomically under a lock.
 """
@@ -25,19 +25,19 @@ from acp_agent.platform.posix import (
 )
 
 _LOCK_SECONDS = 5.0
-_KEYRING = "mcp "  # what the name of a keyring's entry begins with
+_KEYRING = "mcp "  # prefix of the keyring entries
 
 
 class Login(Struct, frozen=True, kw_only=True):
-    """What a server's authorization server gave.
+    """The result of a login at an authorization server.
 
     Attributes:
-        tokens: the answer of its token endpoint (RFC 6749); empty in the file where the keyring
-            has them.
+        tokens: the response of the token endpoint (RFC 6749); empty in the file if they are in the
+            keyring.
         client: this program's registration there (RFC 7591).
         metadata: the authorization server's metadata (RFC 8414).
-        expires_at: when the access token expires, in seconds since 1970; None where unknown.
-        keyring: whether the keyring has the tokens.
+        expires_at: when the access token expires, in seconds since 1970; None if unknown.
+        keyring: whether the tokens are in the keyring.
     """
 
     tokens: dict[str, Any] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Login(Struct, frozen=True, kw_only=True):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The values that must not be shown."""
+        """Return the values that must not be shown."""
         names = ("access_token", "refresh_token", "id_token")
         found = [self.tokens.get(name) for name in names] + [self.client.get("client_secret")]
         return tuple(value for value in found if isinstance(value, str) and value)
@@ -66,14 +66,14 @@ class LoginStore:
     """The logins of one user. Every method blocks: use a thread.
 
     Args:
-        path: a JSON file; it and its folder need not exist.
+        path: a JSON file; it and its folder may be missing.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def get(self, url: str) -> Login | None:
-        """Return the login at a server.
+        """Return the login to a server, or None.
 
         Raises:
             ConfigError: the file or the keyring cannot be read.
@@ -90,10 +90,10 @@ class LoginStore:
         return msgspec.structs.replace(login, tokens=tokens) if tokens else None
 
     def set(self, url: str, login: Login) -> None:
-        """Keep the login at a server, in place of an older one.
+        """Save the login to a server, replacing an older one.
 
         Raises:
-            ConfigError: it cannot be kept.
+            ConfigError: it cannot be saved.
         """
         if login.keyring:
             from acp_agent.config.keyring_store import write_key  # noqa: PLC0415 - optional
@@ -103,10 +103,10 @@ class LoginStore:
         self._change(lambda logins: logins | {url: login})
 
     def delete(self, url: str) -> bool:
-        """Forget the login at a server; return whether there was one.
+        """Delete the login to a server; return whether there was one.
 
         Raises:
-            ConfigError: it cannot be removed.
+            ConfigError: it cannot be deleted.
         """
         login = self._read().logins.get(url)
         if login is None:
@@ -119,10 +119,10 @@ class LoginStore:
         return True
 
     def try_refreshing(self, url: str) -> int | None:
-        """Take the lock of who refreshes the tokens of a server; None where another has it.
+        """Take the lock for refreshing the tokens of a server; None if another process holds it.
 
-        Returns the descriptor; closing it frees the lock. Where there can be no lock, it is that of
-        nothing.
+        Returns the descriptor; closing it releases the lock. If the lock file cannot be opened, the
+        descriptor locks nothing.
         """
         name = hashlib.sha256(url.encode()).hexdigest()[:16]
         try:

@@ -1,8 +1,8 @@
-"""Authorization of requests to an MCP server, with tokens that are kept and refreshed.
+"""Authorize requests to an MCP server, with tokens that are saved and refreshed.
 
-Source: Model Context Protocol, Authorization. The `mcp` package has the flow: metadata of the
-resource and the authorization server, client id metadata documents, dynamic registration, PKCE, the
-issuer in the answer (RFC 9207). This module keeps what it gets.
+Source: Model Context Protocol, Authorization. The `mcp` package implements the flow: metadata of
+the resource and the authorization server, client id metadata documents, dynamic registration, PKCE,
+the issuer in the response (RFC 9207). This module stores the results.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from pydantic import AnyUrl, BaseModel, ValidationError
 from acp_agent.extensions.mcp.config import HttpServer
 from acp_agent.extensions.mcp.oauth.logins import Login, LoginStore
 
-NO_REDIRECT = "http://127.0.0.1/callback"  # of a provider that never sends anybody to a page
-_EARLY = 30.0  # seconds before its end that a token is refreshed
-_LOCK_SECONDS = 30.0  # that another process may take to refresh it
+NO_REDIRECT = "http://127.0.0.1/callback"  # for a provider that never opens a page
+_EARLY = 30.0  # seconds before its expiry that a token is refreshed
+_LOCK_SECONDS = 30.0  # longest time that another process may take for a refresh
 _LOCK_STEP = 0.05  # seconds between two attempts
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -43,7 +43,7 @@ class _RefreshedElsewhereError(Exception):
 
 
 class ClientSettings(Struct, frozen=True, kw_only=True):
-    """How this program introduces itself; empty: as the authorization server offers."""
+    """The registration settings of this program; empty fields use the server's defaults."""
 
     client_id: str = ""
     client_metadata_url: str = ""
@@ -51,7 +51,7 @@ class ClientSettings(Struct, frozen=True, kw_only=True):
 
 
 class Person(Struct, frozen=True, kw_only=True):
-    """The user who logs in: sent to a page, and what came back from it."""
+    """The user who logs in: how to open a page, and how to receive its answer."""
 
     redirect_uri: str
     visit: Callable[[str], Awaitable[None]]
@@ -59,14 +59,14 @@ class Person(Struct, frozen=True, kw_only=True):
 
 
 def saved_authorization(server: HttpServer, store: LoginStore, learn: Learn) -> Provider | None:
-    """Return what authorizes requests with a kept login; None where there is none. Blocks.
+    """Return the authorization from a saved login, or None if there is none. Blocks.
 
-    Headers that the configuration or the client gives win over a login.
+    An Authorization header from the configuration or the client takes precedence over a login.
 
     Args:
-        server: where the requests go.
+        server: the server of the requests.
         store: the logins.
-        learn: is given values that must not be shown.
+        learn: receives values that must not be shown.
 
     Raises:
         ConfigError: the logins cannot be read.
@@ -83,12 +83,12 @@ class Provider(OAuthClientProvider):
     """Authorizes requests to one server.
 
     Args:
-        server: where the requests go.
-        store: where a login is kept.
-        login: the login to begin with.
-        settings: how this program introduces itself.
-        person: the user, where they are there to log in.
-        learn: is given values that must not be shown.
+        server: the server of the requests.
+        store: where the login is saved.
+        login: the login to start with.
+        settings: the registration settings of this program.
+        person: the user, if present to log in.
+        learn: receives values that must not be shown.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Provider(OAuthClientProvider):
         self._store = store
         self._login = login
         self._learn = learn
-        self._lock: int | None = None  # the descriptor of the lock while tokens are refreshed
+        self._lock: int | None = None  # the descriptor of the lock during a refresh
         metadata = client_metadata(settings, NO_REDIRECT if person is None else person.redirect_uri)
         super().__init__(
             server.url,
@@ -118,14 +118,14 @@ class Provider(OAuthClientProvider):
         )
         learn(login.secrets)
 
-    # -- what the package keeps its tokens in (`mcp.client.auth.TokenStorage`) -----------------
+    # -- token storage for the package (`mcp.client.auth.TokenStorage`) ---------------------------
 
     async def get_tokens(self) -> OAuthToken | None:
-        """Return the kept tokens."""
+        """Return the saved tokens."""
         return _valid(OAuthToken, self._login.tokens)
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        """Keep tokens, and what is needed to refresh them after a restart."""
+        """Save tokens, and what is needed to refresh them after a restart."""
         metadata = self.context.oauth_metadata
         client = self.context.client_info
         self._login = replace(
@@ -139,13 +139,13 @@ class Provider(OAuthClientProvider):
         await asyncio.to_thread(self._store.set, self._server.url, self._login)
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        """Return the kept registration."""
+        """Return the saved registration."""
         return _valid(OAuthClientInformationFull, self._login.client)
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Do nothing: it is kept with the tokens."""
+        """Do nothing: the registration is saved with the tokens."""
 
-    # -- what the package leaves open ----------------------------------------------------------
+    # -- additions to the package's flow ----------------------------------------------------------
 
     async def _initialize(self) -> None:
         await super()._initialize()
@@ -171,7 +171,7 @@ class Provider(OAuthClientProvider):
                         and not renewed
                         and tokens is not None
                         and tokens.refresh_token
-                    ):  # the access token was withdrawn: new ones come before the user is needed
+                    ):  # the access token was revoked: refresh it before the user has to log in
                         renewed = True
                         self.context.token_expiry_time = 1.0
                         break
@@ -185,8 +185,8 @@ class Provider(OAuthClientProvider):
                 self._unlock()
 
     async def _refresh_token(self) -> httpx2.Request:
-        # A refresh token is often valid only once: one process refreshes, the others wait and use
-        # what it kept.
+        # A refresh token is often valid only once: one process refreshes, and the others wait and
+        # use the tokens that it saved.
         deadline = time.monotonic() + _LOCK_SECONDS
         while self._lock is None and time.monotonic() < deadline:
             self._lock = await asyncio.to_thread(self._store.try_refreshing, self._server.url)
@@ -227,7 +227,7 @@ async def _no_answer() -> AuthorizationCodeResult:
 
 
 def client_metadata(settings: ClientSettings, redirect_uri: str) -> OAuthClientMetadata:
-    """Return what this program registers itself with."""
+    """Return the metadata with which this program registers."""
     return OAuthClientMetadata(
         client_name="acp-agent",
         redirect_uris=[AnyUrl(redirect_uri)],
@@ -238,7 +238,7 @@ def client_metadata(settings: ClientSettings, redirect_uri: str) -> OAuthClientM
 
 
 def configured_client(settings: ClientSettings, redirect_uri: str) -> dict[str, Any]:
-    """Return the registration that the user made; empty where there is none."""
+    """Return the registration that the user configured, or {} if there is none."""
     if not settings.client_id:
         return {}
     return {
