@@ -54,7 +54,7 @@ class Total(Struct, kw_only=True):
         """Return the share of input tokens read from the provider's cache."""
         if not self.usage.input:
             return 0.0
-        return min(1.0, self.usage.cache_read / self.usage.input)  # some servers count it apart
+        return min(1.0, self.usage.cache_read / self.usage.input)  # not so on some servers
 
 
 def run(argv: list[str]) -> int:

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from protocol.codec.member_scanner import MemberScanner
 
 LIMIT: Final = 32 * 1024 * 1024  # bytes a message may have by default
-_LONG: Final = 256 * 1024  # bytes from which the members of a message are looked for
+_LONG: Final = 256 * 1024  # bytes; in longer messages, members are scanned piece by piece
 
 
 class Oversize(Struct, frozen=True):
     """Stands for a message that was longer than `limit` bytes and was discarded.
 
-    `raw_id` is its id's JSON, null where it has none or a long one; `is_response` says that it
-    answers a request of this side.
+    `raw_id` is the JSON of its ID, or null if it has none or a long one. `is_response` means that
+    it answers a request of this side.
     """
 
     limit: int
@@ -27,27 +27,27 @@ class Oversize(Struct, frozen=True):
 
 
 class BoundedText:
-    """Assembles one message after the other from pieces of any size.
+    """Assembles messages, one at a time, from pieces of any size.
 
-    A message of more than `limit` bytes is not kept: of it an `Oversize` is left.
+    A message of more than `limit` bytes is discarded and replaced by an `Oversize`.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._text: bytes | bytearray = b""
         self._size = 0
-        self._scanner: MemberScanner | None = None  # of a long message
+        self._scanner: MemberScanner | None = None  # only for a long message
 
     @property
     def is_too_long(self) -> bool:
-        """Whether the message is over the limit already."""
+        """Return whether the message already exceeds the limit."""
         return self._size > self._limit
 
     def add(self, part: bytes) -> None:
         """Add a piece of the message."""
         self._size += len(part)
         if self._scanner is None and self._size > min(_LONG, self._limit):
-            # Piece by piece from here on: a look at all of it at the limit would take long.
+            # Scan piece by piece from here on: scanning everything at the limit would take long.
             self._scanner = _new_scanner()
             self._scanner.feed(bytes(self._text))
         if self._scanner is not None:
@@ -86,32 +86,32 @@ class Transport(Protocol):
     """A two-way stream of messages. All methods are called in the event loop's thread.
 
     Attributes:
-        on_idle: Called whenever everything written was passed on after a time of waiting, and when
-            the peer is found to be gone. The connection sets it.
+        on_idle: called whenever all output has been sent after a time of waiting, and when the
+            peer is found to be gone. The connection sets it.
     """
 
     on_idle: Callable[[], None] | None
 
     @property
     def gone(self) -> bool:
-        """Whether the peer has stopped reading; what is written then is lost."""
+        """Return whether the peer has stopped reading; later output is lost."""
 
     @property
     def waiting(self) -> bool:
-        """Whether output waits because the peer reads too slowly."""
+        """Return whether output waits because the peer reads too slowly."""
 
     @property
     def queued(self) -> int:
-        """How many written bytes the system has not taken yet."""
+        """Return the number of bytes that the system has not taken yet."""
 
     async def read_message(self) -> bytes | Oversize | None:
-        """The next message without its line end; None at the end."""
+        """Return the next message without its line end; None at the end."""
 
     def write(self, data: bytes) -> None:
-        """Send whole messages, each with its line end, after those written before. Never waits."""
+        """Send whole messages, each with its line end, after earlier ones. Never waits."""
 
     async def flush(self, timeout: float) -> bool:
-        """Wait at most `timeout` seconds until all is passed on; whether it was."""
+        """Wait at most `timeout` seconds until all output is sent; return whether it was."""
 
     def close(self) -> None:
-        """Stop reading: `read_message` returns None. What was written still goes out."""
+        """Stop reading: `read_message` returns None. Pending output is still sent."""

@@ -1,4 +1,4 @@
-"""Writes to an asyncio transport: joins what a pass of the loop writes, notices slow peers."""
+"""Write to an asyncio transport: join the writes of a loop iteration, detect slow peers."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-_HIGH: Final = 64 * 1024  # bytes the transport may hold before the peer counts as slow
+_HIGH: Final = 64 * 1024  # bytes the transport may buffer before the peer counts as slow
 
 
 class BufferedWriter:
     """Writes bytes in order to a socket that asyncio owns. Use it in one event loop only.
 
     Args:
-        on_idle: called after a time of waiting is over, and once when the socket is lost.
+        on_idle: called when a time of waiting is over, and once when the socket is lost.
 
     Attributes:
-        gone: whether the socket is lost; what is written then goes nowhere.
-        waiting: whether the peer reads slower than is written.
+        gone: whether the socket is lost; later output is dropped.
+        waiting: whether output waits because the peer reads too slowly.
     """
 
     def __init__(self, *, on_idle: Callable[[], None]) -> None:
@@ -28,9 +28,9 @@ class BufferedWriter:
         self._pieces: list[bytes] = []
         self._size = 0
         self._scheduled = False
-        self._written = 0  # bytes given to `write`
-        self._taken = 0  # how many of them had gone when `drained` was last asked
-        self._lagged = False  # whether the peer did then
+        self._written = 0  # bytes passed to `write`
+        self._taken = 0  # how many of them had been sent at the last call of `drained`
+        self._lagged = False  # whether the peer was slow at that time
         self._flushed: asyncio.Event | None = None
 
     def open(self, transport: asyncio.Transport) -> None:
@@ -40,12 +40,12 @@ class BufferedWriter:
 
     @property
     def queued(self) -> int:
-        """Bytes that the system has not taken yet."""
+        """Return the number of bytes that the system has not taken yet."""
         held = 0 if self._transport is None else self._transport.get_write_buffer_size()
         return 0 if self.gone else self._size + held
 
     def write(self, data: bytes) -> None:
-        """Write `data` after everything before it."""
+        """Write `data` after all earlier data."""
         if self.gone:
             return
         self._pieces.append(data)
@@ -56,12 +56,12 @@ class BufferedWriter:
             asyncio.get_running_loop().call_soon(self.pass_on)
 
     async def flush(self, timeout: float) -> bool:
-        """Wait at most `timeout` seconds until all is passed on; false when it was not."""
+        """Wait at most `timeout` seconds until all output is sent; return whether it was."""
         self.pass_on()
         if self._transport is None or self.gone or not self.queued:
             return not self.gone
         self._flushed = asyncio.Event()
-        self._transport.set_write_buffer_limits(high=0)  # so that its end is told
+        self._transport.set_write_buffer_limits(high=0)  # so that the end is reported
         try:
             await asyncio.wait_for(self._flushed.wait(), timeout)
         except TimeoutError:
@@ -72,7 +72,7 @@ class BufferedWriter:
         return not self.gone
 
     def drained(self) -> bool:
-        """Return whether a slow peer took anything since the last call."""
+        """Return whether a slow peer has read anything since the last call."""
         taken = self._written - self.queued
         moved = self._lagged and taken > self._taken
         self._taken = taken
@@ -86,13 +86,13 @@ class BufferedWriter:
             self._transport.close()
 
     def finish(self) -> None:
-        """Send the end of the output when everything is sent, and continue to read."""
+        """Send the end of the output after all data, and continue to read."""
         self.pass_on()
         if self._transport is not None and self._transport.can_write_eof():
             self._transport.write_eof()
 
     def abort(self) -> None:
-        """Close the socket at once."""
+        """Close the socket immediately."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -107,18 +107,18 @@ class BufferedWriter:
             self._transport.resume_reading()
 
     def pause(self) -> None:
-        """The system takes no more (`asyncio.BaseProtocol.pause_writing`)."""
+        """Pause, because the system takes no more (`asyncio.BaseProtocol.pause_writing`)."""
         self.waiting = True
 
     def resume(self) -> None:
-        """The system took everything (`asyncio.BaseProtocol.resume_writing`)."""
+        """Resume: the system has taken everything (`asyncio.BaseProtocol.resume_writing`)."""
         self.waiting = False
         if self._flushed is not None:
             self._flushed.set()
         self._on_idle()
 
     def lost(self) -> None:
-        """The socket is closed."""
+        """Drop all output, because the socket is closed."""
         self.gone = True
         self.waiting = False
         self._pieces.clear()

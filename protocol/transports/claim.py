@@ -1,6 +1,6 @@
 """Claim standard input and output for the protocol before anything else can use them.
 
-Imports nothing but `os`, so that it can run as the very first statement of a program.
+Imports only `os`, so that it can run as the first statement of a program.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ def claim_stdio() -> tuple[int, int]:
     """Move standard input and output to private descriptors.
 
     Afterwards descriptor 0 reads the null device and descriptor 1 is a copy of standard error, so
-    that neither a stray print nor a child process can read from or write to the protocol's streams.
+    that neither a stray print nor a child process can use the protocol's streams.
 
     Returns:
         The descriptors to read messages from and to write them to; no child inherits them.
@@ -30,11 +30,11 @@ def claim_stdio() -> tuple[int, int]:
 def _open_missing() -> None:
     """Open the null device for each standard descriptor that the parent left closed.
 
-    Without this the private copies could get the number 1 or 2 and every print would hit them.
+    Otherwise a private copy could get the number 1 or 2, and prints would go to it.
     """
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
         except OSError:
-            # The lowest free number is given out, and all lower ones are open by now.
+            # The system assigns the lowest free number; all lower ones are open by now.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)

@@ -1,7 +1,7 @@
-"""Messages with a Content-Length header over two streams, as the Language Server Protocol has them.
+"""Messages with a Content-Length header over two streams, as in the Language Server Protocol.
 
-Specification: Language Server Protocol 3.17, Base Protocol. A connection writes whole lines, each
-of which is one message here.
+Specification: Language Server Protocol 3.17, Base Protocol. A connection writes whole lines; each
+is one message here.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from protocol.transports.base import BoundedText, Oversize
 
 MESSAGE_LIMIT = 16 * 1024 * 1024  # bytes of one message
 _HEADER_LIMIT = 4 * 1024  # bytes
-_PIECE = 64 * 1024  # bytes read at once
+_PIECE = 64 * 1024  # bytes per read
 _BURST = 1024 * 1024  # bytes read without a pause
-_PAUSE = 0.02  # seconds; a peer that floods is read no faster than this, and nothing else starves
+_PAUSE = 0.02  # seconds between bursts, so that a flooding peer does not starve other tasks
 _LONGEST_LENGTH = 15  # digits
 
 
 class ContentLengthTransport:
     """One side of a connection over streams; see `transports.base.Transport`.
 
-    What has no valid header ends the connection, for nothing after it can be found again.
+    An invalid header ends the connection, because the next message cannot be found.
 
     Args:
-        reader: where messages come from.
-        writer: where they go.
-        limit: the longest message in bytes; longer ones are reported and thrown away.
+        reader: the stream to read messages from.
+        writer: the stream to write them to.
+        limit: the longest message in bytes; longer ones are reported and discarded.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class ContentLengthTransport:
         limit: int = MESSAGE_LIMIT,
     ) -> None:
         self.on_idle: Callable[[], None] | None = None
-        self.broken = ""  # why reading ended, where the peer's bytes are the reason
+        self.broken = ""  # why reading ended, if the peer's output was invalid
         self._reader = reader
         self._writer = writer
         self._limit = limit
@@ -49,25 +49,25 @@ class ContentLengthTransport:
         self._reading: asyncio.Future[bytes] | None = None
         self._lost = False
         self._draining: asyncio.Task[None] | None = None
-        writer.transport.set_write_buffer_limits(0)  # `drain` waits until all is passed on
+        writer.transport.set_write_buffer_limits(0)  # `drain` waits until everything is sent
 
     @property
     def gone(self) -> bool:
-        """Whether the peer reads no more."""
+        """Return whether the peer has stopped reading."""
         return self._lost or self._writer.transport.is_closing()
 
     @property
     def waiting(self) -> bool:
-        """Whether the peer reads slower than is written."""
+        """Return whether output waits because the peer reads too slowly."""
         return self._draining is not None
 
     @property
     def queued(self) -> int:
-        """Bytes written and not passed on yet."""
+        """Return the number of bytes that are not sent yet."""
         return self._writer.transport.get_write_buffer_size()
 
     async def read_message(self) -> bytes | Oversize | None:
-        """Return the next message; None at the end, after `close`, and after what is no message."""
+        """Return the next message; None at the end, after `close`, and after invalid input."""
         with suppress(OSError):
             length = await self._read_header()
             if length is not None:
@@ -84,7 +84,7 @@ class ContentLengthTransport:
             self._draining = asyncio.create_task(self._drain())
 
     async def flush(self, timeout: float) -> bool:
-        """Wait at most `timeout` seconds until all is passed on; whether it was."""
+        """Wait at most `timeout` seconds until all output is sent; return whether it was."""
         if self._draining is not None:
             await asyncio.wait([self._draining], timeout=timeout)
         return not self.queued and not self.gone
@@ -151,7 +151,7 @@ class ContentLengthTransport:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            return b""  # `close` did it
+            return b""  # cancelled by `close`
         self._burst += len(piece)
         return piece
 

@@ -1,4 +1,4 @@
-"""Event streams that clients open and close, and messages that wait for one (HTML, 9.2)."""
+"""Event streams that clients open and close, and the messages for them (HTML, 9.2)."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol
 
-BUFFER_LIMIT: Final = 4 * 1024 * 1024  # bytes kept for a stream while nobody has it open
+BUFFER_LIMIT: Final = 4 * 1024 * 1024  # bytes buffered for a stream while it is not open
 
 
 class EventStream(Protocol):
-    """A response with a body that continues.
+    """A response with a body that is written over time.
 
     Attributes:
-        on_idle: called whenever everything written was passed on after a time of waiting.
-        on_lost: called once when the client closed it, and never after `end`.
+        on_idle: called whenever all output has been sent after a time of waiting.
+        on_lost: called once when the client closed the stream, and never after `end`.
     """
 
     on_idle: Callable[[], None] | None
@@ -22,32 +22,32 @@ class EventStream(Protocol):
 
     @property
     def waiting(self) -> bool:
-        """Whether the client reads slower than is written."""
+        """Return whether output waits because the client reads too slowly."""
 
     @property
     def queued(self) -> int:
-        """How many written bytes the system has not taken yet."""
+        """Return the number of bytes that the system has not taken yet."""
 
     def write(self, data: bytes) -> None:
-        """Send bytes after those written before. Never waits."""
+        """Send bytes after earlier ones. Never waits."""
 
     def drained(self) -> bool:
-        """Whether a client that lags took anything since this was last asked."""
+        """Return whether a slow client has read anything since the last call."""
 
     def end(self) -> None:
-        """Say that there is no more, once all is passed on."""
+        """End the stream once all output is sent."""
 
     def abort(self) -> None:
-        """Close it now, whatever is not passed on."""
+        """Close the stream immediately; pending output is lost."""
 
 
 class Mailbox:
-    """The messages for one stream, whether or not the client has it open.
+    """The messages for one stream, whether or not the client has opened it.
 
     Attributes:
-        stream: the open stream, if there is one.
-        lost: whether updates were thrown away because nobody came for them.
-        stalled_since: since when the client takes nothing of what waits for it; None: it does.
+        stream: the open stream, or None.
+        lost: whether the client missed updates.
+        stalled_since: when the client stopped reading pending output; None if it reads.
     """
 
     def __init__(self, buffer_limit: int) -> None:
@@ -60,14 +60,14 @@ class Mailbox:
 
     @property
     def buffered(self) -> int:
-        """Bytes that wait for the stream to be opened."""
+        """Return the number of bytes that wait for the stream to be opened."""
         return self._size
 
     def put(self, line: bytes, *, update: bool) -> None:
-        """Send a message, or keep it until the stream is opened.
+        """Send a message, or buffer it until the stream is opened.
 
-        Notifications (`update`) are thrown away, all of them, when there are too many; requests
-        and responses are few, and somebody waits for each.
+        If there are too many notifications (`update`), all of them are discarded. Requests and
+        responses are few, and each is awaited.
         """
         if self.stream is not None:
             self.stream.write(event(line))
@@ -82,17 +82,17 @@ class Mailbox:
             self._size = sum(len(one[0]) for one in self._buffered)
 
     def withdraw(self, line: bytes) -> None:
-        """Forget a message, no update, where it still waits."""
+        """Remove a message that is not an update, if it is still buffered."""
         if (line, False) in self._buffered:
             self._buffered.remove((line, False))
             self._size -= len(line)
 
     def open(self, stream: EventStream) -> None:
-        """Use a stream from now on; the one before it ends."""
+        """Use a new stream; the previous one ends."""
         before, self.stream = self.stream, stream
         self.stalled_since = None
         if before is not None:
-            # What the old one holds back may never be read: its client went over to another.
+            # The client may never read the old stream's pending output, because it has switched.
             self.lost = self.lost or before.waiting
             before.on_lost = before.on_idle = None
             before.end()
@@ -109,5 +109,5 @@ class Mailbox:
 
 
 def event(line: bytes) -> bytes:
-    """A message as a server-sent event (HTML standard, section 9.2.6)."""
+    """Return a message as a server-sent event (HTML standard, section 9.2.6)."""
     return b"data: " + line + b"\n\n"

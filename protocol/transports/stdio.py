@@ -1,7 +1,7 @@
-"""Carries messages as lines over two file descriptors: pipes, sockets, files or terminals.
+"""Transport messages as lines over two file descriptors: pipes, sockets, files or terminals.
 
-The descriptors stay in blocking mode: their open file is shared with other processes, whom a
-change of mode would surprise. So a thread reads, and a writer sends without blocking the loop.
+The descriptors stay in blocking mode, because other processes share the open file and do not
+expect a different mode. So a thread reads, and a writer sends without blocking the loop.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from typing import Final
 
 from protocol.transports.base import LIMIT, BoundedText, Oversize
 
-_PIECE = 64 * 1024  # bytes asked for at once; what a pipe holds
+_PIECE = 64 * 1024  # bytes per read; the capacity of a pipe
 _READ_AHEAD = 16  # pieces that may be ahead of `read_message` before reading pauses
-_DRAIN_TIMEOUT = 0.25  # seconds in which a peer that reads no more is still listened to
+_DRAIN_TIMEOUT = 0.25  # seconds in which a peer that stopped reading is still read from
 
 
 class StdioTransport:
     """One side of a connection over descriptors; see `transports.base.Transport`.
 
     Args:
-        in_fd: Where messages come from. Leave it open: after `close` a thread may still read it,
-            and would then read whatever gets its number.
-        out_fd: Where messages go.
-        initial: What was read from `in_fd` already.
-        limit: The longest line in bytes; longer ones are reported and thrown away.
-        ends_at_long_line: Report a line that is too long before it is over, and read nothing more.
+        in_fd: the descriptor to read from. Do not close it: after `close` a thread may still read
+            it, and would then read another file that gets its number.
+        out_fd: the descriptor to write to.
+        initial: data that was already read from `in_fd`.
+        limit: the longest line in bytes; longer ones are reported and discarded.
+        ends_at_long_line: report an overlong line before its end, and stop reading.
     """
 
     def __init__(
@@ -53,30 +53,30 @@ class StdioTransport:
         self._ended = False
         self._reader: threading.Thread | None = None
         self._room = threading.Semaphore(_READ_AHEAD)
-        self._unread = 0  # pieces that arrived and whose lines were not all asked for yet
+        self._unread = 0  # pieces that arrived and whose lines were not all requested yet
         self._arrival: asyncio.Future[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._writer = DescriptorWriter(out_fd, on_idle=self._idle)
 
     @property
     def gone(self) -> bool:
-        """Whether the peer reads no more."""
+        """Return whether the peer has stopped reading."""
         return self._writer.gone
 
     @property
     def waiting(self) -> bool:
-        """Whether the peer reads slower than is written."""
+        """Return whether output waits because the peer reads too slowly."""
         return self._writer.waiting
 
     @property
     def queued(self) -> int:
-        """Bytes written and not passed on yet."""
+        """Return the number of bytes that are not sent yet."""
         return self._writer.queued
 
     async def read_message(self) -> bytes | Oversize | None:
-        """The next line; None after the last one, after `close`, and when the peer is gone.
+        """Return the next line; None after the last one, after `close`, and when the peer is gone.
 
-        What a peer wrote before it died is read up to its end.
+        The output of a peer that exited is read up to its end.
         """
         while not self._messages:
             self._make_room()
@@ -96,25 +96,25 @@ class StdioTransport:
         self._writer.write(data)
 
     async def flush(self, timeout: float) -> bool:
-        """Wait at most `timeout` seconds until all is passed on; whether it was."""
+        """Wait at most `timeout` seconds until all output is sent; return whether it was."""
         return await self._writer.flush(timeout)
 
     def close(self) -> None:
-        """Stop reading. The thread that reads ends with the process or the peer's next byte."""
+        """Stop reading. The reading thread ends with the process or at the peer's next byte."""
         self._messages.clear()
         self._make_room()
         self._end()
 
     def _idle(self) -> None:
         if self._writer.gone:
-            # Mostly it has closed its side as well, and what is in the pipe ends by itself.
+            # Usually the peer has closed its output too, and reading the pipe reaches its end.
             asyncio.get_running_loop().call_later(_DRAIN_TIMEOUT, self._end)
         if self.on_idle is not None:
             self.on_idle()
 
     def _start_reading(self) -> None:
         self._loop = asyncio.get_running_loop()
-        # A daemon: a read from a quiet peer cannot be interrupted, and must not hold up the exit.
+        # A daemon: a read from a quiet peer cannot be interrupted, and must not delay the exit.
         self._reader = threading.Thread(target=self._read, name="stdio-reader", daemon=True)
         self._reader.start()
 
@@ -124,11 +124,11 @@ class StdioTransport:
         while piece and not self._ended:
             try:
                 piece = os.read(self._in_fd, _PIECE)
-            except BlockingIOError:  # whoever shares the open file made it non-blocking
+            except BlockingIOError:  # another process with the open file made it non-blocking
                 wait_readable(self._in_fd)
                 continue
             except OSError:
-                piece = b""  # a reset socket or a hung-up terminal is an end, too
+                piece = b""  # a reset socket or a closed terminal is also an end
             self._room.acquire()
             try:
                 self._loop.call_soon_threadsafe(self._arrived, piece)
@@ -150,7 +150,7 @@ class StdioTransport:
                 self._messages.append(last)
             self._ended = True
         if not self._messages:
-            self._make_room()  # part of a long line: nobody can ask for it yet
+            self._make_room()  # part of a long line, which cannot be requested yet
         self._wake()
 
     def _make_room(self) -> None:
@@ -170,8 +170,8 @@ class StdioTransport:
 class LineSplitter:
     """Assembles lines from pieces of any size.
 
-    A line of more than `limit` bytes is not kept: it is reported once it is over, and the lines
-    after it come as usual.
+    A line of more than `limit` bytes is discarded and reported at its end; later lines are
+    unaffected.
     """
 
     def __init__(self, limit: int = LIMIT) -> None:
@@ -181,11 +181,11 @@ class LineSplitter:
 
     @property
     def is_too_long(self) -> bool:
-        """Whether the unfinished line is too long already."""
+        """Return whether the incomplete line already exceeds the limit."""
         return self._line.is_too_long
 
     def feed(self, piece: bytes) -> Iterator[bytes | Oversize]:
-        """Yield the lines that `piece` ends, without their line ends and without blank ones."""
+        """Yield the lines that end in `piece`, without line ends; skip blank ones."""
         start = 0
         while (end := piece.find(b"\n", start)) >= 0:
             rest = piece[start:end]
@@ -195,7 +195,7 @@ class LineSplitter:
                 line = self.finish()
                 if line is not None:
                     yield line
-            elif rest and not rest.isspace():  # a whole line, as nearly all are
+            elif rest and not rest.isspace():  # a whole line, the usual case
                 yield rest
         if start < len(piece):
             self._has_begun = True
@@ -212,14 +212,14 @@ class DescriptorWriter:
     """Writes bytes in order. Use it in one event loop only.
 
     Args:
-        descriptor: Where to write; stays open.
-        on_idle: Called in the loop after a time of waiting is over, and once when the reader is
+        descriptor: the descriptor to write to; it is not closed.
+        on_idle: called in the loop when a time of waiting is over, and once when the reader is
             gone.
 
     Attributes:
-        gone: Whether writing failed; everything written later is dropped.
-        waiting: Whether the descriptor takes nothing at the moment.
-        queued: Bytes not passed on yet.
+        gone: whether writing failed; later output is dropped.
+        waiting: whether the descriptor takes no bytes at the moment.
+        queued: bytes that are not sent yet.
     """
 
     def __init__(self, descriptor: int, *, on_idle: Callable[[], None]) -> None:
@@ -235,7 +235,7 @@ class DescriptorWriter:
         self._work: queue.SimpleQueue[bytes] | None = None
 
     def write(self, data: bytes) -> None:
-        """Write `data` after everything before it."""
+        """Write `data` after all earlier data."""
         if self.gone:
             return
         self._pieces.append(data)
@@ -245,7 +245,7 @@ class DescriptorWriter:
             asyncio.get_running_loop().call_soon(self._pass_on)
 
     async def flush(self, timeout: float) -> bool:
-        """Wait at most `timeout` seconds until all is passed on; false when it was not."""
+        """Wait at most `timeout` seconds until all output is sent; return whether it was."""
         if self._scheduled:
             self._pass_on()
         if self.queued and not self.gone:
@@ -285,7 +285,7 @@ class DescriptorWriter:
         try:
             while done < len(view) and self._ready():
                 done += os.write(self._descriptor, view[done : done + ATOMIC])
-        except BlockingIOError:  # whoever shares the open file made it non-blocking
+        except BlockingIOError:  # another process with the open file made it non-blocking
             pass
         return done
 
@@ -296,7 +296,7 @@ class DescriptorWriter:
                 target=_write_all,
                 args=(self._descriptor, self._work, asyncio.get_running_loop(), self._passed_on),
                 name="stdio-writer",
-                daemon=True,  # a reader that never reads must not hold up the exit
+                daemon=True,  # a peer that never reads must not delay the exit
             ).start()
         self._work.put(data)
 
@@ -351,10 +351,10 @@ ATOMIC: Final = int(getattr(select, "PIPE_BUF", 512))
 
 
 def tells_readiness(descriptor: int) -> bool:
-    """Whether readiness means that a short write goes through: so for pipes and sockets.
+    """Return whether a ready descriptor accepts a short write, as pipes and sockets do.
 
-    A terminal can be stopped by its user in mid-write, and a file is always ready, so both are
-    better written from a thread.
+    A user can stop a terminal during a write, and a file is always ready, so both are written from
+    a thread.
     """
     if not hasattr(select, "poll"):
         return False
@@ -370,17 +370,17 @@ class WriteReadiness:
         self._poll.register(descriptor, select.POLLOUT)
 
     def __call__(self) -> bool:
-        """Return whether it does; true also if the reader is gone, which the write reports."""
+        """Return whether it does; also true if the reader is gone, which the write reports."""
         return bool(self._poll.poll(0))
 
 
 def wait_readable(descriptor: int) -> None:
-    """Block the thread until there is something to read, or the end."""
+    """Block the thread until there is data to read, or the end."""
     _wait(descriptor, writing=False)
 
 
 def wait_writable(descriptor: int) -> None:
-    """Block the thread until something can be written, or the reader is gone."""
+    """Block the thread until data can be written, or the reader is gone."""
     _wait(descriptor, writing=True)
 
 

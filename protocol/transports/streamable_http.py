@@ -1,8 +1,8 @@
-"""Carries messages over streamable HTTP: the client's in requests, ours in event streams.
+"""Transport messages over streamable HTTP: the client's in requests, ours in event streams.
 
 Source: the RFD "Streamable HTTP & WebSocket Transport" of the Agent Client Protocol. A connection
-has one stream of its own and one for each session. A message goes to the stream of the session that
-it names; a response goes where its request came from.
+has one stream for itself and one for each session. A message is sent on the stream of its session;
+a response on the stream of its request.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from protocol.transports.base import Oversize
 from protocol.transports.event_streams import BUFFER_LIMIT, EventStream, Mailbox
 
-# The methods whose responses go to the connection's stream, because a client may not have the
-# session's before it has read them (RFD, section 1).
+# Methods whose responses are sent on the connection's stream, because the client may open the
+# session's stream only after reading them (RFD, section 1).
 _TO_CONNECTION: Final = frozenset({"session/new", "session/load"})
-MOST_WAITING: Final = 16 * 1024 * 1024  # bytes that wait in a connection, beside open streams
+MOST_WAITING: Final = 16 * 1024 * 1024  # bytes that may wait, except in open streams
 _WITHDRAW: Final = "$/cancel_request"
 _ATTACHING: Final = frozenset({"session/load", "session/resume"})
 
@@ -43,15 +43,15 @@ _results = msgspec.json.Decoder(_Params)
 
 
 class StreamableHttpTransport:
-    """One client's connection; see `transports.base.Transport`.
+    """A client's connection; see `transports.base.Transport`.
 
     Args:
-        buffer_limit: bytes kept for a stream that nobody has open.
+        buffer_limit: bytes buffered for a stream that is not open.
 
     Attributes:
-        on_over: called once, when nothing more is read; before `read_message` says so.
-        sessions: the ids of the sessions that this connection made, loaded or resumed.
-        last_active: when something last came or a stream was last open, in the loop's time.
+        on_read_end: called once when reading ends, before `read_message` returns None.
+        sessions: the IDs of the sessions that this connection created, loaded or resumed.
+        last_active: when a message last arrived or a stream was last open, in the loop's time.
     """
 
     def __init__(self, *, buffer_limit: int = BUFFER_LIMIT) -> None:
@@ -67,10 +67,8 @@ class StreamableHttpTransport:
         self._connection = Mailbox(buffer_limit)
         self._mailboxes: dict[str, Mailbox] = {}
         self._routes: dict[bytes, tuple[str | None, str | None]] = {}  # id → session, attached
-        self._shares_stream: dict[
-            str, str
-        ] = {}  # sessions whose messages take another one's stream
-        # Ids of our own requests → the session, and the request, until it is answered.
+        self._shares_stream: dict[str, str] = {}  # sessions whose messages use another one's stream
+        # IDs of our unanswered requests → session and request.
         self._requests: dict[bytes, tuple[str | None, bytes]] = {}
         self._initialize: tuple[bytes, asyncio.Future[bytes]] | None = None
         self._flushed: asyncio.Event | None = None
@@ -79,34 +77,34 @@ class StreamableHttpTransport:
 
     @property
     def gone(self) -> bool:
-        """Whether the connection was ended."""
+        """Return whether the connection was ended."""
         return self._gone
 
     @property
     def waiting(self) -> bool:
-        """Whether the client reads one of its streams slower than is written."""
+        """Return whether output waits because the client reads a stream too slowly."""
         return not self._gone and any(stream.waiting for stream in self.streams)
 
     @property
     def queued(self) -> int:
-        """Bytes written and not passed on yet, those for closed streams left out."""
+        """Return the number of bytes that are not sent yet, except those for closed streams."""
         return sum(stream.queued for stream in self.streams)
 
     @property
     def streams(self) -> list[EventStream]:
-        """The streams that are open."""
+        """Return the open streams."""
         boxes = (self._connection, *self._mailboxes.values())
         return [box.stream for box in boxes if box.stream is not None]
 
     @property
     def full(self) -> bool:
-        """Whether too much waits to be read here, or for a stream to be opened."""
+        """Return whether too much data waits to be read, or for a stream to be opened."""
         boxes = (self._connection, *self._mailboxes.values())
         buffered = sum(box.buffered for box in boxes)
         return sum(map(_size, self._messages)) + buffered > MOST_WAITING
 
     async def read_message(self) -> bytes | Oversize | None:
-        """The next message; None at the end."""
+        """Return the next message; None at the end."""
         while not self._messages:
             if self._ended:
                 return None
@@ -118,7 +116,7 @@ class StreamableHttpTransport:
         return self._messages.popleft()
 
     def write(self, data: bytes) -> None:
-        """Send whole messages, a line each."""
+        """Send whole messages, one per line."""
         if self._gone:
             return
         for line in data.split(b"\n"):
@@ -126,8 +124,8 @@ class StreamableHttpTransport:
                 self._send(line)
 
     async def flush(self, timeout: float) -> bool:
-        """Wait at most `timeout` seconds until all is passed on; whether it was."""
-        await asyncio.sleep(0)  # lets streams that do not lag write what this pass of the loop made
+        """Wait at most `timeout` seconds until all output is sent; return whether it was."""
+        await asyncio.sleep(0)  # lets fast streams write the output of this loop iteration
         if not self._gone and self.queued:
             self._flushed = asyncio.Event()
             try:
@@ -146,13 +144,13 @@ class StreamableHttpTransport:
         self._ended = True
         self._wake()
 
-    # -- what comes in ---------------------------------------------------------------------------
+    # -- input -----------------------------------------------------------------------------------
 
     async def initialize(self, message: bytes, raw_id: bytes) -> bytes:
-        """Hand in the first request, and give the line that answers it.
+        """Pass on the first request, and return the line that answers it.
 
         Raises:
-            ConnectionError: the connection ended without an answer.
+            ConnectionError: the connection ended without a response.
         """
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self._initialize = (raw_id, answer)
@@ -160,7 +158,7 @@ class StreamableHttpTransport:
         return await answer
 
     def receive(self, message: bytes) -> None:
-        """Give a message of the client to whoever reads."""
+        """Pass on a message of the client to the reader."""
         if self._ended:
             return
         self.last_active = asyncio.get_running_loop().time()
@@ -168,51 +166,51 @@ class StreamableHttpTransport:
         self._wake()
 
     def expect(self, raw_id: bytes, method: str, session: str | None) -> None:
-        """Note where the response to a request is to go."""
+        """Record where to send the response to a request."""
         attached = session if method in _ATTACHING else None
         self._routes[raw_id] = (None if method in _TO_CONNECTION else session, attached)
 
     def session_of_request(self, raw_id: bytes) -> str | None:
-        """The session of the request of ours with this id, where it waits for its answer."""
+        """Return the session of our pending request with this ID."""
         return self._requests.get(raw_id, (None,))[0]
 
     def response_received(self, raw_id: bytes) -> None:
-        """The client answered a request of ours, which it need not see again."""
+        """Record that the client answered our request, which is not sent again."""
         session, line = self._requests.pop(raw_id, (None, b""))
         self._box(session).withdraw(line)
 
     def must_reload(self, session: str) -> bool:
-        """Whether the client missed updates of a session, so that it has to load it again."""
+        """Return whether the client missed updates of a session, and has to load it again."""
         box = self._mailboxes.get(session)
         return box is not None and box.lost
 
     def forget_lost_updates(self, session: str) -> None:
-        """The client loads or resumes a session: what it missed before does not matter now."""
+        """Forget missed updates, because the client loads or resumes the session."""
         box = self._mailboxes.get(session)
         if box is not None:
             box.lost = False
 
     def share_stream(self, session: str, along: str) -> None:
-        """Send what is for `session` along with what is for another one.
+        """Send the messages of `session` on the stream of the session `along`.
 
-        A session that belongs to another needs no stream of its own; one that has it uses that.
+        A session that belongs to another one needs no separate stream; if it has one, that is used.
         """
         self._shares_stream[session] = along
 
     def stream_of(self, session: str | None) -> str | None:
-        """The session on whose stream what is for `session` goes out; mostly itself."""
+        """Return the session whose stream carries the messages of `session`; usually itself."""
         if session is None or session in self._mailboxes:
             return session
         return self._shares_stream.get(session, session)
 
     def has_session(self, session: str) -> bool:
-        """Whether this connection made, loaded or resumed a session, or it belongs to one."""
+        """Return whether this connection created, loaded or resumed the session or its parent."""
         return session in self.sessions or session in self._shares_stream
 
     # -- streams ---------------------------------------------------------------------------------
 
     def open_stream(self, session: str | None, stream: EventStream) -> None:
-        """Send what is for a session, or for none, to `stream`; an older one ends."""
+        """Use `stream` for a session, or for the connection; a previous stream ends."""
         if session is not None:
             self._shares_stream.pop(session, None)
         box = self._box(session)
@@ -220,12 +218,12 @@ class StreamableHttpTransport:
         stream.on_idle = self._idle
         stream.on_lost = lambda: self._lost(session, box, stream)
         box.open(stream)
-        if replaces:  # mostly the old one is lost, and the client was the first to notice
+        if replaces:  # usually the old one is lost, and the client noticed it first
             self._ask_again(session, box)
-            self._idle()  # nobody waits any more for who read the old one
+            self._idle()  # the old stream's output no longer counts as waiting
 
     def keep_alive(self, now: float, stall: float) -> None:
-        """Send a comment on every stream, and cut those whose client read nothing for `stall` s."""
+        """Send a comment on every stream, and abort those left unread for `stall` seconds."""
         for box in (self._connection, *self._mailboxes.values()):
             stream = box.stream
             if stream is None:
@@ -240,16 +238,16 @@ class StreamableHttpTransport:
                 stream.abort()
 
     def has_stream(self, session: str) -> bool:
-        """Whether a stream of this session is or was open, or something waits for one."""
+        """Return whether the session has or had an open stream, or messages wait for one."""
         return session in self._mailboxes
 
     @property
     def stream_count(self) -> int:
-        """How many sessions have or had a stream."""
+        """Return the number of sessions that have or had a stream."""
         return len(self._mailboxes)
 
     def end(self) -> None:
-        """The connection is over: close the streams."""
+        """Close the streams, because the connection has ended."""
         if self._gone:
             return
         self._gone = True
@@ -271,7 +269,7 @@ class StreamableHttpTransport:
         self._idle()
 
     def _ask_again(self, session: str | None, box: Mailbox) -> None:
-        """Send questions once more: nobody knows whether they were read, and turns wait."""
+        """Send pending requests again: they may not have been read, and turns wait for them."""
         for session_of_request, line in self._requests.values():
             if self.stream_of(session_of_request) == session:
                 box.put(line, update=False)
@@ -285,7 +283,7 @@ class StreamableHttpTransport:
             box = self._mailboxes[session] = Mailbox(self._buffer_limit)
         return box
 
-    # -- what goes out ---------------------------------------------------------------------------
+    # -- output ----------------------------------------------------------------------------------
 
     def _send(self, line: bytes) -> None:
         message = _outgoing.decode(line)
@@ -297,7 +295,7 @@ class StreamableHttpTransport:
         params = message.params or _Params()
         session = params.session_id if isinstance(params.session_id, str) else None
         if message.method == _WITHDRAW and params.request_id is not UNSET:
-            # To where the question went, which nobody needs to see again.
+            # Sent where the request was sent; the request is not sent again.
             session, asked = self._requests.pop(bytes(params.request_id), (session, b""))
             self._box(session).withdraw(asked)
         if raw_id is not None:
@@ -335,7 +333,7 @@ def _size(message: bytes | Oversize) -> int:
 
 
 def _session_in(result: Raw) -> str | None:
-    """The session that a result names."""
+    """Return the session named in a result."""
     try:
         session = _results.decode(result).session_id
     except msgspec.DecodeError:

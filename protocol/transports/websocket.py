@@ -1,7 +1,7 @@
-"""Carries messages as text frames of a WebSocket (RFC 6455), on the server's side.
+"""Transport messages as text frames of a WebSocket (RFC 6455), on the server's side.
 
-The transport is an asyncio protocol: it takes a socket over once the HTTP upgrade was answered.
-Frames are not compressed: what streams are short messages, and a compressed one could be a bomb.
+The transport is an asyncio protocol that takes over a socket after the HTTP upgrade. Frames are not
+compressed: streamed messages are short, and a compressed one could be a decompression bomb.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ GOING_AWAY: Final = int(CloseReason.GOING_AWAY)
 NORMAL: Final = int(CloseReason.NORMAL_CLOSURE)
 POLICY: Final = int(CloseReason.POLICY_VIOLATION)
 
-_READ_AHEAD = 1024 * 1024  # bytes of messages that may wait to be read before reading pauses
+_READ_AHEAD = 1024 * 1024  # bytes of unread messages before reading pauses
 _CLOSE_TIMEOUT = 1.0  # seconds for sending a close frame, and for the peer's answer to it
 _UNANSWERED_INTERVALS = (
-    3  # intervals in which a ping may be answered: what the peer reads first may be long
+    3  # intervals for the answer to a ping: the peer may have much to read before it
 )
 
 
 class WebSocketTransport(asyncio.Protocol):
     """One side of a connection over a WebSocket; see `transports.base.Transport`.
 
-    A peer from which nothing comes is pinged; one that does not answer for three intervals more,
-    and takes nothing of what waits for it either, is taken for dead: its socket is cut.
+    A silent peer is pinged. If it neither answers within three more intervals nor reads pending
+    output, it counts as dead, and its socket is closed.
 
     Args:
-        limit: The longest message in bytes; longer ones are reported and thrown away.
-        ping: Seconds without a byte from the peer after which it is pinged.
-        binary: Whether binary frames are messages, too; the transport's RFD ignores them.
-        on_end: Called once, when the socket is closed.
+        limit: the longest message in bytes; longer ones are reported and discarded.
+        ping: seconds without data from the peer after which it is pinged.
+        binary: whether binary frames are messages too; the transport's RFD ignores them.
+        on_end: called once, when the socket is closed.
 
     Attributes:
-        on_over: Called once, when nothing more is read; before `read_message` says so.
+        on_read_end: called once when reading ends, before `read_message` returns None.
     """
 
     def __init__(
@@ -64,35 +64,35 @@ class WebSocketTransport(asyncio.Protocol):
         self._writer = BufferedWriter(on_idle=self._idle)
         self._messages: deque[bytes | Oversize] = deque()
         self._unread = 0  # bytes in `_messages`
-        self._paused = False  # whether reading is
-        self._message = BoundedText(limit)  # one may come in any number of pieces
-        self._ended = False  # nothing more is read
-        self._close_sent = False  # a close frame went out or came in
-        self._ping_due: bytes | None = None  # a ping that waits to be answered
+        self._paused = False  # whether reading is paused
+        self._message = BoundedText(limit)  # a message may arrive in several pieces
+        self._ended = False  # whether reading has ended
+        self._close_sent = False  # whether a close frame was sent or received
+        self._ping_due: bytes | None = None  # the answer to the latest ping, if it waits
         self._arrival: asyncio.Future[None] | None = None
         self._closed = asyncio.Event()
-        self._silent_intervals = 0  # intervals without a byte from the peer
+        self._silent_intervals = 0  # intervals without data from the peer
         self._timer: asyncio.TimerHandle | None = None
 
     # -- the Transport ---------------------------------------------------------------------------
 
     @property
     def gone(self) -> bool:
-        """Whether the peer reads no more."""
+        """Return whether the peer has stopped reading."""
         return self._close_sent or self._writer.gone
 
     @property
     def waiting(self) -> bool:
-        """Whether the peer reads slower than is written."""
+        """Return whether output waits because the peer reads too slowly."""
         return self._writer.waiting and not self.gone
 
     @property
     def queued(self) -> int:
-        """Bytes written and not passed on yet."""
+        """Return the number of bytes that are not sent yet."""
         return self._writer.queued
 
     async def read_message(self) -> bytes | Oversize | None:
-        """The next message; None when the peer closed or is gone, and after `close`."""
+        """Return the next message; None when the peer closed or is gone, and after `close`."""
         while not self._messages:
             if self._ended:
                 return None
@@ -108,7 +108,7 @@ class WebSocketTransport(asyncio.Protocol):
         return message
 
     def write(self, data: bytes) -> None:
-        """Send whole messages, a line each, as a frame each."""
+        """Send whole messages, one per line, each as a frame."""
         if self.gone:
             return
         if data.find(b"\n") == len(data) - 1:
@@ -117,17 +117,17 @@ class WebSocketTransport(asyncio.Protocol):
             self._writer.write(b"".join(text_frame(line) for line in data.split(b"\n") if line))
 
     async def flush(self, timeout: float) -> bool:
-        """Wait at most `timeout` seconds until all is passed on; whether it was."""
+        """Wait at most `timeout` seconds until all output is sent; return whether it was."""
         return await self._writer.flush(timeout)
 
     def close(self) -> None:
-        """Stop reading. What was written still goes out, and `close_socket` ends the socket."""
+        """Stop reading. Pending output is still sent; `close_socket` closes the socket."""
         self._messages.clear()
         self._unread = 0
         self._end()
         self._go_on_reading()  # for the answer to our close frame
 
-    # -- its end ---------------------------------------------------------------------------------
+    # -- closing ---------------------------------------------------------------------------------
 
     async def close_socket(self, code: int = NORMAL, reason: str = "") -> None:
         """Send a close frame and close the socket, within about two seconds."""
@@ -148,7 +148,7 @@ class WebSocketTransport(asyncio.Protocol):
         self._close_sent = True
         try:
             self._writer.write(self._frames.send(CloseConnection(code=code, reason=reason)))
-        except LocalProtocolError:  # the peer's own close was first
+        except LocalProtocolError:  # the peer closed first
             return
 
     def _end(self) -> None:
@@ -158,10 +158,10 @@ class WebSocketTransport(asyncio.Protocol):
         if self._arrival is not None and not self._arrival.done():
             self._arrival.set_result(None)
 
-    # -- the socket, as asyncio tells of it ------------------------------------------------------
+    # -- asyncio callbacks -----------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the socket over; also called where it was another protocol's before."""
+        """Take over the socket, possibly from another protocol."""
         assert isinstance(transport, asyncio.Transport)
         self._writer.open(transport)
         self._schedule()
@@ -173,15 +173,15 @@ class WebSocketTransport(asyncio.Protocol):
             self._frames.receive_data(data)
             for event in self._frames.events():
                 self._on_event(event)
-        except ProtocolError as error:  # what the library has no close frame for
+        except ProtocolError as error:  # an error for which the library has no close frame
             self._fail(int(CloseReason.PROTOCOL_ERROR), str(error))
 
     def eof_received(self) -> bool:
-        """The peer stopped sending without a close frame."""
+        """Close the socket: the peer stopped sending without a close frame."""
         return False
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
-        """The socket is closed."""
+        """Handle the loss of the socket."""
         if self._timer is not None:
             self._timer.cancel()
         self._closed.set()
@@ -191,11 +191,11 @@ class WebSocketTransport(asyncio.Protocol):
             self._on_end()
 
     def pause_writing(self) -> None:
-        """The system takes no more bytes for now."""
+        """Pause, because the system takes no more bytes."""
         self._writer.pause()
 
     def resume_writing(self) -> None:
-        """The system took everything."""
+        """Resume, because the system has taken everything."""
         self._writer.resume()
 
     # -- frames ----------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ class WebSocketTransport(asyncio.Protocol):
             self._writer.end()
             self._end()
             self._idle()
-        # What is left is binary, which the transport's RFD says is ignored, and answers to pings.
+        # The rest are binary frames, which the transport's RFD ignores, and answers to pings.
 
     def _keep(self, event: TextMessage | BytesMessage) -> None:
         if self._ended:
@@ -238,7 +238,7 @@ class WebSocketTransport(asyncio.Protocol):
             self._writer.resume_reading()
 
     def _answer_ping(self, ping: Ping) -> None:
-        """Answer the latest ping only, where the peer does not read the answers (section 5.5.3)."""
+        """Answer a ping; only the latest one if the peer does not read (section 5.5.3)."""
         if self._close_sent:
             return
         pong = self._frames.send(ping.response())
@@ -248,7 +248,7 @@ class WebSocketTransport(asyncio.Protocol):
             self._writer.write(pong)
 
     def _fail(self, code: int, reason: str) -> None:
-        """Report that the peer broke the rules, and stop reading."""
+        """Report a protocol error of the peer, and stop reading."""
         self._send_close(code, reason[:100])
         self._end()
         self._writer.end()
@@ -261,7 +261,7 @@ class WebSocketTransport(asyncio.Protocol):
         if self.on_idle is not None:
             self.on_idle()
 
-    # -- whether the peer is alive ---------------------------------------------------------------
+    # -- liveness --------------------------------------------------------------------------------
 
     def _schedule(self) -> None:
         self._timer = asyncio.get_running_loop().call_later(self._ping, self._check_alive)
@@ -277,7 +277,7 @@ class WebSocketTransport(asyncio.Protocol):
 
 
 def text_frame(payload: bytes) -> bytes:
-    """A whole message as one unmasked text frame (RFC 6455, section 5.2)."""
+    """Return a whole message as one unmasked text frame (RFC 6455, section 5.2)."""
     size = len(payload)
     if size < 126:
         return b"\x81%c" % size + payload

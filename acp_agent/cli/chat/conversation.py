@@ -243,7 +243,7 @@ class Conversation:
         return meant(name, known) or name  # may be the full ID of a session of another folder
 
     async def log_in(self) -> bool:
-        """Let the user log in; return whether that worked. Raises ConnectionError."""
+        """Ask the user to log in; return whether that worked. Raises ConnectionError."""
         return await log_in(self._need_agent(), self._frontend)
 
     # --- background work

@@ -1,4 +1,4 @@
-"""The login page's HTTP/1.1 server: one request and one response on each connection."""
+"""The login page's HTTP/1.1 server: one request and one response per connection."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from acp_agent.server.login_page.page import Language, PageText, language_for, r
 from acp_agent.server.socket_slots import SocketSlot, SocketSlots
 
 HEAD_BYTES = 16_384
-AWAY_SECONDS = 1.0  # what is left of a refused request may take
-AWAY_BYTES = 1 << 20  # of it, at most
+AWAY_SECONDS = 1.0  # limit for reading the rest of a refused request
+AWAY_BYTES = 1 << 20  # the same in bytes
 _PIECE = 65_536
-BODY_BYTES = 32_768  # the longest key has 8,192 characters, each of which may take three as a form
+BODY_BYTES = 32_768  # the longest key has 8,192 characters, up to three bytes each in a form
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """A request as it arrived; the names of the headers are in lower case."""
+    """A request; header names are in lower case."""
 
     method: str
     target: str
@@ -38,7 +38,7 @@ class Request(Struct, frozen=True, kw_only=True):
 
 
 class Reply(Struct, frozen=True, kw_only=True):
-    """A page, its status, and headers of its own. `ends` where the login is done with it."""
+    """A page, its status and headers. `ends` is set if the login is complete."""
 
     status: int
     text: PageText
@@ -47,7 +47,7 @@ class Reply(Struct, frozen=True, kw_only=True):
 
 
 class RefusedRequestError(Exception):
-    """A request that no page of ours has sent, or no browser; `status` is what it is answered."""
+    """A request that neither our page nor a browser sends; `status` is the response's."""
 
     def __init__(self, status: int) -> None:
         super().__init__(f"HTTP {status}")
@@ -55,12 +55,12 @@ class RefusedRequestError(Exception):
 
 
 async def read_request(protocol: h11.Connection, reader: asyncio.StreamReader) -> Request:
-    """One request.
+    """Read one request.
 
     Raises:
         RefusedRequestError: its body is too long.
-        h11.RemoteProtocolError: it is no HTTP, or its head is too long.
-        OSError: the visitor left.
+        h11.RemoteProtocolError: it is not HTTP, or its head is too long.
+        OSError: the visitor disconnected.
     """
     head: h11.Request | None = None
     body = bytearray()
@@ -87,7 +87,7 @@ async def read_request(protocol: h11.Connection, reader: asyncio.StreamReader) -
 
 
 async def send_reply(protocol: h11.Connection, writer: asyncio.StreamWriter, reply: Reply) -> None:
-    """Answer, wait until it is sent, and say that nothing follows."""
+    """Send a response, wait until it is sent, and end the output."""
     body = render(reply.text).encode()
     headers = {
         "Content-Type": "text/html; charset=utf-8",
@@ -117,9 +117,9 @@ async def send_reply(protocol: h11.Connection, writer: asyncio.StreamWriter, rep
 
 
 async def read_away(reader: asyncio.StreamReader) -> None:
-    """Read what is left of a request that was answered before its end, for a while.
+    """Read the rest of a request that was answered early, within limits.
 
-    A socket closed with something unread is reset, and the answer lost with it (RFC 9112,
+    A socket that is closed with unread data is reset, and the response is lost (RFC 9112,
     section 9.6).
     """
     left = AWAY_BYTES
@@ -129,7 +129,7 @@ async def read_away(reader: asyncio.StreamReader) -> None:
                 left -= len(piece)
 
 
-READ_SECONDS = 10.0  # what a visitor may take to send a request, and to read what is answered
+READ_SECONDS = 10.0  # for a visitor to send a request, and to read the response
 CONNECTIONS = 8
 TOO_SLOW = 408  # Request Timeout (RFC 9110, section 15.5.9)
 FORM_TYPE = "application/x-www-form-urlencoded"
@@ -138,27 +138,27 @@ _log = logging.getLogger(__name__)
 
 
 class Keeper(Protocol):
-    """Where a key goes."""
+    """Checks and saves a key."""
 
     async def check(self, provider: Provider, key: str) -> Answer:
-        """Whether the provider takes the key."""
+        """Return whether the provider accepts the key."""
         ...
 
     async def keep(self, provider: Provider, key: str) -> None:
-        """Keep it. Raises ConfigError where that fails."""
+        """Save the key. Raises ConfigError if that fails."""
         ...
 
 
 @asynccontextmanager
 async def login_page(providers: Sequence[Provider], keeper: Keeper) -> AsyncIterator[LoginPage]:
-    """A page that is there while the block runs.
+    """Serve a login page while the block runs.
 
     Args:
-        providers: those whose keys can be given.
-        keeper: what tries and keeps the key.
+        providers: the providers that the user can choose from.
+        keeper: checks and saves the key.
 
     Raises:
-        OSError: this computer lets nobody listen.
+        OSError: no port can be opened on this computer.
     """
     page = LoginPage(providers, keeper)
     server = await asyncio.start_server(page.connected, "127.0.0.1", 0, limit=HEAD_BYTES)
@@ -175,9 +175,9 @@ async def login_page(providers: Sequence[Provider], keeper: Keeper) -> AsyncIter
 class LoginPage:
     """Answers the visitors of the page. Created by `login_page`.
 
-    Its address has a name that nobody can guess, and is known to the editor alone. A page of
-    another site can neither read it (it is of another origin) nor send its form: that carries a
-    word that only the page itself knows, and browsers say where a form comes from.
+    The page's address cannot be guessed, and only the editor knows it. A page of another site can
+    neither read it, because it has another origin, nor send its form: the form contains a secret
+    of the page, and browsers report the origin of a form.
     """
 
     def __init__(self, providers: Sequence[Provider], keeper: Keeper) -> None:
@@ -193,11 +193,11 @@ class LoginPage:
 
     @property
     def url(self) -> str:
-        """The page's address."""
+        """Return the page's address."""
         return f"http://127.0.0.1:{self.port}{self._path}"
 
     async def done(self) -> Provider:
-        """Wait until a key is kept and the visitor was told so; return whose it is."""
+        """Wait until a key is saved and confirmed on the page; return its provider."""
         return await asyncio.shield(self._done)
 
     async def aclose(self) -> None:
@@ -210,7 +210,7 @@ class LoginPage:
     # -- connections -------------------------------------------------------------------------
 
     def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Somebody connected."""
+        """Handle a new connection."""
         slot = self._slots.acquire(writer.transport.abort)
         if slot is None:
             writer.close()
@@ -232,7 +232,7 @@ class LoginPage:
             if protocol.their_state is not h11.DONE and reply.status != TOO_SLOW:
                 await read_away(reader)
         except (OSError, TimeoutError, h11.ProtocolError):
-            pass  # the visitor left, or is no browser; what it sent is in no log
+            pass  # the visitor disconnected, or is not a browser; its data is not logged
         except Exception as error:  # noqa: BLE001 - a visitor must not end the login
             _log.error("the login page failed (%s)", type(error).__name__)
         finally:
@@ -263,10 +263,10 @@ class LoginPage:
     # -- requests ----------------------------------------------------------------------------
 
     async def _answer(self, request: Request, language: Language, slot: SocketSlot) -> Reply:
-        """The page for a request.
+        """Return the page for a request.
 
         Raises:
-            RefusedRequestError: it is none for this page.
+            RefusedRequestError: it is not for this page.
         """
         self._check_address(request)
         slot.authorize()
@@ -289,17 +289,17 @@ class LoginPage:
             self._trying = False
 
     def _check_address(self, request: Request) -> None:
-        # A name that somebody made to lead here (DNS rebinding) is not the page's own.
+        # A domain name that resolves to this computer (DNS rebinding) is not the page's host.
         if request.headers.get("host") != f"127.0.0.1:{self.port}":
             raise RefusedRequestError(421)
         if not hmac.compare_digest(request.target.encode(), self._path.encode()):
             raise RefusedRequestError(404)
 
     def _fields(self, request: Request) -> dict[str, str]:
-        """The fields of the form that was sent.
+        """Return the fields of the submitted form.
 
         Raises:
-            RefusedRequestError: the page's own form has not sent it.
+            RefusedRequestError: it was not sent by the page's own form.
         """
         headers = request.headers
         if headers.get("content-type", "").partition(";")[0].strip().lower() != FORM_TYPE:

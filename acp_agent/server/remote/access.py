@@ -69,11 +69,11 @@ class AccessPolicy:
     def check_token(self, request: Request, *, upgrade: bool) -> Reply | None:
         """Return a refusal unless the token is right.
 
-        Browsers let a page set no header on a WebSocket, so there the token may also come as a
+        Pages in a browser cannot set headers for a WebSocket, so there the token may also be a
         subprotocol or in the query.
 
         Raises:
-            BadRequestError: A header is repeated.
+            BadRequestError: a header is repeated.
         """
         if self._token is None:
             return None

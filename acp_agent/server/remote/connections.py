@@ -72,7 +72,7 @@ class Connections:
         self._limits = limits
         self._binary = binary
         self._all: dict[str, RemoteConnection] = {}
-        self._tasks: set[asyncio.Task[None]] = set()  # theirs, and those of ended ones that end
+        self._tasks: set[asyncio.Task[None]] = set()  # of connections that are open or ending
 
     def over_websocket(self, on_end: Callable[[], None], *, local: bool) -> RemoteConnection:
         """Open a connection over a WebSocket; `local` means that the client is on this computer.
@@ -88,10 +88,10 @@ class Connections:
         return self._begin(transport, local=local)
 
     def over_http(self, *, local: bool) -> tuple[RemoteConnection, StreamableHttpTransport]:
-        """Begin a connection over streamable HTTP, of a client on this computer or elsewhere.
+        """Open a connection over streamable HTTP; `local` means a client on this computer.
 
         Raises:
-            FullError: There are too many.
+            FullError: there are too many.
         """
         self._evict_unused()
         transport = StreamableHttpTransport()
@@ -116,7 +116,7 @@ class Connections:
             one.link.connection.stop_draining()
 
     async def close(self) -> None:
-        """End all, and wait until they have. Nobody comes back, so nothing is left to anybody."""
+        """End all connections, and wait for them. Sessions are not left open for reconnects."""
         for one in list(self._all.values()):
             one.transport.on_read_end = None
             self.end(one, GOING_AWAY, "the agent is shutting down")

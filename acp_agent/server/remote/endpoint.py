@@ -221,7 +221,7 @@ class Endpoint:
     def upgrade(
         self, request: Request, on_end: Callable[[], None]
     ) -> tuple[Headers, WebSocketTransport] | Reply:
-        """Begin a connection over a WebSocket: the headers of the upgrade, and what takes over."""
+        """Open a connection over a WebSocket; return the upgrade's headers and the transport."""
         try:
             local = self._access.is_local(request)
             connection = self._connections.over_websocket(on_end, local=local)

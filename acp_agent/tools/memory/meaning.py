@@ -1,7 +1,7 @@
-"""Finds passages by their meaning, with the embeddings of a model; within a few seconds, or not.
+"""Find passages by meaning, with the embeddings of a model, within a few seconds.
 
-What has no embedding yet gets one when something is looked for, as many passages as the time
-allows: the notes and the latest passages come first.
+Passages without an embedding get one during a search, as many as the time allows; notes and the
+latest passages come first.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from acp_agent.errors import AcpAgentError
 from acp_agent.tools.memory.recall import RecallIndex
 from acp_agent.tools.memory.vectors import Vector, VectorIndex, unit_vector
 
-_QUERY_SECONDS = 2.5  # for which an embedding of the words is waited for
-_PASSAGES_SECONDS = 5.0  # in which passages get theirs
-_FIRST_BATCH = 4  # passages of the first request, that a slow local model gets on as well
+_QUERY_SECONDS = 2.5  # for the embedding of the words
+_PASSAGES_SECONDS = 5.0  # for the embeddings of passages
+_FIRST_BATCH = 4  # passages in the first request, few enough for a slow local model
 _LARGEST_BATCH = 128
-_FAST_SECONDS = 1.0  # after which the next request has no more than this one
-_MOST_PASSAGES = 2_000  # of one search, whatever the time
+_FAST_SECONDS = 1.0  # after a slower request, the next one is not larger
+_MOST_PASSAGES = 2_000  # embedded during one search
 _NEAREST = 16
 
 
 class Embedding(Protocol):
-    """A model of embeddings.
+    """An embedding model.
 
     Attributes:
-        name: the model, and where it is.
+        name: the model and its provider.
     """
 
     name: str
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """Return the embeddings of texts, in their order.
+        """Return the embeddings of texts, in order.
 
         Raises:
-            AcpAgentError: there are none; the message says why.
+            AcpAgentError: they could not be computed; the message says why.
         """
         ...
 
@@ -49,7 +49,7 @@ class Embedding(Protocol):
 
 
 class Nearest(Struct, frozen=True, kw_only=True):
-    """The passages that are near in meaning, the nearest first, and what the model is to know."""
+    """The nearest passages by meaning, nearest first, and a remark for the model."""
 
     passages: Sequence[int] = ()
     remark: str = ""
@@ -61,12 +61,12 @@ async def find_nearest(
     words: str,
     clean: Callable[[str], str],
 ) -> Nearest:
-    """Return the passages that are near to words in meaning.
+    """Return the passages with a meaning near to the words.
 
     Args:
-        index: the index, which has all sessions and notes.
-        open_embedding: makes the model ready; it is closed here.
-        words: what to look for.
+        index: the index, with all sessions and notes.
+        open_embedding: opens the model; it is closed here.
+        words: the words to search for.
         clean: removes secrets from a text before it is sent.
 
     Raises:
@@ -99,7 +99,7 @@ async def find_nearest(
 async def _embed_waiting(
     vectors: VectorIndex, embedding: Embedding, clean: Callable[[str], str], size: int
 ) -> tuple[int, str]:
-    """Embed what has no embedding yet; return how many passages are left, and why."""
+    """Embed passages without an embedding; return how many are left, and why."""
     began = time.monotonic()
     waiting, count = await asyncio.to_thread(vectors.waiting, _MOST_PASSAGES)
     done, batch = 0, _FIRST_BATCH

@@ -1,8 +1,8 @@
 """Notes that outlive a session: Markdown files of the user and of each project.
 
-A note is a file that people can read, change and delete. Its first line says what it is about, and
-is all that a new session's model is shown of it. The files are outside of the project, so that
-nothing of them is committed by accident, and no repository can bring any.
+A note is a file that people can read, change and delete. Its first line is a summary, and the only
+part that the model of a new session sees. The files are outside of the project, so that they are
+not committed by accident, and a repository cannot add any.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Scope = Literal["project", "user"]
 SCOPES: tuple[Scope, ...] = ("project", "user")
 
 LONGEST = 16_000  # characters of one note
-_MOST = 200  # notes of one scope
-_INDEX = 4_000  # characters of the index that the model is shown
-_SUMMARY = 160  # characters of a note's first line in it
+_MOST = 200  # notes per scope
+_INDEX = 4_000  # characters of the index for the model
+_SUMMARY = 160  # characters of a note's summary in the index
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 
 
 class Note(Struct, frozen=True, kw_only=True):
-    """A note; `changed` is when its file was last written, in milliseconds since 1970 (UTC)."""
+    """A note. `changed` is when its file was last written, in milliseconds since 1970 (UTC)."""
 
     scope: Scope
     name: str
@@ -39,14 +39,14 @@ class Note(Struct, frozen=True, kw_only=True):
 
     @property
     def summary(self) -> str:
-        """Its first line, without the marks of a heading, cut short."""
+        """Return its first line without heading marks, shortened."""
         line = next(filter(None, (one.strip() for one in self.text.splitlines())), "")
         line = line.lstrip("#").strip()
         return line if len(line) <= _SUMMARY else f"{line[: _SUMMARY - 1]}…"
 
 
 class NoteFolders:
-    """The folders of the notes that sessions of one project share. All methods read the disk.
+    """The note folders for sessions of one project. All methods access the disk.
 
     Args:
         base: the folder for the notes of all projects and of the user.
@@ -70,7 +70,7 @@ class NoteFolders:
         """Return the file of a note.
 
         Raises:
-            ToolError: no note can have this name.
+            ToolError: the name is invalid.
         """
         if not _NAME.fullmatch(name):
             raise ToolError(
@@ -80,7 +80,7 @@ class NoteFolders:
         return self._folders[scope] / f"{name}.md"
 
     def all(self) -> Sequence[Note]:
-        """Return every note that can be read, those of the project first, by name."""
+        """Return every readable note, the project's first, by name."""
         return [note for scope in SCOPES for note in self._in(scope)]
 
     def _in(self, scope: Scope) -> Sequence[Note]:
@@ -95,7 +95,7 @@ class NoteFolders:
             return None
         file = self._folders[scope] / f"{name}.md"
         try:
-            # A link could show what no tool may read.
+            # A link could expose a file that no tool may read.
             with open(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as opened:  # noqa: PTH123 - by descriptor
                 status = os.fstat(opened.fileno())
                 text = opened.read(LONGEST * 4).decode("utf-8", "replace")[:LONGEST]
@@ -104,11 +104,11 @@ class NoteFolders:
         return Note(scope=scope, name=name, text=text, changed=status.st_mtime_ns // 1_000_000)
 
     def find(self, scope: Scope, name: str) -> Note | None:
-        """Return a note; None if there is none that can be read."""
+        """Return a note; None if there is none, or it cannot be read."""
         return self._read(scope, name)
 
     def save(self, scope: Scope, name: str, text: str) -> None:
-        """Write a note, or replace it.
+        """Write or replace a note.
 
         Raises:
             ToolError: there are too many.
@@ -127,7 +127,7 @@ class NoteFolders:
         replace_file(file, text.encode("utf-8", "replace"), shown=f"the note {name}")
 
     def delete(self, scope: Scope, name: str) -> None:
-        """Delete a note. One that is gone already is no error.
+        """Delete a note. A missing one is no error.
 
         Raises:
             WorkspaceError: it cannot be deleted.
@@ -139,7 +139,7 @@ class NoteFolders:
 
 
 def describe_notes(notes: Sequence[Note]) -> str:
-    """Return the index of the notes as the model is shown it, a line for each; "" without notes."""
+    """Return the index of the notes for the model, one line each; "" if there are none."""
     lines: list[str] = []
     room = _INDEX
     for note in notes:

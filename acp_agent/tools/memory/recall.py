@@ -1,8 +1,8 @@
-"""Finds words in notes and in earlier sessions of the project, with SQLite's full-text search.
+"""Find words in notes and in earlier sessions of the project, with SQLite's full-text search.
 
-Where a model of embeddings is configured, what `vectors` finds is ranked with it. The index is a
-file that is updated before each search, and rebuilt if it is damaged:
-what counts is the notes and the journal. https://www.sqlite.org/fts5.html
+If an embedding model is configured, the results of `vectors` are combined with it. The index is a
+file that is updated before each search, and rebuilt if it is damaged; the notes and the journal are
+the source of its content. https://www.sqlite.org/fts5.html
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from acp_agent.errors import WorkspaceError
 from acp_agent.tools.memory.notes import Note
 from acp_agent.tools.session_search import Dated, Passage, SessionSearchTool, passages
 
-_VERSION = 2  # of the tables; another one is rebuilt
-_LONGEST = 4_000  # characters of a passage that are searched: what matters stands early
-_BUSY_SECONDS = 5.0  # for which another process's index is waited for
+_VERSION = 2  # of the tables; other versions are rebuilt
+_LONGEST = 4_000  # characters of a passage that are indexed: the important part usually comes first
+_BUSY_SECONDS = 5.0  # wait for another process that uses the index
 _TABLES = """
 CREATE TABLE sessions(id TEXT PRIMARY KEY, updated INTEGER NOT NULL, title TEXT NOT NULL);
 CREATE VIRTUAL TABLE passages USING fts5(
@@ -38,7 +38,7 @@ CREATE TABLE vectors(
 CREATE INDEX vectors_session ON vectors(session);
 CREATE TABLE embedding(model TEXT NOT NULL);
 """
-_EMBEDDED = frozenset({"user", "agent"})  # calls and results are many, and words find them
+_EMBEDDED = frozenset({"user", "agent"})  # calls and results are many, and can be found by words
 _RANKED = 32  # passages of each ranking that are combined
 _RANK_BASE = 60  # https://doi.org/10.1145/1571941.1572114, reciprocal rank fusion
 # Scripts without spaces between words: each character becomes a word.
@@ -47,11 +47,11 @@ _NO_SPACES = re.compile(
 )
 _TERMS = re.compile(r'"([^"]+)"|(\S+)')
 _WORD = re.compile(r"\w")
-_Row = tuple[str, str, int, int, str, str]  # of `passages`
+_Row = tuple[str, str, int, int, str, str]  # a row of `passages`
 
 
 class PastSession(Struct, frozen=True, kw_only=True):
-    """A session as the list of sessions has it; `updated` is in milliseconds since 1970 (UTC)."""
+    """A session in the list of sessions; `updated` is in milliseconds since 1970 (UTC)."""
 
     id: str
     title: str
@@ -59,7 +59,7 @@ class PastSession(Struct, frozen=True, kw_only=True):
 
 
 class Recalled(Struct, frozen=True, kw_only=True):
-    """What was found: a note (`session` is "") or a passage of a session.
+    """A search result: a note (`session` is "") or a passage of a session.
 
     `who` is the note's name, or the speaker. `at` is in milliseconds since 1970 (UTC).
     """
@@ -83,7 +83,7 @@ class RecallIndex:
         self._file = file
 
     def missing(self, sessions: Sequence[PastSession]) -> Sequence[PastSession]:
-        """Return the sessions that are not in the index as they are now; drop those that are gone.
+        """Return the sessions that are missing or outdated in the index; remove deleted ones.
 
         Raises:
             WorkspaceError: the index cannot be used.
@@ -97,7 +97,7 @@ class RecallIndex:
             return [one for one in sessions if known.get(one.id) != one.updated]
 
     def add(self, session: PastSession, journal: Sequence[Dated]) -> None:
-        """Put a session in, in place of what the index has of it.
+        """Add or replace a session.
 
         Raises:
             WorkspaceError: the index cannot be used.
@@ -109,7 +109,7 @@ class RecallIndex:
             db.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?)", record)
 
     def renew(self, notes: Sequence[Note]) -> None:
-        """Put the notes in as they are now, in place of what the index has of them.
+        """Replace all notes.
 
         Raises:
             WorkspaceError: the index cannot be used.
@@ -122,12 +122,12 @@ class RecallIndex:
             _put(db, "", rows)
 
     def find(self, words: str, most: int, near: Sequence[int] = ()) -> Sequence[Recalled]:
-        """Return the passages and notes that have any of the words, the best first.
+        """Return the passages and notes that contain any of the words, best first.
 
         Args:
-            words: what to look for; a phrase may be in double quotes.
-            most: how many to return.
-            near: the passages that are near in meaning, the nearest first: ranked with the others.
+            words: the words to search for; a phrase may be in double quotes.
+            most: the maximum number of results.
+            near: passages with a near meaning, nearest first; they are ranked with the others.
 
         Raises:
             WorkspaceError: the index cannot be used.
@@ -144,7 +144,7 @@ class RecallIndex:
 
     @contextmanager
     def opened(self) -> Iterator[sqlite3.Connection]:
-        """Open the index for one change or search, which is committed as a whole or not at all."""
+        """Open the index for one transaction."""
         try:
             try:
                 db = self._connect()
@@ -189,7 +189,7 @@ def _prepare_tables(db: sqlite3.Connection) -> None:
 
 
 def _matches(db: sqlite3.Connection, query: str) -> list[int]:
-    # A note was written to be found. A result is long, and says less than a person does.
+    # Notes are written to be found. Results are long, and less informative than what people say.
     found = db.execute(
         "SELECT rowid, bm25(passages) * CASE WHEN session = '' THEN 2.0 WHEN who = 'user' THEN 1.4"
         " WHEN who = 'agent' THEN 1.2 WHEN who = 'result' THEN 0.7 ELSE 1.0 END AS score"
@@ -200,7 +200,7 @@ def _matches(db: sqlite3.Connection, query: str) -> list[int]:
 
 
 def _recalled(db: sqlite3.Connection, passage: int) -> list[Recalled]:
-    """Return a passage; none where another process has just put another in its place."""
+    """Return a passage; an empty list if another process has just replaced it."""
     found = db.execute(
         "SELECT session, coalesce(title, ''), turn, at, who, shown"
         " FROM passages LEFT JOIN sessions ON sessions.id = session WHERE passages.rowid = ?",
@@ -213,7 +213,7 @@ def _recalled(db: sqlite3.Connection, passage: int) -> list[Recalled]:
 
 
 def _put(db: sqlite3.Connection, session: str, rows: Sequence[_Row]) -> None:
-    """Put a session's passages in the place of what there is of it; embeddings stay."""
+    """Replace the passages of a session; embeddings of unchanged texts are kept."""
     known: dict[bytes, tuple[bytes, bytes]] = {
         text: (signature, vector)
         for text, signature, vector in db.execute(
@@ -244,7 +244,7 @@ def _spaced(text: str) -> str:
 
 
 def _query(words: str) -> str:
-    """Return words as FTS5 takes them: each in quotes, so that nothing in them is an operator."""
+    """Return the words as an FTS5 query: each in quotes, so that none is an operator."""
     terms = dict.fromkeys(phrase or word for phrase, word in _TERMS.findall(words))
     quoted = [_spaced(term).replace('"', " ").strip() for term in terms if _WORD.search(term)]
     return " OR ".join(f'"{term}"' for term in quoted)

@@ -1,4 +1,4 @@
-"""Write, read, delete and find notes that outlive the session."""
+"""The memory tool: write, read, delete and find notes that outlive the session."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from acp_agent.tools.quoting import code_block, shorten
 from acp_agent.tools.session_search import Dated
 from acp_agent.workspace.workspace import Workspace
 
-if TYPE_CHECKING:  # where a model of embeddings is configured
+if TYPE_CHECKING:  # only needed if an embedding model is configured
     from acp_agent.tools.memory.meaning import Embedding
 
-_MOST = 8  # passages of one answer
-_AROUND = 500  # characters of each
-_SHOWN = 4_000  # characters that the user is shown
-_SECONDS = 10.0  # for which sessions that are not in the index yet are read
+_MOST = 8  # passages per result
+_AROUND = 500  # characters of each passage
+_SHOWN = 4_000  # characters that are shown to the user
+_SECONDS = 10.0  # for adding missing sessions to the index
 
 
 class EarlierSessions:
@@ -34,7 +34,7 @@ class EarlierSessions:
 
     Args:
         every: lists them, the last used first.
-        journal: reads one.
+        journal: reads the journal of one.
     """
 
     def __init__(
@@ -56,14 +56,14 @@ class MemoryParams(ToolParams):
 
 
 class MemoryTool(Tool[MemoryParams]):
-    """Keeps notes, and finds them and earlier sessions again.
+    """Stores notes, and finds notes and earlier sessions.
 
     Args:
-        workspace: the session's.
-        folders: where the notes are.
+        workspace: the session's workspace.
+        folders: the folders of the notes.
         sessions: the earlier sessions.
         clean: removes secrets from a text.
-        open_embedding: makes the model of embeddings ready; None: there is none.
+        open_embedding: opens the embedding model; None if there is none.
     """
 
     name: ClassVar[str] = "memory"
@@ -90,7 +90,7 @@ class MemoryTool(Tool[MemoryParams]):
         return (package_files(__package__) / "memory.md").read_text("utf-8").strip()
 
     def title(self, arguments: JsonObject) -> str:
-        """For instance "Save the note build-commands"."""
+        """Return a title such as "Save the note build-commands"."""
         name, text = (shorten(str(arguments.get(one, "")), 80) for one in ("name", "text"))
         match arguments.get("action"):
             case "save":
@@ -103,7 +103,7 @@ class MemoryTool(Tool[MemoryParams]):
                 return f"Read the note {name}" if name else "Memory"
 
     def kind_of(self, arguments: JsonObject) -> ToolKind:
-        """The kind of a call, by what it does."""
+        """Return the kind of a call, which depends on its action."""
         match arguments.get("action"):
             case "save":
                 return "edit"
@@ -115,11 +115,11 @@ class MemoryTool(Tool[MemoryParams]):
                 return "read"
 
     def touches(self, params: MemoryParams) -> Touches:
-        """Notes change one after the other; nothing else is touched."""
+        """Return what a call touches: changes to notes are serialised."""
         return Touches(writes=("notes",)) if params.action in {"save", "delete"} else NOTHING
 
     async def prepare(self, params: MemoryParams) -> Prepared:
-        """Look at the note as it is."""
+        """Read the current note, and prepare the action."""
         title = self.title(params.model_dump())
         if params.action == "recall":
             if not params.text.strip():

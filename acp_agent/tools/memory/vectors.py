@@ -1,8 +1,8 @@
-"""The embeddings of what the index of notes and earlier sessions has, and which are nearest.
+"""The embeddings of the index of notes and earlier sessions, and a search for the nearest.
 
-A vector is stored as 32-bit floats of length 1. Its signature has a bit for each of them, set where
-it is positive: the vectors whose signatures differ least are compared exactly, the others are not
-read. So 10,000 of them are searched in a few hundredths of a second without a further package.
+A vector is stored as 32-bit floats with length 1. Its signature has a bit per float, set if it is
+positive. The vectors whose signatures differ least are compared exactly; the others are not read.
+So 10,000 vectors are searched in a few hundredths of a second without another package.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from msgspec import Struct
 
 from acp_agent.tools.memory.recall import RecallIndex
 
-LONGEST = 1_500  # characters of a passage that are embedded: local models take few tokens
+LONGEST = 1_500  # characters of a passage that are embedded: local models accept few tokens
 _EXACT = 200  # vectors that are compared exactly
-_LEAST = 0.2  # similarity; below it nothing is alike, whatever the model
-_OF_BEST = 0.75  # part of the best one's similarity that the others must have
+_LEAST = 0.2  # similarity; anything below is not similar, for any model
+_OF_BEST = 0.75  # minimum similarity as a fraction of the best one's
 
 Vector: TypeAlias = "array[float]"
 
 
 class Waiting(Struct, frozen=True, kw_only=True):
-    """A passage that has no embedding yet."""
+    """A passage without an embedding."""
 
     passage: int
     text: str
 
 
 def unit_vector(numbers: Sequence[float]) -> Vector:
-    """Return a vector with the length 1.
+    """Return a vector scaled to length 1.
 
     Raises:
-        ValueError: it has no direction.
+        ValueError: its length is zero or not finite.
     """
     length = math.sqrt(sum(map(mul, numbers, numbers)))
     if not length or not math.isfinite(length):
@@ -47,11 +47,11 @@ def unit_vector(numbers: Sequence[float]) -> Vector:
 
 
 class VectorIndex:
-    """The embeddings in an index. All methods block: call them in a thread, as the index's.
+    """The embeddings in an index. All methods block: call them in a thread, like the index's.
 
     Args:
         index: the index.
-        model: tells models apart; what another one has computed is dropped.
+        model: identifies the model; embeddings of other models are dropped.
     """
 
     def __init__(self, index: RecallIndex, model: str) -> None:
@@ -59,7 +59,7 @@ class VectorIndex:
         self._model = model
 
     def waiting(self, most: int) -> tuple[Sequence[Waiting], int]:
-        """Return passages without an embedding, notes and the newest first, and the count of all.
+        """Return passages without an embedding, notes and newest first, and their total count.
 
         Raises:
             WorkspaceError: the index cannot be used.
@@ -75,7 +75,7 @@ class VectorIndex:
             return [Waiting(passage=one, text=text[:LONGEST]) for one, text in found], count
 
     def keep(self, vectors: Sequence[tuple[int, Vector]]) -> None:
-        """Keep the embeddings of passages.
+        """Store the embeddings of passages.
 
         Raises:
             WorkspaceError: the index cannot be used.
@@ -88,7 +88,7 @@ class VectorIndex:
             )
 
     def nearest(self, vector: Vector, most: int) -> Sequence[int]:
-        """Return the passages that are like a vector, the nearest first.
+        """Return the passages that are similar to a vector, nearest first.
 
         Raises:
             WorkspaceError: the index cannot be used.
@@ -116,7 +116,7 @@ class VectorIndex:
         return [passage for similarity, passage in near if similarity >= least][:most]
 
     def _begin(self, db: sqlite3.Connection) -> None:
-        """Drop what another model has computed."""
+        """Drop the embeddings of another model."""
         if db.execute("SELECT model FROM embedding").fetchall() == [(self._model,)]:
             return
         db.execute("UPDATE vectors SET signature = NULL, vector = NULL")

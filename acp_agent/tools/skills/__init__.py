@@ -1,1 +1,1 @@
-"""More tools for skills: a skill as a tool of another one, and writing a skill."""
+"""Tools for skills: one that runs a skill for another skill, and one that writes a skill."""

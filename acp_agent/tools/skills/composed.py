@@ -1,4 +1,4 @@
-"""A skill as a tool of another skill, which names it as `skill_NAME` among its tools."""
+"""A skill as a tool of another skill, which lists it as `skill_NAME` among its tools."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TYPES = {"integer": "integer", "int": "integer", "number": "number", "boolean":
 
 
 class ComposedSkill(Struct, frozen=True, kw_only=True):
-    """What the tool says of the skill."""
+    """The skill's name, description and inputs, for the tool."""
 
     name: str
     description: str
@@ -46,7 +46,7 @@ class ComposedSkillTool(SchemaTool):
 
     kind: ClassVar[ToolKind] = "other"
     effect: ClassVar[Literal["reads", "writes"]] = "writes"
-    # What is done with a skill is judged call by call.
+    # The skill's own calls are checked one by one.
     touched: ClassVar[Touches | None] = NOTHING
     skill: ClassVar[ComposedSkill]
 
@@ -55,11 +55,11 @@ class ComposedSkillTool(SchemaTool):
         self._use = use
 
     def description(self) -> str:
-        """What the skill does."""
+        """Return the skill's description."""
         return f"{self.skill.description} An agent of its own does it and answers once."
 
     def parameters(self) -> JsonObject:
-        """The skill's inputs, and a request in words."""
+        """Return the schema of the skill's inputs and of a request in words."""
         named = {one.name: _schema(one) for one in self.skill.inputs}
         required = [one.name for one in self.skill.inputs if one.required]
         request = {"type": "string", "description": "What it is to be used for, in full."}
@@ -71,7 +71,7 @@ class ComposedSkillTool(SchemaTool):
         }
 
     def mistakes(self, arguments: JsonObject) -> list[str]:
-        """What is missing, unknown, or no value."""
+        """Return errors: inputs that are missing, unknown or of a wrong type."""
         schema = self.parameters()
         known, required = schema["properties"], schema["required"]
         assert isinstance(known, dict)
@@ -87,15 +87,15 @@ class ComposedSkillTool(SchemaTool):
         ]
 
     def title(self, arguments: JsonObject) -> str:
-        """For instance "Use the skill analyze"."""
+        """Return a title such as "Use the skill analyze"."""
         del arguments
         return f"Use the skill {first_line(self.skill.name, _TITLE)}"
 
     async def prepare(self, params: SchemaArguments) -> Prepared:
-        """Check the inputs.
+        """Check the inputs, and prepare the call.
 
         Raises:
-            ToolError: one of them is not of its type.
+            ToolError: an input has the wrong type.
         """
         given = _given(self.skill.inputs, params.values)
         for one in self.skill.inputs:
@@ -114,9 +114,9 @@ def composed_tool(workspace: Workspace, skill: ComposedSkill, use: Use) -> Compo
     """Return the tool of a skill.
 
     Args:
-        workspace: what the tools may touch.
+        workspace: the session's workspace.
         skill: the skill.
-        use: runs it by its name, with what it is given.
+        use: runs a skill by its name, with the given inputs.
     """
     values = {"name": COMPOSED + skill.name, "skill": skill}
     kind: type[ComposedSkillTool] = type(f"Skill_{skill.name}", (ComposedSkillTool,), values)

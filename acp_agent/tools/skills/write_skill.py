@@ -1,4 +1,4 @@
-"""Write a new skill."""
+"""The tool that writes a new skill."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class WriteSkillParams(ToolParams):
 
 
 class SkillPlaces(Struct, frozen=True, kw_only=True):
-    """Where skills are, and what they may name.
+    """The folders of skills, and the names that skills can refer to.
 
     Attributes:
         user: the user's folder of skills.
-        known: returns the paths of the skills that there are, by name.
+        known: returns the paths of existing skills, by name.
         tools: returns the names of the session's tools.
     """
 
@@ -59,11 +59,11 @@ class SkillPlaces(Struct, frozen=True, kw_only=True):
 
 
 class WriteSkillTool(Tool[WriteSkillParams]):
-    """Writes a SKILL.md, as the write tool writes a file.
+    """Writes a SKILL.md, like the write tool writes a file.
 
     Args:
-        workspace: what the tools may touch.
-        places: where skills are.
+        workspace: the session's workspace.
+        places: the folders of skills.
     """
 
     name: ClassVar[str] = "write_skill"
@@ -76,18 +76,18 @@ class WriteSkillTool(Tool[WriteSkillParams]):
         self._places = places
 
     def description(self) -> str:
-        """What the tool is for, and what makes a good skill."""
+        """Return the description for the model."""
         return (package_files(__package__) / "write_skill.md").read_text("utf-8").strip()
 
     def title(self, arguments: JsonObject) -> str:
-        """For instance "Write the skill release-notes"."""
+        """Return a title such as "Write the skill release-notes"."""
         return f"Write the skill {text_argument(arguments, 'name')}".strip()
 
     async def prepare(self, params: WriteSkillParams) -> Prepared:
-        """Check the skill as it will be checked when it is read, and show its file.
+        """Check the skill as it is checked when read, and show its file.
 
         Raises:
-            ToolError: it could not be used, or there is one already.
+            ToolError: it is invalid, or already exists.
         """
         text = self._checked(params)
         title = self.title(params.model_dump())
@@ -111,7 +111,7 @@ class WriteSkillTool(Tool[WriteSkillParams]):
         return Prepared(
             title=title,
             run=run,
-            # This folder steers agents, so that the user is asked in every mode.
+            # This folder instructs agents, so the user is asked in every mode.
             access=WriteAccess(
                 paths=(await asyncio.to_thread(os.path.realpath, path),), asked=(str(path),)
             ),
@@ -136,7 +136,7 @@ class WriteSkillTool(Tool[WriteSkillParams]):
         return prepare_change(change, title=title, run=run)
 
     def _checked(self, params: WriteSkillParams) -> str:
-        """Return the text of the file."""
+        """Return the text of the file, after checking it."""
         fields: dict[str, object] = {"name": params.name, "description": params.description}
         if params.argument_hint:
             fields["argument-hint"] = params.argument_hint
@@ -165,7 +165,7 @@ class WriteSkillTool(Tool[WriteSkillParams]):
         return text
 
     async def _refuse_existing(self, name: str, path: Path) -> None:
-        """Refuse where there is a skill of the name: nothing is replaced silently."""
+        """Raise ToolError if a skill of this name exists: nothing is replaced silently."""
         found = self._places.known().get(name)
         if found is None and await asyncio.to_thread(os.path.lexists, path):
             found = path
