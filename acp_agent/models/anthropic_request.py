@@ -1,14 +1,17 @@
-"""Writes the body of a Messages request.
+"""Build the body of a Messages request, with the marks for Anthropic's prompt cache.
 
-The same request gives the same bytes, and a session's every request begins with the one before,
-but for the brackets that close it. So the marks that tell Anthropic what to cache hardly ever move:
-one stands behind the tools and the system prompt, and the one for the messages is the request's own
-`cache_control`, which the API applies to the last block by itself. It looks only so far back for
-what was written before, so the place before a step of more blocks than that has a mark of its own.
-Other services that speak the API, and the clouds that carry it, do not promise to know the
-request's own mark: there the ends of the last two messages of the user's side are marked, the one
-to write this request to the cache, the other to find the request before it. A mark is no part of
-what is compared.
+The same request gives the same bytes, and each request of a session begins with the bytes of the
+previous one, except for the closing brackets. Marks (`cache_control`) are not part of the
+comparison. They are set as follows:
+
+- One mark follows the tools and the system prompt.
+- With Anthropic itself, a mark on the request applies to the last block. The API searches only a
+  limited number of blocks before a mark for cached content. If a step has more blocks, the message
+  before it gets a mark too.
+- Compatible services and clouds may not support a mark on the request. Instead, the last two
+  messages of the user's side are marked: the last to write this request to the cache, the other to
+  find the previous request in it.
+
 https://platform.claude.com/docs/en/build-with-claude/prompt-caching
 """
 
@@ -42,8 +45,8 @@ from acp_agent.models.request_parts import WrittenMessages, as_name, as_object, 
 _Show = Callable[[Sequence[ImageBlock]], list[JsonObject]]  # writes pictures as blocks
 
 _CACHE: JsonObject = {"type": "ephemeral"}
-_REACH = 20  # blocks; so far back from a mark the API looks for what it has
-_MARKS = 2  # in the messages; a request may have four in all
+_REACH = 20  # blocks before a mark in which the API searches for cached content
+_MARKS = 2  # in the messages; a request may have four in total
 _OFF: JsonObject = {"type": "disabled"}
 # https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool
 _WEB_SEARCH: JsonObject = {"type": "web_search_20250305", "name": "web_search", "max_uses": 8}
@@ -51,9 +54,9 @@ _HIGHEST_TEMPERATURE = 1.0
 # Characters of base64. https://platform.claude.com/docs/en/build-with-claude/vision
 _LARGEST_PICTURE = 10 * 1024 * 1024
 _LARGEST_IN_CLOUDS = 5 * 1024 * 1024
-# These refuse reasoning without a signature; others that speak the API sign none.
+# These refuse reasoning without a signature. Compatible services do not sign reasoning.
 _SIGNING = frozenset({"anthropic", "bedrock", "vertex"})
-_LEAST_BUDGET = 1_024  # tokens, the API's own minimum
+_LEAST_BUDGET = 1_024  # tokens; the minimum of the API
 _BUDGETS: dict[ThoughtLevel, int] = {
     "minimal": 1_024, "low": 4_096, "medium": 10_000, "high": 24_000,
     "xhigh": 32_000, "max": 48_000,
@@ -63,15 +66,15 @@ _BUDGETS: dict[ThoughtLevel, int] = {
 def body(
     provider: Provider, request: ModelRequest, written_before: WrittenMessages | None = None
 ) -> bytes:
-    """The request as JSON."""
+    """Return the body of a request as JSON."""
     return msgspec.json.encode(written(provider, request, written_before))
 
 
 def written(
     provider: Provider, request: ModelRequest, written_before: WrittenMessages | None = None
 ) -> JsonObject:
-    """The request; what is `msgspec.Raw` in it is JSON already."""
-    # The API needs a limit. One that is too high for the model is refused, and then lowered.
+    """Return the body of a request; values of the type `msgspec.Raw` are JSON already."""
+    # The API requires a limit. If it is too high for the model, the driver lowers it.
     limit = request.model.output_limit or RESERVED_OUTPUT
     body: JsonObject = {"model": request.model.id, "max_tokens": limit, "stream": True}
     largest = _LARGEST_PICTURE if provider.platform is None else _LARGEST_IN_CLOUDS
@@ -82,7 +85,7 @@ def written(
     messages = _messages(request, show, written_before or WrittenMessages())
     body.update(_reasoning(request, limit, messages))
     if request.model.temperature is not None and body.get("thinking", _OFF) == _OFF:
-        # Only this scale's own end is taken where the model thinks, and no more than it elsewhere.
+        # The API allows at most 1.0, and with reasoning only that value.
         body["temperature"] = min(request.model.temperature, _HIGHEST_TEMPERATURE)
     if provider.id == "anthropic":
         body["cache_control"] = _CACHE
@@ -104,7 +107,7 @@ def written(
 
 
 def _marked(messages: Sequence[JsonObject], *, own: bool) -> Sequence[int]:
-    """The messages whose ends are marked; `own` where the request has a mark of its own."""
+    """Return the indexes of the messages to mark; `own` if the request itself has a mark."""
     ends = [at for at, message in enumerate(messages) if message["role"] == "user"]
     if own:
         ends = [end for end, after in pairwise(ends) if _blocks_in(messages, end, after) >= _REACH]
@@ -118,7 +121,7 @@ def _blocks_in(messages: Sequence[JsonObject], behind: int, last: int) -> int:
 def _reasoning(request: ModelRequest, limit: int, messages: Sequence[JsonObject]) -> JsonObject:
     level = chosen_level(request)
     control = request.model.reasoning
-    # "effort": a model of the user's own, of which no more is known.
+    # "effort" is the control of models that the user configured.
     if level is None or control not in {"adaptive", "between_tools", "budget", "effort"}:
         return {}
     if level == "off":
@@ -130,17 +133,17 @@ def _reasoning(request: ModelRequest, limit: int, messages: Sequence[JsonObject]
         return {"thinking": {"type": "enabled", "budget_tokens": budget}}
     effort = "low" if level == "minimal" else level
     return {
-        # Without `display` the newer models keep their reasoning to themselves.
+        # Without `display`, newer models do not return their reasoning.
         "thinking": {"type": "adaptive", "display": "summarized"},
         "output_config": {"effort": effort},
     }
 
 
 def _began_without_thinking(messages: Sequence[JsonObject]) -> bool:
-    """Whether results are sent of calls before which the model did not think.
+    """Return whether the last message has results of calls that no reasoning precedes.
 
-    That are calls which the agent or another model made. With a budget the API refuses to let the
-    model think behind them, in this turn.
+    The agent or another model made such calls. With a budget, the API refuses a request that
+    enables reasoning after them in the same turn.
     https://platform.claude.com/docs/en/build-with-claude/extended-thinking
     """
     if len(messages) < 2 or messages[-1]["content"][0]["type"] != "tool_result":
@@ -149,7 +152,7 @@ def _began_without_thinking(messages: Sequence[JsonObject]) -> bool:
 
 
 def _messages(request: ModelRequest, show: _Show, kept: WrittenMessages) -> list[JsonObject]:
-    """The messages, those of one side in a row joined: the API wants the sides to alternate."""
+    """Return the messages; adjacent ones of one side are joined, as the API requires."""
     model = request.model
 
     def write(message: Message) -> list[JsonObject]:
@@ -174,7 +177,7 @@ def _messages(request: ModelRequest, show: _Show, kept: WrittenMessages) -> list
 def _drop_half_searches(messages: Sequence[JsonObject]) -> None:
     """Remove searches without a result and results without a search, which the API refuses.
 
-    Only a search at the very end may lack its result: the API paused in it and goes on with it.
+    Only a search at the very end may lack its result: the API has paused and will continue it.
     """
     for message in messages:
         content: list[JsonObject] = message["content"]
@@ -202,11 +205,11 @@ def _user(message: UserSide, show: _Show) -> list[JsonObject]:
             case ToolResult():
                 written.append(_result(part, show))
                 if part.failed and part.images:
-                    # The API refuses a result that is an error and has more than text in it.
+                    # The API refuses a failed result that has anything but text.
                     rest.append({"type": "text", "text": f"The pictures of {part.call}:"})
                     rest.extend(show(part.images))
             case UserText(text):
-                if text.strip():  # a block of white space is refused
+                if text.strip():  # the API refuses a block of white space
                     rest.append({"type": "text", "text": text})
             case UserImage(image):
                 rest.extend(show([image]))
@@ -254,7 +257,7 @@ def _model(message: ModelSide, provider: str, model: str) -> list[JsonObject]:
                         "type": "tool_use",
                         "id": part.call,
                         "name": as_name(part.name),
-                        # As the model wrote it: decoded and encoded again it could differ.
+                        # Unchanged: decoding and encoding could change the bytes.
                         "input": msgspec.Raw(as_object(part.arguments).encode()),
                     }
                 )
@@ -278,5 +281,5 @@ def _thought(thought: AnswerThought, provider: str, model: str) -> list[JsonObje
         return [{"type": "redacted_thinking", "data": provider_data.get("data", "")}]
     signature = provider_data.get("signature", "")
     if not signature and provider in _SIGNING:
-        return []  # the answer was cut off in it
+        return []  # the answer was cut off during the reasoning
     return [{"type": "thinking", "thinking": thought.text, "signature": signature}]

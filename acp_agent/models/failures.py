@@ -1,6 +1,6 @@
-"""What went wrong at a provider, as one line that a person understands and never with a key in it.
+"""Convert errors of a provider to a `Failed` with one line for the user, which never has a key.
 
-Covers HTTP statuses, errors that arrive inside a stream, and what the connection raises.
+Covers HTTP statuses, errors inside a stream, and exceptions of the connection.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ RETRYABLE: frozenset[FailureKind] = frozenset(
     {"connection", "timeout", "rate_limit", "overloaded", "server", "malformed"}
 )
 
-_DETAIL_LIMIT = 300  # characters of the provider's own words
+_DETAIL_LIMIT = 300  # characters of the provider's message
 
 _BY_STATUS: dict[int, FailureKind] = {
     401: "auth", 402: "quota", 403: "auth", 404: "not_found", 408: "timeout", 409: "server",
@@ -52,10 +52,10 @@ _LIKE_A_KEY = re.compile(r"\b(?:(?:sk|pk|rk|gsk|key)[-_]|AIza)[\w*.-]{12,}")
 def from_status(
     provider: Provider, status: int, headers: Mapping[str, str], body: bytes, *, model: str
 ) -> Failed:
-    """The failure that an HTTP answer with an error status tells of."""
+    """Return the failure for an HTTP answer with an error status."""
     problem = at_its_source(read_problem(body))
     said = problem.message or ""
-    if 300 <= status < 400:  # not followed: the keys and the conversation are for this host only
+    if 300 <= status < 400:  # not followed: key and conversation must not go to another host
         target = headers.get("location", "another address")
         said = f"it leads to {target}; set that as the provider's base_url if it is right"
     if status < 300:
@@ -74,7 +74,7 @@ def from_status(
 
 
 def from_page(provider: Provider, body: bytes, *, model: str) -> Failed:
-    """The failure that a page tells of where a stream was to come, though the status is 200."""
+    """Return the failure for a page with the status 200 in place of a stream."""
     problem = read_problem(body)
     if not problem.message:
         what = (
@@ -86,7 +86,7 @@ def from_page(provider: Provider, body: bytes, *, model: str) -> Failed:
 
 
 def from_event(provider: Provider, problem: object, *, model: str) -> Failed:
-    """The failure that an error inside a stream tells of; `problem` is the JSON of `error`."""
+    """Return the failure for an error inside a stream; `problem` is the JSON of `error`."""
     try:
         told = msgspec.convert(problem, Problem)
     except msgspec.ValidationError:
@@ -106,12 +106,12 @@ def from_event(provider: Provider, problem: object, *, model: str) -> Failed:
 
 
 def from_exception(provider: Provider, error: Exception, *, model: str, begun: bool) -> Failed:
-    """The failure behind an exception of the HTTP client, of a cloud's package or of a decoder.
+    """Return the failure for an exception of the HTTP client, a cloud's package or a decoder.
 
-    `begun` says whether the answer had begun.
+    `begun` is true if a part of the answer had arrived.
     """
     limited = explain_descriptor_limit(error)
-    if limited is not None:  # to ask again, or somebody else, takes descriptors as well
+    if limited is not None:  # a retry or a fallback would need descriptors too
         message = f"{provider.name} cannot be asked: {limited}."
         return Failed(kind="bad_request", message=message)
     if isinstance(error, StatusError):
@@ -159,7 +159,7 @@ _OURS: tuple[tuple[type[BaseException], _ErrorKind], ...] = (
     (UnicodeDecodeError, "unreadable"),
     (BadStreamError, "unreadable"),
 )
-# In the order of their being looked for: some are kinds of those after them.
+# The order matters: some are subclasses of later ones.
 _HTTPX2: tuple[tuple[str, _ErrorKind], ...] = (
     ("TimeoutException", "timeout"),
     ("ConnectError", "unreachable"),
@@ -169,12 +169,12 @@ _HTTPX2: tuple[tuple[str, _ErrorKind], ...] = (
 
 
 def _kind_of_error(error: BaseException) -> _ErrorKind | None:
-    """What an exception tells, of our HTTP client or of httpx2; None for one of another kind."""
+    """Return the kind of an exception of our HTTP client or of httpx2, or None for any other."""
     found = next((kind for known, kind in _OURS if isinstance(error, known)), None)
     if found is not None:
         return found
     if isinstance(error, UnicodeEncodeError) and error.encoding == "ascii":
-        return "unsendable"  # a header that httpx2 was to send
+        return "unsendable"  # raised by httpx2 for a header
     module = sys.modules.get("httpx2")
     if module is None:
         return None
@@ -184,7 +184,7 @@ def _kind_of_error(error: BaseException) -> _ErrorKind | None:
 
 
 def _refusal(error: Exception) -> tuple[int, Mapping[str, str], bytes] | None:
-    """The status, the headers and the body of a refusal that a cloud's package raised."""
+    """Return the status, headers and body of an HTTP error that a cloud's package raised."""
     status, response = getattr(error, "status_code", None), getattr(error, "response", None)
     module = sys.modules.get("httpx2")
     if not isinstance(status, int) or module is None or not isinstance(response, module.Response):
@@ -193,7 +193,7 @@ def _refusal(error: Exception) -> tuple[int, Mapping[str, str], bytes] | None:
 
 
 def unsendable(provider: Provider) -> Failed:
-    """A header has what no header can carry. It may be the key: neither is ever quoted."""
+    """Return the failure for a header that cannot be sent. It may be the key: it is not quoted."""
     again = f"Set {provider.key_env[0]} again, or run" if provider.key_env else "Run"
     return Failed(
         kind="bad_request",
@@ -203,17 +203,17 @@ def unsendable(provider: Provider) -> Failed:
 
 
 def malformed(provider: Provider, what: str) -> Failed:
-    """The answer is not what the API promises."""
+    """Return the failure for an answer that violates the API."""
     return Failed(kind="malformed", message=f"{provider.name} answered badly: {what}.")
 
 
 def empty(provider: Provider) -> Failed:
-    """The provider accepted the request and answered nothing."""
+    """Return the failure for an empty answer."""
     return malformed(provider, "its answer is empty")
 
 
 def cut(provider: str) -> Failed:
-    """The stream ended without an end of the answer."""
+    """Return the failure for a stream that ended before the answer was complete."""
     return Failed(
         kind="connection",
         message=f"The connection to {provider} broke in the middle of the answer. Try again.",
@@ -221,7 +221,7 @@ def cut(provider: str) -> Failed:
 
 
 def timed_out(provider: str, seconds: float, *, begun: bool) -> Failed:
-    """The answer did not begin, or paused, for longer than the setting that is named allows."""
+    """Return the failure for an answer that started too late or paused too long."""
     allowed = "1 second" if seconds == 1 else f"{seconds:g} seconds"
     what = (
         f"{provider} paused its answer for more than {allowed} (set by limits.stall_timeout)"
@@ -242,7 +242,7 @@ def _line(
     match kind:
         case "auth":
             key = f" or set {provider.key_env[0]}" if provider.key_env else ""
-            # The provider's own words are left out: they often repeat a part of the key.
+            # The provider's message is left out: it often repeats a part of the key.
             return (
                 f"{where} refused the API key{code}. Run its key_command in a terminal: it may "
                 "need a login."

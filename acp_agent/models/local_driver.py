@@ -26,13 +26,13 @@ from acp_agent.platform.descriptor_limit import describe_os_error
 
 
 class LocalDriver:
-    """A `Driver`, over the one of the server's API."""
+    """A `Driver` that starts the server and uses an `OpenAIDriver` for it."""
 
     def __init__(self, provider: Provider) -> None:
-        """Start nothing yet.
+        """Find the model. The server is not started yet.
 
         Raises:
-            ConfigError: the model or what serves it is not installed.
+            ConfigError: the model or its server is not installed.
         """
         path = local.model_file()
         if path is None or not local.installed():
@@ -66,13 +66,13 @@ class LocalDriver:
         """Do nothing: the server starts with the first request."""
 
     async def aclose(self) -> None:
-        """End the server."""
+        """Stop the server."""
         self._closed = True
         async with self._starting:
             await self._stop()
 
     async def _ready(self) -> OpenAIDriver:
-        """The driver of a server that runs; one that has ended is started again."""
+        """Return the driver of the running server, which is started if necessary."""
         async with self._starting:
             if self._closed:
                 raise ModelError("The local model's server is closed.", provider="local")
@@ -84,7 +84,7 @@ class LocalDriver:
                 self._provider,
                 name="The local model",
                 base_url=f"{self._process.address}/v1",
-                dialect=Dialect(),  # with a limit: a small model may never come to an end
+                dialect=Dialect(),  # sets a limit, because a small model may never stop
             )
             self._driver = OpenAIDriver(at)
             return self._driver
@@ -99,11 +99,11 @@ class LocalDriver:
 
 
 START_LIMIT = 60.0  # seconds; loading takes one to three, more on a busy machine
-_END_LIMIT = 2.0  # seconds for the server to end by itself
-_POLL = 0.02  # seconds between two looks at what is left of its group
-_HEALTH_LIMIT = 5.0  # seconds for it to answer once it says that it does
+_END_LIMIT = 2.0  # seconds for the server to exit on its own
+_POLL = 0.02  # seconds between two checks of its process group
+_HEALTH_LIMIT = 5.0  # seconds to answer after it has reported its address
 
-# What of the environment the server is given: no key is among it.
+# The environment variables that are passed to the server. None of them is a key.
 _PASSED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
 
 
@@ -113,7 +113,7 @@ class _Told(Struct):
 
 
 class LocalProcess:
-    """One server. `address` is where it answers, without a path."""
+    """The process of a server. `address` is its HTTP address, without a path."""
 
     def __init__(self, process: asyncio.subprocess.Process, address: str) -> None:
         self._process = process
@@ -127,14 +127,14 @@ class LocalProcess:
 
         Args:
             model: the GGUF file.
-            command: what to run instead of this package's server; the file is its last argument.
-            limit: how long that may take, in seconds.
+            command: a command that replaces this package's server; the file is its last argument.
+            limit: the time limit in seconds.
 
         Raises:
-            ModelError: it cannot be started, or does not answer in time.
+            ModelError: the server cannot be started, or does not answer in time.
         """
         words = command or (sys.executable, "-P", "-m", "acp_agent.models.local_server")
-        # A folder with a module of that name must not be what is run.
+        # Relative paths are removed: a folder could contain a module with the same name.
         environ = {name: os.environ[name] for name in _PASSED if name in os.environ}
         environ["PYTHONPATH"] = os.pathsep.join(filter(os.path.isabs, sys.path))
         try:
@@ -164,11 +164,11 @@ class LocalProcess:
 
     @property
     def runs(self) -> bool:
-        """Whether it has not ended."""
+        """Return whether the process is running."""
         return self._process.returncode is None
 
     async def end(self) -> None:
-        """End it and what it has started, and reap it. Takes at most some seconds."""
+        """Stop the server and its child processes, and reap it. Takes a few seconds at most."""
         process = self._process
         if process.stdin is not None:
             process.stdin.close()
@@ -182,7 +182,7 @@ class LocalProcess:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_END_LIMIT):
                     await process.wait()
-                    # Nothing tells of the end of a group.
+                    # There is no event for the end of a process group.
                     while await asyncio.to_thread(posix.group_runs, process.pid):  # noqa: ASYNC110
                         await asyncio.sleep(_POLL)
 

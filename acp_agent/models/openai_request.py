@@ -1,8 +1,8 @@
-"""Writes the body of a chat-completions request.
+"""Build the body of a chat-completions request.
 
-The same request gives the same bytes, and what changes from one request of a session to the next
-stands at the end: the messages. So a session's every request begins with the one before, but for
-the two brackets that close it, and providers find it in their caches.
+The same request gives the same bytes. The messages, which change between the requests of a session,
+are at the end. Each request therefore begins with the bytes of the previous one, except for the
+two closing brackets, and providers find it in their caches.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from acp_agent.models.request_parts import WrittenMessages, as_name, as_object, 
 def body(
     provider: Provider, request: ModelRequest, written_before: WrittenMessages | None = None
 ) -> bytes:
-    """The request as JSON."""
+    """Return the body of a request as JSON."""
     dialect = provider.dialect
     written: JsonObject = {"model": request.model.id, "stream": True}
     written["stream_options"] = {"include_usage": True}
@@ -47,7 +47,7 @@ def body(
     if dialect.cache_key and request.session:
         written["prompt_cache_key"] = request.session
     if dialect.cache_control and request.model.id.startswith("anthropic/"):
-        # Without it nothing that these models are sent is cached.
+        # Without this, the requests to these models are not cached.
         # https://openrouter.ai/docs/guides/best-practices/prompt-caching
         written["cache_control"] = {"type": "ephemeral"}
     if request.tools:
@@ -81,7 +81,7 @@ def body(
 
 
 def chosen_level(request: ModelRequest) -> ThoughtLevel | None:
-    """How much to reason: what was asked for where the model offers it, else its default."""
+    """Return the requested level of reasoning if the model supports it, else its default."""
     level = request.thought_level
     return level if level in request.model.thought_levels else request.model.default_thought
 
@@ -108,7 +108,7 @@ def _reasoning(request: ModelRequest) -> JsonObject:
 
 
 def _user(message: UserSide, *, vision: bool) -> list[JsonObject]:
-    """Results are messages of their own; pictures among them follow, for a result is only text."""
+    """Return a message for each result, then one for the rest, with the pictures of results."""
     written: list[JsonObject] = []
     rest: list[JsonObject] = []
     for part in message.parts:
@@ -151,7 +151,7 @@ def _model(message: ModelSide, provider: str, dialect: Dialect) -> list[JsonObje
     )
     calls = [part for part in message.parts if isinstance(part, AnswerCall)]
     if not text and not calls:
-        return []  # only reasoning: a message without a content is refused
+        return []  # only reasoning; a message without content is refused
     written: JsonObject = {"role": "assistant", "content": text or None}
     thoughts = [
         part
@@ -162,8 +162,8 @@ def _model(message: ModelSide, provider: str, dialect: Dialect) -> list[JsonObje
         if thoughts:
             written["reasoning_content"] = "".join(thought.text for thought in thoughts)
         elif calls:
-            # A history that another model made. DeepSeek and Kimi refuse calls without the field
-            # while they reason, and an empty one, too.
+            # Another model made these calls. With reasoning enabled, DeepSeek and Kimi refuse calls
+            # in which this field is missing or empty.
             written["reasoning_content"] = " "
     elif dialect.thoughts_back == "reasoning_details":
         details = [

@@ -1,7 +1,7 @@
-"""Reads a streamed answer of OpenAI's Responses API.
+"""Decode a streamed answer of OpenAI's Responses API.
 
 https://developers.openai.com/api/reference/resources/responses/streaming-events. An answer is a
-list of items (reasoning, messages, calls), each of which comes in pieces and then whole.
+list of items (reasoning, messages, calls). Each item arrives in pieces and then as a whole.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Item(Struct):
     content: list[_Content] | None = None
     phase: str | None = None
     status: str | None = None
-    action: JsonObject | None = None  # of a search of the web
+    action: JsonObject | None = None  # of a web search
 
 
 class _InputDetails(Struct):
@@ -100,13 +100,13 @@ class _Event(Struct):
 
 
 class _Open(Struct):
-    """An item that is being written."""
+    """An item of which pieces have arrived."""
 
     kind: str
     call: int = 0
     name: str = ""
-    told: list[str] = field(default_factory=list)  # its text or reasoning, as far as it came
-    summaries: int = 0  # parts of the summary that were begun
+    told: list[str] = field(default_factory=list)  # its text or reasoning so far
+    summaries: int = 0  # the number of parts of the summary so far
     pieces: list[str] = field(default_factory=list)
 
 
@@ -117,40 +117,40 @@ _ENDS = frozenset({"completed", "incomplete", "failed", "cancelled"})
 
 
 class OpenAIResponsesDecoder:
-    """One answer."""
+    """The decoder of one answer; see `Decoder`."""
 
     def __init__(self, provider: Provider, model: str) -> None:
         self.ended = False
         self._provider = provider
         self._model = model
         self._items: dict[int, _Open] = {}
-        self._early: dict[int, str] = {}  # arguments of calls that have not begun
+        self._early: dict[int, str] = {}  # arguments that arrived before the start of their call
         self._calls: list[_Open] = []
         self._cited: dict[str, Source] = {}
         self._usage = Usage()
-        self._searches = 0  # that have ended
+        self._searches = 0  # the number of completed searches
         self._refused = False
-        self._end: str | None = None  # the API's own word for how it ended
+        self._end: str | None = None  # the API's name for the kind of end
         self._reason: str | None = None
         self._failed: StreamEvent | None = None
 
     @property
     def answered(self) -> bool:
-        """Whether the API has reported how the answer ended."""
+        """Return whether the API has reported how the answer ended."""
         return self.ended
 
     @property
     def usage(self) -> Usage:
-        """What the API has counted so far."""
+        """Return the usage that the API has reported so far."""
         return self._usage
 
     def feed(self, data: bytes, events: list[StreamEvent]) -> None:
-        """Append the events that one event of the API means.
+        """Convert one event of the API and append the result to `events`.
 
         Raises:
-            msgspec.DecodeError: the event cannot be read.
+            msgspec.DecodeError: the event cannot be decoded.
         """
-        if data.strip() == b"[DONE]":  # not OpenAI's; some who speak the API send it
+        if data.strip() == b"[DONE]":  # sent by some compatible services, but not by OpenAI
             return
         event = _decode_event(data)
         match event.type.removeprefix("response."):
@@ -172,7 +172,7 @@ class OpenAIResponsesDecoder:
                 self._piece(kind, event, events)
 
     def _piece(self, kind: str, event: _Event, events: list[StreamEvent]) -> None:
-        """Append a piece of an item. What the API may add is passed over."""
+        """Convert an event with a piece of an item. Unknown kinds of events are ignored."""
         index, piece = event.output_index, event.delta if isinstance(event.delta, str) else ""
         match kind:
             case "output_text.delta":
@@ -254,7 +254,7 @@ class OpenAIResponsesDecoder:
     def _finish_content(
         self, index: int, content: list[_Content], events: list[StreamEvent]
     ) -> None:
-        """Say what is missing of a message, which comes once more as a whole."""
+        """Append the text of a whole message that did not arrive in pieces."""
         self._refused = self._refused or any(part.refusal for part in content)
         whole = "".join(part.text or part.refusal or "" for part in content)
         told = "".join(self._opened(index, "message").told)
@@ -280,7 +280,7 @@ class OpenAIResponsesDecoder:
             events.append(CallDelta(index=opened.call, text=text))
 
     def _finish_arguments(self, index: int, whole: str, events: list[StreamEvent]) -> None:
-        """Take the arguments of a call, which come once more as a whole, where pieces are lost."""
+        """Use the whole arguments of a call if pieces of them were lost."""
         opened = self._items.get(index)
         if opened is None:
             self._early[index] = whole
@@ -362,7 +362,7 @@ def _summary(item: _Item) -> str:
 
 
 def _query(action: JsonObject | None) -> str:
-    """Return what is searched for, or the address of the page that is read."""
+    """Return the query of a search, or the address of the page that is read."""
     given = action or {}
     queries = given.get("queries")
     listed = queries if isinstance(queries, list) else ()
@@ -381,7 +381,7 @@ def _sources(given: object) -> tuple[Source, ...]:
 
 
 def _usage(given: _Usage, searches: int = 0) -> Usage:
-    """OpenAI counts cached input within the input, and reasoning within the output, as we do."""
+    """Convert the usage; as in ours, input includes cached tokens and output includes reasoning."""
     sent = given.input_tokens_details or _InputDetails()
     answered = given.output_tokens_details or _OutputDetails()
     return counted(

@@ -1,4 +1,4 @@
-"""Asks a provider whether it answers and takes the key, without using a model."""
+"""Check that a provider is reachable and accepts the key, without using a model."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from acp_agent.errors import ConfigError
 from acp_agent.models.providers import ANTHROPIC_VERSION, Provider
 from acp_agent.platform.descriptor_limit import explain_descriptor_limit
 
-BODY_LIMIT = 8 * 1024 * 1024  # lists of models are long: some gateways offer hundreds
+BODY_LIMIT = 8 * 1024 * 1024  # bytes; some gateways list hundreds of models
 
-# Where asking for the models needs no key, another address tells whether the key is good.
+# If the list of models needs no key, another address is used to check the key.
 _KEY_PATHS = {"openrouter": "/key"}
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """What came of asking.
+    """The result of a check.
 
-    `ok`: it answers and takes the key. `refused`: it does not take the key. `unclear`: it answers,
-    but not to this question. `unreachable`: it does not answer. `detail` is for people, one line.
+    `ok`: the provider accepts the key. `refused`: it rejects the key. `unclear`: it answers, but
+    the key cannot be checked. `unreachable`: it does not answer. `detail` is one line for the user.
     """
 
     verdict: Literal["ok", "refused", "unclear", "unreachable"]
@@ -50,7 +50,7 @@ class _GeminiModels(Struct):
 def check_provider(provider: Provider, key: str | None, *, timeout: float) -> Answer:
     """Ask `provider` for its models with `key`, for at most `timeout` seconds. Blocks.
 
-    Redirects are not followed: they could carry the key to another host.
+    Redirects are not followed, because they could send the key to another host.
     """
     if provider.lacks is not None:
         return Answer(verdict="unclear", detail=f"is incomplete: {provider.lacks}")
@@ -86,7 +86,7 @@ def check_provider(provider: Provider, key: str | None, *, timeout: float) -> An
         limited = explain_descriptor_limit(error)
         if limited is not None:
             return Answer(verdict="unreachable", detail=f"cannot be reached: {limited}")
-        # Not the error's own words: a header that cannot be sent is quoted in them.
+        # The error's message is not shown: it may quote a header that could not be sent.
         return Answer(verdict="unreachable", detail=f"cannot be reached ({type(error).__name__})")
 
 

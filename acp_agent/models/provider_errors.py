@@ -1,4 +1,4 @@
-"""What a provider's error response means: the kind of failure, its message, when to try again."""
+"""Interpret a provider's error response: the kind of failure, its message and the retry delay."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 
 from acp_agent.models.base import FailureKind
 
-# The words with which providers say more than their status does, in lower case.
+# Words in error responses that are more specific than the HTTP status, in lower case.
 _BY_WORD: dict[str, FailureKind] = {
     "authentication_error": "auth", "permission_error": "auth", "invalid_api_key": "auth",
     "billing_error": "quota", "insufficient_quota": "quota", "insufficient balance": "quota",
@@ -23,16 +23,16 @@ _BY_WORD: dict[str, FailureKind] = {
     "timeout_error": "timeout", "api_error": "server", "server_error": "server",
     "not_found_error": "not_found", "model_not_found": "not_found",
     "invalid_request_error": "bad_request",
-    # Google's, which says 400 to a bad key.
+    # Google, which answers a bad key with status 400.
     "api key not valid": "auth", "api_key_invalid": "auth", "unauthenticated": "auth",
     "permission_denied": "auth", "resource_exhausted": "rate_limit",
     "deadline_exceeded": "timeout", "invalid_argument": "bad_request",
-    # Amazon's, in the middle of a stream.
+    # Amazon, in the middle of a stream.
     "throttlingexception": "rate_limit", "serviceunavailableexception": "overloaded",
     "modeltimeoutexception": "timeout", "internalserverexception": "server",
     "modelstreamerrorexception": "server", "validationexception": "bad_request",
 }  # fmt: skip
-_UNAVAILABLE = "UNAVAILABLE"  # too common a word to be looked for in what is said
+_UNAVAILABLE = "UNAVAILABLE"  # too common a word to search for in messages
 
 OVERFLOW = re.compile(
     r"context[_ ](length|window|size|limit)|maximum context|exceed_context_size"
@@ -46,43 +46,43 @@ OVERFLOW = re.compile(
     r"|`inputs` (tokens|must have less than)",  # Text Generation Inference
     re.IGNORECASE,
 )
-# What the request says is not allowed: OpenAI and Azure, Alibaba, DeepSeek, Zhipu.
+# The content of the request is not allowed: OpenAI and Azure, Alibaba, DeepSeek, Zhipu.
 _REFUSED = re.compile(
     r"content_filter|invalid_prompt|\w+_policy(_violation)?|data_?inspection_?failed"
     r"|content exists risk|1301",
     re.IGNORECASE,
 )
-# Codes of OpenAI's for what asking again cannot change (`ResponseError.code` of its API).
+# Codes of OpenAI for errors that a retry cannot fix (`ResponseError.code` of its API).
 _UNCHANGING = re.compile(r"data_residency_mismatch|\w*image\w*")
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """An error as providers write it."""
+    """The error object of a provider's response."""
 
     message: str | None = None
     type: str | None = None
     code: str | int | float | None = None
-    status: str | int | None = None  # Google's word for it (google.rpc.Code)
+    status: str | int | None = None  # Google's name of the error (google.rpc.Code)
     details: object = None  # Google's
-    metadata: object = None  # OpenRouter's: what the service behind it said, as `raw`
+    metadata: object = None  # OpenRouter's; `raw` is the error of the upstream service
 
 
 class _Body(msgspec.Struct, frozen=True):
     error: Problem | str | None = None
     message: str | None = None
     detail: str | None = None
-    type: object = None  # of an error without an envelope, as the code
+    type: object = None  # `type` and `code` of an error without the `error` object
     code: object = None
 
 
 def read_problem(body: bytes) -> Problem:
-    """The error in the body of an answer; without a message where it is a page for people."""
+    """Return the error in the body of an answer; its message is empty for an HTML page."""
     try:
         read = msgspec.json.decode(body, type=_Body | list[_Body])
-    except (ValueError, RecursionError):  # the latter where it nests without end
+    except (ValueError, RecursionError):  # RecursionError: JSON that is nested too deeply
         text = body[:2000].decode("utf-8", "replace").strip()
         return Problem(message="" if text.startswith("<") else text)
-    if isinstance(read, list):  # Gemini's where it speaks OpenAI's API
+    if isinstance(read, list):  # Gemini with OpenAI's API
         read = read[0] if read else _Body()
     if isinstance(read.error, Problem):
         return read.error
@@ -94,9 +94,9 @@ def read_problem(body: bytes) -> Problem:
 
 
 def at_its_source(problem: Problem) -> Problem:
-    """What the service behind a router said, where the router has passed it on.
+    """Return the error of the upstream service if a router passed it on, else the error itself.
 
-    The router's own words are then no more than that there was an error.
+    In that case the router's own message only says that there was an error.
     https://openrouter.ai/docs/api/reference/errors-and-debugging
     """
     raw = problem.metadata.get("raw") if isinstance(problem.metadata, dict) else None
@@ -113,7 +113,7 @@ def at_its_source(problem: Problem) -> Problem:
 
 
 def kind_of(problem: Problem, default: FailureKind) -> FailureKind:
-    """The kind of failure that a problem is; `default` is what its status says."""
+    """Return the kind of failure of an error; `default` is the kind for its HTTP status."""
     said = (problem.type, problem.code, problem.status, problem.message)
     words = " ".join(str(part) for part in said if part)
     if problem.status == _UNAVAILABLE:
@@ -122,12 +122,12 @@ def kind_of(problem: Problem, default: FailureKind) -> FailureKind:
         return "refused"
     lowered = words.lower()
     found: list[FailureKind] = [kind for word, kind in _BY_WORD.items() if word in lowered]
-    # Tokens a minute are no window.
+    # A limit of tokens per minute is not an overflow of the context window.
     if "rate_limit" not in {default, *found} and OVERFLOW.search(words):
         return "overflow"
     if "quota" in found:
         return "rate_limit" if default == "rate_limit" and _passes(problem) else "quota"
-    # A status says more than a general word beside it, unless it is general itself.
+    # A specific status takes precedence over the words; a general status does not.
     general = default in {"bad_request", "server"}
     if general and _UNCHANGING.fullmatch(str(problem.code)):
         return "bad_request"
@@ -135,22 +135,22 @@ def kind_of(problem: Problem, default: FailureKind) -> FailureKind:
 
 
 def _passes(problem: Problem) -> bool:
-    """Whether a quota is one of a minute: Gemini speaks of plan and billing there, too."""
+    """Return whether a quota is per minute: Gemini mentions plan and billing for these too."""
     asked = delay_of(problem, "rate_limit")
     return asked is not None and "PerDay" not in str(problem.details)
 
 
 def delay_of(problem: Problem, kind: FailureKind, asked: float | None = None) -> float | None:
-    """How long to wait, where a header has `asked` for it or the error's body does."""
+    """Return the seconds to wait, as `asked` by a header or given in the error, or None."""
     if asked is not None or kind not in {"rate_limit", "overloaded"}:
         return asked
     told = delay_from_details(problem.details)
     return delay_from_words(problem.message or "") if told is None else told
 
 
-# How long a provider asks the client to wait, in seconds.
+# Parsing of the delay that a provider requests, in seconds.
 
-# "34s", "1.5s", "6m0s", "120ms", "2 minutes": Google's Duration, Go's, and OpenAI's words.
+# "34s", "1.5s", "6m0s", "120ms", "2 minutes": durations of Google, of Go, and in OpenAI's messages.
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|h|m|s)[a-z]*\s*")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _IN_WORDS = re.compile(
@@ -159,12 +159,12 @@ _IN_WORDS = re.compile(
     r"|\d+(?:\.\d+)?(?:ms|s|m|h)(?=\d))+)",
     re.IGNORECASE,
 )
-_LONGEST = 400  # characters of a message that are looked through
+_LONGEST = 400  # characters of a message that are searched
 _RETRY_INFO = "google.rpc.RetryInfo"
 
 
 def delay_from_headers(headers: Mapping[str, str]) -> float | None:
-    """From `retry-after-ms`, or Retry-After (RFC 9110, section 10.2.3)."""
+    """Return the delay in `retry-after-ms` or Retry-After (RFC 9110, section 10.2.3), or None."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -184,7 +184,7 @@ def delay_from_headers(headers: Mapping[str, str]) -> float | None:
 
 
 def delay_from_details(details: object) -> float | None:
-    """From the details of one of Google's errors, which comes without a header.
+    """Return the delay in the details of an error of Google, which sends no header, or None.
 
     https://github.com/googleapis/googleapis/blob/master/google/rpc/error_details.proto
     """
@@ -195,7 +195,7 @@ def delay_from_details(details: object) -> float | None:
 
 
 def delay_from_words(message: str) -> float | None:
-    """From what an error says, such as OpenAI's "Please try again in 11.054s."."""
+    """Return the delay in an error message, or None. An example: "try again in 11.054s"."""
     found = _IN_WORDS.search(message[:_LONGEST])
     return None if found is None else _duration(found[1].strip().lower())
 
@@ -208,7 +208,7 @@ def _number(text: str | None) -> float | None:
 
 
 def _duration(text: str) -> float | None:
-    """The sum of the parts of a duration; None where it is none."""
+    """Return the sum of the parts of a duration, or None if the text is not a duration."""
     total, at = 0.0, 0
     while part := _PART.match(text, at):
         total += float(part[1]) * _SECONDS[part[2]]

@@ -1,4 +1,4 @@
-"""Providers: the presets of `providers.json` and the user's own; headers of their requests."""
+"""Providers: the presets of `providers.json`, the user's own providers, and request headers."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from acp_agent.config.types import Config
 from acp_agent.errors import ConfigError
 from acp_agent.platform.first_use import first_use
 
-# How a request is written and its answer read. `openai` is chat completions.
+# The API of requests and answers. `openai` is chat completions.
 Api = Literal["openai", "openai_responses", "anthropic", "gemini", "demo", "plugin"]
-Platform = Literal["azure", "bedrock", "vertex"]  # a cloud that carries one of these its own way
+Platform = Literal["azure", "bedrock", "vertex"]  # a cloud with its own variant of an API
 
-# The version of Anthropic's API whose events are read, as the `anthropic` package sends it;
+# The supported version of Anthropic's API, which the `anthropic` package sends too;
 # https://platform.claude.com/docs/en/api/versioning
 ANTHROPIC_VERSION: Final = "2026-10-21"
 
 
 class Dialect(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a service's chat API differs from OpenAI's.
+    """The differences between a service's chat API and OpenAI's.
 
-    `max_tokens` is the name of the field that limits the answer, None where it is best left out.
-    `thoughts_back` says how reasoning is sent back: as the text in `reasoning_content`, or as the
-    service's own `reasoning_details`. `cache_key` groups a session's requests for the cache;
-    `cache_control` has those of Anthropic's models cached at all.
+    `max_tokens` is the name of the field that limits the answer, or None to omit the limit.
+    `thoughts_back` is the field in which reasoning is sent back: `reasoning_content` with its text,
+    or the service's `reasoning_details`. `cache_key` groups the requests of a session for the
+    cache. `cache_control` enables the cache for Anthropic's models.
     """
 
     max_tokens: Literal["max_tokens", "max_completion_tokens"] | None = "max_tokens"
@@ -42,10 +42,10 @@ class Dialect(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An entry of `providers.json`. The `…_env` are the variables that may hold what they name.
+    """An entry of `providers.json`. The `…_env` fields name environment variables for a setting.
 
-    `{region}` in `base_url` stands for the region; `base_urls` has the addresses of those that do
-    not follow that rule. `ambient_key` where the platform finds credentials by itself too.
+    `{region}` in `base_url` stands for the region. `base_urls` has the addresses of regions for
+    which that pattern is wrong. `ambient_key` is true if the platform can find credentials itself.
     """
 
     id: str
@@ -67,11 +67,11 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Provider(Struct, frozen=True, kw_only=True):
-    """A provider as it is used. Its key is in no log and in no message.
+    """A provider with its settings. Its key must not appear in logs or messages.
 
-    `moved` where the user has it at another address than its own: its models are others, too.
-    `set_by_client` where a client said where its requests go (`acp_agent.models.endpoints`), and
-    `disabled` where one said that it is not to be used.
+    `moved` is true if the user has set another address; the models there may be others too.
+    `set_by_client` is true if a client has set the address (`acp_agent.models.endpoints`), and
+    `disabled` if a client has disabled the provider.
     """
 
     id: str
@@ -80,8 +80,8 @@ class Provider(Struct, frozen=True, kw_only=True):
     base_url: str
     key: str | None = None
     key_env: tuple[str, ...] = ()
-    key_command: tuple[str, ...] = ()  # which prints the key
-    key_refresh: float = 0.0  # seconds for which such a key is used
+    key_command: tuple[str, ...] = ()  # a command that prints the key
+    key_refresh: float = 0.0  # seconds for which a printed key is used
     key_required: bool = True
     default_model: str | None = None
     headers: dict[str, str] = field(default_factory=dict)
@@ -91,59 +91,59 @@ class Provider(Struct, frozen=True, kw_only=True):
     project: str | None = None
     api_version: str | None = None
     moved: bool = False
-    lacks: str | None = None  # what must be configured before it can be used, as advice
+    lacks: str | None = None  # advice for a required setting that is missing
     set_by_client: bool = False
     disabled: bool = False
 
     @property
     def usable(self) -> bool:
-        """Whether it has what it needs; a local one may still not be running."""
+        """Return whether it is enabled and configured. A local server may still not be running."""
         key = self.has_key or not self.key_required
         return not self.disabled and key and self.lacks is None
 
     @property
     def has_key(self) -> bool:
-        """Whether there is a key, or a command that prints one."""
+        """Return whether there is a key, or a command that prints one."""
         return self.key is not None or bool(self.key_command)
 
     @property
     def api_type(self) -> str:
-        """Its API as the protocol calls it (`LlmProtocol`), or a name of ours, with a `_`."""
+        """Return the protocol's name of the API (`LlmProtocol`), or our own name with a `_`."""
         names = {"openai_responses": "openai", "gemini": "_gemini"}
         return self.platform or names.get(self.api, self.api)
 
     @property
     def chosen(self) -> bool:
-        """Whether somebody saw to it that it can be used: the user with a key, or a client."""
+        """Return whether it is usable because the user gave a key, or because a client set it."""
         return self.usable and (self.has_key or self.set_by_client)
 
     @property
     def address(self) -> str:
-        """Where its API answers, to be shown: without what may be credentials."""
+        """Return the address of the API for display, without parts that may hold credentials."""
         parts = urlsplit(self.base_url)
         host = parts.netloc.rpartition("@")[2]
         return parts._replace(netloc=host, query="", fragment="").geturl()
 
     def __repr__(self) -> str:
-        """Without the key."""
+        """Return the id and the address, without the key."""
         return f"Provider({self.id!r}, {self.address!r})"
 
 
 class Secrets(Protocol):
-    """Where keys are kept: the environment, the user's secrets file, the system's keyring."""
+    """The stores of keys: the environment, the user's secrets file, the system's keyring."""
 
     def get(self, provider: str, key_env: Sequence[str]) -> str | None:
-        """The key of `provider`, looked for in the variables `key_env` first."""
+        """Return the key of `provider`, or None. The variables `key_env` take precedence."""
         ...
 
     def learn(self, values: Iterable[str]) -> None:
-        """Add values that count as secrets until the process ends."""
+        """Treat values as secrets until the process ends."""
         ...
 
 
 @cache
 def presets() -> tuple[Preset, ...]:
-    """The presets, in the order in which they are tried."""
+    """Return the presets, in the order in which they are tried."""
     data = (Path(__file__).parent / "providers.json").read_bytes()
     with first_use:
         return msgspec.json.decode(data, type=tuple[Preset, ...])
@@ -154,9 +154,9 @@ BUNDLED_MODEL = "smollm2"  # of the extra `local`
 
 
 def serves_bundled(provider: Provider, model: str) -> bool:
-    """Return whether a model is the bundled one, which this program serves by itself.
+    """Return whether a model is the bundled one, which this program serves itself.
 
-    A local server whose address the user or a client has set serves its own models.
+    It is not if the user or a client has set the address of the local server.
     """
     if provider.id != LOCAL or model != BUNDLED_MODEL or provider.set_by_client:
         return False
@@ -164,20 +164,20 @@ def serves_bundled(provider: Provider, model: str) -> bool:
 
 
 def canonical(name: str) -> str:
-    """A provider's id for one of its aliases; any other name as it is."""
+    """Return the id of the provider with this alias; other names are returned unchanged."""
     return next((preset.id for preset in presets() if name in preset.aliases), name)
 
 
 def load_providers(
     config: Config, secrets: Secrets, environ: Mapping[str, str]
 ) -> dict[str, Provider]:
-    """Every provider by its id: those that only the configuration names come last.
+    """Return every provider by its id. Providers that only the configuration names come last.
 
-    An environment variable wins over the configuration file: `<NAME>_BASE_URL` for the address.
+    An environment variable overrides the configuration file: `<NAME>_BASE_URL` sets the address.
 
     Raises:
-        ConfigError: the configuration names a provider twice, or without saying where or what it
-            is.
+        ConfigError: the configuration names a provider twice, or a new one without an API or an
+            address.
     """
     changes: dict[str, ProviderConfig] = {}
     names: dict[str, str] = {}
@@ -233,7 +233,7 @@ def _provider(
     variable = next((name for name in names + preset.base_url_env if environ.get(name)), None)
     base_url = environ[variable] if variable is not None else given.base_url or home
     base_url = base_url.rstrip("/")
-    # The whole default dialect may be wrong for another service behind OpenAI's name.
+    # OpenAI's dialect may be wrong for another service that the user configured as OpenAI.
     moved = base_url != home
     host = _host(base_url) if base_url else ""
     wrong = None
@@ -270,11 +270,11 @@ def _provider(
 
 
 def _host(base_url: str) -> str | None:
-    """The host of an address; None where it is no address of HTTP."""
+    """Return the host of an HTTP address, or None if the address is invalid."""
     try:
         parts = urlsplit(base_url)
         valid = parts.scheme in {"http", "https"} and (parts.port is None or parts.port > 0)
-    except ValueError:  # half a bracket, a port that is none
+    except ValueError:  # an unbalanced bracket or an invalid port
         return None
     return parts.hostname if valid and base_url.isprintable() else None
 
@@ -282,7 +282,7 @@ def _host(base_url: str) -> str | None:
 def _wrong_key(
     provider: str, key: str | None, key_env: Sequence[str], environ: Mapping[str, str]
 ) -> str | None:
-    """What to do about a key that no header can carry (RFC 9110, section 5.5); never the key."""
+    """Return advice for a key that no header can carry (RFC 9110, section 5.5), without the key."""
     if key is None or (key.isascii() and key.isprintable()):
         return None
     unlike = "has line breaks or unusual characters, which no key has"
@@ -297,7 +297,7 @@ def _first(environ: Mapping[str, str], names: Sequence[str]) -> str | None:
 
 
 def _api_at(preset: Preset, base_url: str, *, moved: bool) -> Api:
-    """The API of a preset: elsewhere than at home, most speak chat completions only."""
+    """Return the API of a preset. At other addresses, most services have only chat completions."""
     if preset.platform is not None or not moved:
         return preset.api
     if preset.api == "openai_responses" or base_url.endswith("/openai"):
@@ -306,7 +306,7 @@ def _api_at(preset: Preset, base_url: str, *, moved: bool) -> Api:
 
 
 def _lacking(preset: Preset, base_url: str, region: str | None, project: str | None) -> str | None:
-    """What a cloud's preset still needs; None: nothing."""
+    """Return advice for a missing setting of a cloud, or None."""
     if preset.platform is None:
         return None
     if preset.region_env and not region:
@@ -323,10 +323,10 @@ def _variable(name: str) -> str:
 
 
 def check_fallbacks(config: Config, providers: Mapping[str, Provider]) -> None:
-    """See that there is a provider for each model to fall back to.
+    """Check that there is a provider for each fallback model.
 
     Raises:
-        ConfigError: there is none for one of them.
+        ConfigError: a fallback model has no provider.
     """
     for index, ref in enumerate(config.fallback_models):
         if canonical(ref.partition("/")[0]) not in providers:
@@ -350,8 +350,8 @@ def no_key(provider: Provider) -> str:
     return f"{provider.name} needs a key: run `acp-agent login {provider.id}`{variable}."
 
 
-# As the packages spell those that they send: they replace a header of the same spelling only, and
-# would send another one twice.
+# Spellings of the headers that the packages send. They only replace a header with the same
+# spelling; with another spelling the header would be sent twice.
 _SPELLED: Final = {
     name.lower(): name
     for name in (
@@ -368,18 +368,18 @@ _SPELLED: Final = {
 }
 
 
-# What these say is no secret, and is found in ordinary text.
+# The values of these headers are not secret, and may occur in ordinary text.
 _PUBLIC: Final = frozenset(
     {"accept", "accept-encoding", "accept-language", "content-type", "user-agent"}
 )
 
 
 def credentials_in(headers: Mapping[str, str]) -> list[str]:
-    """What must not be shown: the values, and what stands in them behind a scheme ("Bearer …")."""
+    """Return the secrets in headers: the values, and the parts after a scheme ("Bearer …")."""
     found = [value for name, value in headers.items() if name.lower() not in _PUBLIC and value]
     return found + [value.partition(" ")[2].strip() for value in found if " " in value]
 
 
 def spelled(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers with the names that the packages know spelled as they spell them."""
+    """Return the headers with their names in the spelling of the packages."""
     return {_SPELLED.get(name.lower(), name): value for name, value in headers.items()}

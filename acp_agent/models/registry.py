@@ -1,4 +1,4 @@
-"""The choice among models: which there are, which one a session uses, and who drives it."""
+"""The models of a process: list them, select one for a session, and return its driver."""
 
 from __future__ import annotations
 
@@ -44,27 +44,28 @@ def _no_plugin(provider: Provider) -> Driver:
 
 
 class Models:
-    """Every model of one process. Its methods may be called from several threads.
+    """All models of a process. Thread-safe.
 
-    Making it and `available` read two small files and import no SDK: they are on the start path.
+    Creating it and calling `available` reads two small files and imports no SDK, because both
+    happen at startup.
 
     Attributes:
-        plugin_driver: makes the driver of a provider that a plugin has.
+        plugin_driver: creates the driver of a provider that a plugin implements.
     """
 
     plugin_driver: Callable[[Provider], Driver]
 
     def __init__(self, config: Config, secrets: Secrets, environ: Mapping[str, str]) -> None:
-        """Look up what there is.
+        """Load the providers and the models.
 
         Raises:
-            ConfigError: the configuration describes a provider or a model wrongly.
+            ConfigError: the configuration of a provider or a model is invalid.
         """
         self._config = config
         self._secrets = secrets
         self._environ = environ
         self._catalog = catalog.Catalog(config.models)
-        self._endpoints: dict[str, Endpoint | None] = {}  # what clients said; None: disabled
+        self._endpoints: dict[str, Endpoint | None] = {}  # set by clients; None: disabled
         self._configured = load_providers(config, secrets, environ)
         check_fallbacks(config, self._configured)
         self._providers = self._configured
@@ -73,16 +74,16 @@ class Models:
         self._command_keys: dict[str, CommandKey] = {}
         self.plugin_driver = _no_plugin
         self._lock = threading.Lock()
-        self._changing = threading.Lock()  # the providers
+        self._changing = threading.Lock()  # for changes of the providers
 
     def refresh(self, config: Config | None = None) -> None:
-        """Look for keys again, and for a local server at the next choice.
+        """Load keys again, and look for a local server at the next choice.
 
         Args:
-            config: the configuration as it is now; None: as it was.
+            config: the new configuration; None: it is unchanged.
 
         Raises:
-            ConfigError: it describes a provider or a model wrongly; nothing has changed then.
+            ConfigError: the configuration of a provider or a model is invalid; nothing was changed.
         """
         config = self._config if config is None else config
         known = catalog.Catalog(config.models)
@@ -94,12 +95,12 @@ class Models:
             self._use_endpoints()
 
     def set_endpoint(self, provider: str, endpoint: Endpoint | None) -> None:
-        """Send a provider's requests where a client says, from the next one on; None: nowhere.
+        """Send later requests of a provider to a client's endpoint; None disables the provider.
 
-        It holds until the client says otherwise or the process ends, whatever is configured.
+        This overrides the configuration until the client changes it or the process ends.
 
         Raises:
-            InvalidInputError: there is no such provider that could be configured.
+            InvalidInputError: there is no such provider, or it cannot be configured.
         """
         if all(provider != known.id for known in self.configurable()):
             raise InvalidInputError(
@@ -126,19 +127,19 @@ class Models:
         self._local.forget()
 
     def configurable(self) -> list[Provider]:
-        """The providers that a client may give an endpoint."""
+        """Return the providers whose endpoint a client may set."""
         return [provider for provider in self._providers.values() if provider.api != "demo"]
 
     def provider(self, info: ModelInfo) -> Provider | None:
-        """Who serves a model, as configured now."""
+        """Return the provider of a model with its current settings, or None."""
         return self._providers.get(info.provider)
 
     def require(self, info: ModelInfo) -> Provider:
-        """The same, where it can be used.
+        """Return the provider of a model if it can be used.
 
         Raises:
             AuthRequiredError: it lacks a key, or a client disabled it.
-            ConfigError: it lacks something that must be configured, such as a region.
+            ConfigError: it lacks a required setting, such as a region.
             InvalidInputError: there is no such provider.
         """
         provider = self._providers.get(info.provider)
@@ -155,14 +156,14 @@ class Models:
         return provider
 
     def providers(self) -> list[Provider]:
-        """All providers, those that cannot be used too, in the order in which they are tried."""
+        """Return all providers, including unusable ones, in the order in which they are tried."""
         return list(self._providers.values())
 
     def available(self) -> list[ModelInfo]:
-        """The models to offer: those that the user named, and those known of every provider.
+        """Return the models to offer: those in the configuration, and the known ones of providers.
 
-        Only of providers that can be used. A local server's are among them once `choose` has
-        looked for it.
+        Only usable providers count. The models of a local server are included once `choose` has
+        found it.
         """
         config = self._config
         offered: dict[str, ModelInfo] = {}
@@ -172,7 +173,7 @@ class Models:
             try:
                 chosen = self.resolve(ref)
             except InvalidInputError:
-                continue  # who uses it says so, where somebody reads it
+                continue  # reported when the model is used
             if self._providers[chosen.provider].usable:
                 offered[chosen.ref] = chosen
         for provider in self._providers.values():
@@ -189,9 +190,9 @@ class Models:
         return list(offered.values())
 
     def small_of(self, provider: str) -> ModelInfo | None:
-        """The catalog's model for side work of a provider, where it is reached at its own address.
+        """Return the catalog's small model of a provider, or None.
 
-        What stands elsewhere under its name need not have that model.
+        The provider must have its default address; a service at another address may lack the model.
         """
         found = self._providers.get(provider)
         home = next((preset for preset in presets() if preset.id == provider), None)
@@ -200,10 +201,10 @@ class Models:
         return self._catalog.small(provider)
 
     def resolve(self, ref: str) -> ModelInfo:
-        """The model that `provider/model` names; a bare name where only one provider has it.
+        """Return the model named `provider/model`, or the first known one with a bare name.
 
         Raises:
-            InvalidInputError: no provider is named so.
+            InvalidInputError: there is no such model or provider.
         """
         prefix, _, rest = ref.strip().partition("/")
         provider = self._providers.get(canonical(prefix))
@@ -233,7 +234,7 @@ class Models:
         )
 
     def fallbacks(self, info: ModelInfo) -> list[ModelInfo]:
-        """The models to ask when `info` cannot be had: those configured that can be used."""
+        """Return the usable fallback models of the configuration, without `info` itself."""
         named = [self.resolve(ref) for ref in self._config.fallback_models]
         return [
             other
@@ -242,16 +243,20 @@ class Models:
         ]
 
     async def choose(self, flag: str | None, stored: str | None) -> ModelInfo:
-        """The model for a session.
+        """Return the model for a session, which is the first of these:
 
-        In this order: the command line's flag or ACP_AGENT_MODEL, the session's own, the
-        configuration's, the default of the first provider that a client configured, of the first
-        with a key or elsewhere than at home with a model described, a local server's first.
+        1. the model of the command line, of ACP_AGENT_MODEL, of the session (`stored`), or of the
+           configuration, in this order;
+        2. the default model of the first provider that a client configured;
+        3. the default model of the first provider with a key, or the first configured model of a
+           provider at another address;
+        4. the first model of a local server.
 
         Raises:
-            InvalidInputError: the one that was asked for does not exist.
-            AuthRequiredError: it lacks a key, or none was asked for and none can be used.
-            ConfigError: it lacks something else, or the only one that has a key does.
+            InvalidInputError: the requested model does not exist.
+            AuthRequiredError: its provider lacks a key, or no model was requested and none is
+                usable.
+            ConfigError: its provider lacks another setting, or the only one with a key does.
         """
         asked = flag or self._environ.get(MODEL_VARIABLE) or stored or self._config.model
         if asked and canonical(asked.strip().rstrip("/")) == LOCAL:
@@ -260,9 +265,9 @@ class Models:
             info = self.resolve(asked)
             self.require(info)
             if info.provider == LOCAL:
-                await self._served()  # for the others that it has, which can be chosen, too
+                await self._served()  # to offer the other models of the server
             return info
-        # What a client said comes before what the user has beside it.
+        # Providers that a client configured come before the user's own.
         for provider in sorted(self._providers.values(), key=lambda one: not one.set_by_client):
             described = self._described(provider)
             if described is not None:
@@ -293,9 +298,10 @@ class Models:
         raise AuthRequiredError(_NO_MODEL)
 
     def _described(self, provider: Provider) -> ModelInfo | None:
-        """The first model that the user described of one that they have elsewhere than at home.
+        """Return the first configured model of a provider with another address, or None.
 
-        The catalog's need not be there. A local server is asked what it has.
+        A service at another address may lack the models of the catalog. Local servers are excluded,
+        because they list their models.
         """
         if not (provider.moved and provider.usable) or provider.set_by_client:
             return None
@@ -308,17 +314,17 @@ class Models:
         return None
 
     def _set_up(self, provider: Provider) -> bool:
-        """Whether somebody said where a provider is, other than those that need no word of it."""
+        """Return whether the user or a client configured a provider, other than local or demo."""
         if provider.id == LOCAL or provider.api == "demo":
             return False
         return provider.moved or provider.set_by_client or provider.id in self._config.providers
 
     def driver(self, info: ModelInfo) -> Driver:
-        """The driver for a model, one a provider. Imports its module: call it in a thread.
+        """Return the driver for a model. Imports its module: call it in a thread.
 
         Raises:
-            AuthRequiredError: its provider has no key, or a client disabled it.
-            ConfigError: its provider lacks a setting, or a package that an extra brings.
+            AuthRequiredError: the provider has no key, or a client disabled it.
+            ConfigError: the provider lacks a setting, or a package that an extra installs.
             InvalidInputError: there is no such provider.
         """
         provider = self.require(info)
@@ -340,7 +346,7 @@ class Models:
         return DialectDriver(driver)
 
     def command_key(self, provider: Provider) -> CommandKey:
-        """The key of a provider whose key a command prints, one for all that ask it."""
+        """Return the shared key of a provider whose key is printed by a command."""
         from acp_agent.models.key_command import CommandKey  # noqa: PLC0415 - where there is one
 
         name = "\n".join((provider.id, *provider.key_command))
@@ -349,10 +355,10 @@ class Models:
         return self._command_keys[name]
 
     def made_driver(self, info: ModelInfo) -> Driver | None:
-        """The same where there is one already, at once; None: `driver` is to make it.
+        """Return the driver for a model if it exists already; if None, call `driver`.
 
         Raises:
-            AuthRequiredError, ConfigError, InvalidInputError: as `driver`.
+            AuthRequiredError, ConfigError, InvalidInputError: see `driver`.
         """
         provider = self.require(info)
         if self._pool is None or info.tool_dialect is not None:
@@ -360,7 +366,7 @@ class Models:
         return self._pool.made(provider, bundled=serves_bundled(provider, info.id))
 
     def cost_now(self, ref: str, usage: Usage) -> float | None:
-        """US dollars that a request to the model of this name would cost today; see `Catalog`."""
+        """Return the cost of a request at today's price in US dollars; see `Catalog.cost_now`."""
         return self._catalog.cost_now(ref, usage)
 
     async def aclose(self) -> None:
@@ -380,5 +386,5 @@ class Models:
         return self._catalog.get(LOCAL, served[0])
 
     async def _served(self) -> list[str]:
-        """What the local server serves."""
+        """Return the models of the local server."""
         return await self._local.served(self._providers[LOCAL])

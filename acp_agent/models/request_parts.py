@@ -1,7 +1,7 @@
-"""Parts of a request that providers share: messages kept, pictures accepted, calls' arguments.
+"""Parts of requests shared by providers: cached messages, pictures, names and arguments of calls.
 
-A picture that a provider refuses would be refused in every later request of the session, so what no
-provider accepts is replaced by words. The type of a picture is read from its bytes.
+A provider that refuses a picture would refuse every later request of the session too. Therefore a
+picture that no provider accepts is replaced by text. The type of a picture is read from its bytes.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from acp_agent.content import ImageBlock, JsonObject, image_type
 from acp_agent.models.base import AnswerCall, Message, ModelInfo, ToolResult, UserImage
 from acp_agent.tools.calls.argument_json import read_arguments
 
-_KEPT_SIZE = 8_000_000  # characters, more than any model takes
-_LARGEST_KEPT = 100_000  # characters; to write one that is longer takes no longer than to send it
+_KEPT_SIZE = 8_000_000  # characters in the cache; more than the window of any model
+_LARGEST_KEPT = 100_000  # characters; converting a longer message takes no longer than sending it
 NO_PICTURE = "[A picture stood here; this model cannot see pictures.]"
 LARGEST = 20 * 1024 * 1024  # characters of base64
 _TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-_ENDS = 64  # characters at either end that are decoded
+_ENDS = 64  # characters at each end that are decoded
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 
 class WrittenMessages:
-    """Messages as an API takes them, kept so that a long session does not write all of them again.
+    """A cache of messages in the form of an API, which speeds up requests of long sessions.
 
-    A session's requests have the same objects in them, with a few new ones at the end.
+    The requests of a session share their message objects, except for a few new ones at the end.
     """
 
     def __init__(self) -> None:
-        # By the model, then by the message's address, which is its own as long as it is kept here.
+        # By model, then by the id of the message object, which stays unique while it is stored.
         self._kept: dict[ModelInfo, dict[int, tuple[Message, Sequence[JsonObject]]]] = {}
-        self._size = 0  # characters of their texts
+        self._size = 0  # characters, roughly
 
     def each(
         self,
@@ -43,7 +43,7 @@ class WrittenMessages:
         messages: Sequence[Message],
         write: Callable[[Message], Sequence[JsonObject]],
     ) -> Iterator[Sequence[JsonObject]]:
-        """Yield each message as `write` gives it for this model; it must not be changed."""
+        """Yield the result of `write` for each message; the caller must not change it."""
         if self._size > _KEPT_SIZE:
             self._kept.clear()
             self._size = 0
@@ -60,7 +60,7 @@ class WrittenMessages:
 
 
 def _size(message: Message) -> int:
-    """Characters of a message, roughly: more than are kept where there is a picture in it."""
+    """Return the approximate characters of a message; with pictures, more than are cached."""
     size = 100
     for part in message.parts:
         match part:
@@ -82,15 +82,15 @@ def image_parts(
     largest: int = LARGEST,
     further: frozenset[str] = frozenset(),
 ) -> list[JsonObject]:
-    """The pictures as parts of a message.
+    """Return pictures as parts of a message; a picture that cannot be sent becomes a text.
 
     Args:
         images: the pictures.
-        vision: whether the model sees any.
-        as_picture: writes a picture in the API's way.
-        as_text: writes a text in the API's way.
-        largest: characters of base64 that the API takes for one.
-        further: media types that it takes beside those that all take.
+        vision: whether the model can see pictures.
+        as_picture: converts a picture to the form of the API.
+        as_text: converts a text to the form of the API.
+        largest: the longest picture that the API accepts, in characters of base64.
+        further: media types that the API accepts besides the common ones.
     """
     if not vision:
         return [as_text(NO_PICTURE) for _ in images]
@@ -102,9 +102,9 @@ def image_parts(
 
 
 def _fit(image: ImageBlock, largest: int, types: frozenset[str]) -> ImageBlock | str:
-    """The picture as it can be sent, or what is said in its place."""
+    """Return the picture in a form that can be sent, or the text that replaces it."""
     data, foreign = image.data, _foreign(image.data)
-    if foreign:  # some encoders break lines, which no API takes
+    if foreign:  # some encoders insert line breaks, which no API accepts
         data = "".join(data.split())
         foreign = _foreign(data)
     begin = _decoded(data[:_ENDS])
@@ -122,7 +122,7 @@ def _fit(image: ImageBlock, largest: int, types: frozenset[str]) -> ImageBlock |
 
 
 def _foreign(data: str) -> bytes:
-    """What is no base64 in it. Decoding all of it takes four times as long."""
+    """Return the bytes that are not base64. This is four times as fast as decoding."""
     return data.rstrip("=").encode("utf-8", "replace").translate(None, _BASE64)
 
 
@@ -133,21 +133,21 @@ def _decoded(data: str) -> bytes | None:
         return None
 
 
-# A tool call as it is sent back to a provider.
+# Names and arguments of tool calls that are sent back to a provider.
 
 _UNREADABLE = "unreadable_arguments"
 _LONGEST_NAME = 64
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
 _NO_NAME = re.compile(r"[^a-zA-Z0-9_-]")
-# Text that nests without end is no worse than text that is no JSON at all.
+# JSON that is nested too deeply is treated like invalid JSON.
 _UNREADABLE_ERRORS = (msgspec.DecodeError, UnicodeError, RecursionError)
 
 
 def as_object(text: str) -> str:
-    """`text` where it is a JSON object, else what is read as one, else an object that holds it.
+    """Return a JSON object: `text` itself, its corrected form, or an object that contains it.
 
-    A model may write arguments that are no JSON. Providers refuse a history with such text, some
-    of them only later in the session; wrapped, the model still sees what it wrote.
+    A model may write invalid JSON as arguments. Providers refuse a history with such text, some of
+    them only later in the session. In an object, the model still sees what it wrote.
     """
     if is_object(text):
         return text
@@ -158,10 +158,10 @@ def as_object(text: str) -> str:
 
 
 def as_name(name: str) -> str:
-    """`name` where it is one that every provider takes, else one that is like it.
+    """Return `name` if every provider accepts it, else a similar name.
 
-    A model may call what is no tool, such as `browser.open`. Providers refuse a history with such
-    a name: OpenAI and Anthropic take ^[a-zA-Z0-9_-]{1,64}$, Gemini no digit at the beginning.
+    A model may call a tool that does not exist, such as `browser.open`. Providers refuse a history
+    with such a name: OpenAI and Anthropic accept ^[a-zA-Z0-9_-]{1,64}$, Gemini no initial digit.
     """
     if _NAME.fullmatch(name):
         return name
@@ -170,7 +170,7 @@ def as_name(name: str) -> str:
 
 
 def is_object(text: str) -> bool:
-    """Whether `text` is a whole JSON object."""
+    """Return whether `text` is a complete JSON object."""
     try:
         return isinstance(msgspec.json.decode(text), dict)
     except _UNREADABLE_ERRORS:

@@ -1,7 +1,7 @@
-"""Retries of a model request, and the fallback to other models; the user sees each attempt.
+"""Retries of a model request, and the fallback to other models. The user sees each attempt.
 
-Connection errors, timeouts, 429, 5xx and broken streams are retried after an exponential delay with
-jitter that respects the provider's Retry-After. Everything else fails at once.
+Connection errors, timeouts, the statuses 429 and 5xx and broken streams are retried. The delay
+grows exponentially, has jitter and respects the provider's Retry-After. Other errors fail at once.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from acp_agent.models.base import (
 
 
 class RetryPolicy(Struct, frozen=True, kw_only=True):
-    """How often to retry, and the timeouts, in seconds.
+    """The number of retries, and the delays and timeouts in seconds.
 
-    A request fails at once if the provider asks to wait longer than `longest`.
+    A request fails at once if the provider requests a delay longer than `longest`.
     """
 
     retries: int = 4
@@ -57,16 +57,16 @@ async def stream_with_retries(
     """Stream the answer to a request. Closing the iterator closes the HTTP response at once.
 
     Args:
-        driver: whom to ask.
-        request: what to ask.
-        policy: how often to try again and how patiently.
-        replaceable: whether somebody else can be asked, so that a provider that no connection can
-            be made to is not waited for.
-        sleep: waits so many seconds; cancelling it cancels everything.
-        chance: a number from 0 to 1 that spreads the attempts of many.
+        driver: the driver of the model.
+        request: the request.
+        policy: the retries and timeouts.
+        replaceable: true if another model can be asked; an unreachable provider is then not
+            retried.
+        sleep: waits for a number of seconds.
+        chance: returns a random number from 0 to 1 for the jitter.
 
     Yields:
-        Batches of events: those of the attempts, with a `Retrying` between two of them.
+        Batches of events of the attempts, with a `Retrying` between two attempts.
     """
     attempts = policy.retries + 1
     for attempt in range(1, attempts + 1):
@@ -76,7 +76,7 @@ async def stream_with_retries(
             async for batch in batches:
                 last = batch[-1] if batch else None
                 if isinstance(last, Failed):
-                    failed, batch = last, batch[:-1]  # noqa: PLW2901 - the rest of it is told first
+                    failed, batch = last, batch[:-1]  # noqa: PLW2901 - the rest is yielded first
                 if batch:
                     streamed = streamed or _tells(batch)
                     yield batch
@@ -104,9 +104,9 @@ async def stream_with_retries(
 async def _in_time(
     stream: AsyncIterator[Sequence[StreamEvent]], policy: RetryPolicy, request: ModelRequest
 ) -> AsyncGenerator[Sequence[StreamEvent]]:
-    """Stream, and end with a failure if the answer begins too late or pauses too long.
+    """Stream an answer, and end with a failure if it starts too late or pauses too long.
 
-    An empty batch means that the provider is still at work.
+    An empty batch means that the provider is still working.
     """
     begun = False
     try:
@@ -116,7 +116,7 @@ async def _in_time(
                 async with asyncio.timeout(limit):
                     batch = await anext(stream)
             except StopAsyncIteration:
-                # A driver never ends without a last event; one that does has been cut off.
+                # The driver returned no last event, so the answer was cut off.
                 yield [failures.cut(request.model.provider)]
                 return
             except TimeoutError:
@@ -130,12 +130,12 @@ async def _in_time(
 
 
 def _tells(batch: Sequence[StreamEvent]) -> bool:
-    """Return whether a batch has more than counts."""
+    """Return whether a batch has events other than counts."""
     return any(not isinstance(event, Usage) for event in batch)
 
 
 def _delay(policy: RetryPolicy, attempt: int, asked: float | None, chance: float) -> float:
-    """Return the seconds before the next attempt, at least what the provider asked for."""
+    """Return the seconds until the next attempt, at least those that the provider requested."""
     doubled = min(policy.first_delay * 2.0 ** (attempt - 1), policy.highest_delay)
     own = doubled * (0.5 + chance / 2)
     return own if asked is None else asked + own / 10
@@ -149,9 +149,9 @@ def _reason(failed: Failed) -> str:
     return short.rstrip(".")
 
 
-# The fallback is for what another provider may do better: overload, an outage, no connection, a
-# rate limit. A bad key or request is the user's to fix, and an answer that was shown in part is
-# never restarted by another model.
+# The fallback is for problems that another provider may not have: overload, an outage, no
+# connection, a rate limit. A bad key or request must be fixed by the user. An answer that was shown
+# in part is never restarted by another model.
 
 UNAVAILABLE: frozenset[FailureKind] = frozenset(
     {"connection", "timeout", "rate_limit", "overloaded", "server"}
@@ -171,13 +171,13 @@ async def stream_with_fallback(
     """Stream the answer to a request. Closing the iterator closes the HTTP response at once.
 
     Args:
-        driver: whom to ask first.
-        request: what to ask, and which model.
-        policy: how often to try each model again and how patiently.
-        others: the models to ask, in this order, when one cannot be had.
-        load: makes another model's driver.
-        sleep: waits so many seconds; cancelling it cancels everything.
-        chance: a number from 0 to 1 that spreads the attempts of many.
+        driver: the driver of the first model.
+        request: the request to the first model.
+        policy: the retries and timeouts for each model.
+        others: the models to ask if one is unavailable, in this order.
+        load: returns the driver of a model.
+        sleep: waits for a number of seconds.
+        chance: returns a random number from 0 to 1 for the jitter.
 
     Yields:
         Batches of events of `stream_with_retries`, with a `FellBack` between two models.
@@ -202,7 +202,7 @@ async def stream_with_fallback(
             return
         found = await _next(left, load)
         if found is None and failed.unreachable and replaceable:
-            continue  # none of the others can be asked: the one that was chosen is waited for
+            continue  # no other model can be asked, so the selected one is retried
         if found is None:
             yield [failed]
             return
@@ -215,11 +215,11 @@ async def stream_with_fallback(
 async def _next(
     left: list[ModelInfo], load: Callable[[ModelInfo], Awaitable[Driver]]
 ) -> tuple[ModelInfo, Driver] | None:
-    """Remove models from `left` up to the first whose driver can be made; return both."""
+    """Remove models from `left` up to the first with a driver; return both, or None."""
     while left:
         model = left.pop(0)
         try:
             return model, await load(model)
-        except AcpAgentError:  # it lost its key, or lacks a package: the next one may do
+        except AcpAgentError:  # a key or a package is missing: try the next model
             continue
     return None

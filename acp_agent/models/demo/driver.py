@@ -1,6 +1,6 @@
-"""The offline model `demo/demo`: no network and no language model, but the real tools.
+"""The offline model `demo/demo`, which uses the real tools but no network and no language model.
 
-Use it to try the agent without a key, to show an editor everything it can be shown, and in tests.
+It is for trying the agent without a key, for showing all features in an editor, and for tests.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from acp_agent.models.base import (
 from acp_agent.models.demo.requests import Step, script, todo
 
 _WORDS_PER_BATCH = 8
-_CHARACTERS_PER_TOKEN = 4  # an estimate, as there is no tokenizer behind this model
+_CHARACTERS_PER_TOKEN = 4  # an estimate: this model has no tokenizer
 
 
 class DemoDriver(Driver):
-    """Answers every request from its own small script; see `acp_agent.models.demo.driver`."""
+    """Answers every request from a small script; see the module docstring."""
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Sequence[StreamEvent]]:
-        """Answer in words, a few to a batch, then the calls, then `Finished`."""
+        """Yield the text, a few words per batch, then the calls, then `Finished`."""
         step = next_step(request)
         for batch in _batches(step):
             yield batch
-            await asyncio.sleep(0)  # a real model lets the loop run between two reads
+            await asyncio.sleep(0)  # like a real model, let the loop run between two batches
         usage = _usage(request, step)
         yield [Finished(stop="tool_calls" if step.calls else "end_turn", usage=usage)]
 
@@ -52,7 +52,7 @@ class DemoDriver(Driver):
         """Do nothing: there is no network."""
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Do nothing: there are no connections."""
 
 
 def _batches(step: Step) -> Iterator[Sequence[StreamEvent]]:
@@ -72,7 +72,7 @@ def _batches(step: Step) -> Iterator[Sequence[StreamEvent]]:
 
 
 def _worded(text: str, kind: type[TextDelta | ThoughtDelta]) -> Iterator[Sequence[StreamEvent]]:
-    """`text` in pieces that end at spaces and join to the whole again."""
+    """Yield `text` in batches of words, each with the space after it."""
     pieces = text.split(" ")
     words = [f"{piece} " for piece in pieces[:-1]] + [piece for piece in pieces[-1:] if piece]
     for start in range(0, len(words), _WORDS_PER_BATCH):
@@ -87,8 +87,8 @@ def _usage(request: ModelRequest, step: Step) -> Usage:
     return Usage(input=sent // _CHARACTERS_PER_TOKEN, output=said // _CHARACTERS_PER_TOKEN)
 
 
-# A request becomes a script: a list of steps, each some text and tool calls. The next step depends
-# only on the conversation, so the same conversation always gets the same answer.
+# A prompt is converted to a script: a list of steps, each with text and tool calls. The next step
+# depends only on the conversation, so the same conversation always gets the same answer.
 
 _EXCERPT_LINES = 12
 
@@ -102,21 +102,21 @@ class _Texts(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Done(Struct, frozen=True):
-    """A call that was made for the request at hand, and its result."""
+    """A call that was made for the current prompt, and its result."""
 
     call: AnswerCall
     result: ToolResult
 
 
 class _Progress(Struct, frozen=True, kw_only=True):
-    """Where the conversation stands: the user's words and the answers given to them so far."""
+    """The state of the conversation: the last prompt, and the calls of each answer to it so far."""
 
     words: str = ""
     answers: tuple[tuple[_Done, ...], ...] = field(default_factory=tuple)
 
 
 def next_step(request: ModelRequest) -> Step:
-    """The answer to a conversation: a pure function of it."""
+    """Return the next answer of a conversation, which depends on nothing else."""
     progress = _progress(request.messages)
     step = _next(progress)
     missing = {call.tool for call in step.calls} - {tool.name for tool in request.tools}
@@ -155,7 +155,7 @@ def _progress(messages: Sequence[Message]) -> _Progress:
 
 
 def _is_note(text: str) -> bool:
-    """Whether the agent says it to the model, as after a cancelled turn, and not the user."""
+    """Return whether a text is a note of the agent, as after a cancelled turn, not the user's."""
     return text.startswith("[") and text.endswith("]")
 
 
@@ -178,7 +178,7 @@ def _last(progress: _Progress) -> tuple[_Done, ...]:
 
 
 def _plain(words: str) -> str:
-    """The request without the politeness around it."""
+    """Return the prompt without "please" at its beginning."""
     head, _, rest = words.partition(" ")
     return rest.strip() if head.lower().rstrip(",") == "please" and rest.strip() else words
 

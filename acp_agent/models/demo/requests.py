@@ -1,4 +1,4 @@
-"""The plain requests that the demo model understands, each a script of steps."""
+"""The prompts that the demo model understands, and the steps for each of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class DemoCall(Struct, frozen=True):
 
 
 class PlanState(Struct, frozen=True):
-    """How far the tour's plan is: the index of the active step."""
+    """The progress of the tour's plan: the index of the active step."""
 
     active: int
 
@@ -34,12 +34,12 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 def call(tool: str, **arguments: object) -> DemoCall:
-    """A call of `tool` with these arguments."""
+    """Return a call of `tool` with these arguments."""
     return DemoCall(tool, arguments)
 
 
 def todo(steps: Sequence[str], active: int) -> DemoCall:
-    """The plan with everything before step `active` done."""
+    """Return a call that shows a plan in which the steps before `active` are completed."""
     todos = [
         {
             "content": step,
@@ -56,7 +56,7 @@ _BEFORE_TEXT = re.compile(r"^(the )?(text|contents?|words?) ", re.IGNORECASE)
 
 
 def script(words: str) -> tuple[Step, ...] | None:
-    """The steps that a plain request asks for; None where it is not understood."""
+    """Return the steps for a prompt, or None if it is not understood."""
     if words.startswith("$"):
         return _run(words[1:].strip())
     verb, _, rest = words.partition(" ")
@@ -190,7 +190,7 @@ def _listed(text: str) -> list[str]:
 
 
 def _name(text: str) -> str:
-    """The name in "the file NAME", "a new file called NAME" and the like."""
+    """Return the name in texts such as "the file NAME" or "a new file called NAME"."""
     bare = text.strip()
     while (parts := bare.split(maxsplit=1))[1:] and parts[0].lower() in _FILLERS:
         bare = parts[1]

@@ -1,1 +1,1 @@
-"""Embeddings of texts, by which they are compared in meaning."""
+"""Embeddings of texts, for comparing their meaning."""

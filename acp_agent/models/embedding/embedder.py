@@ -1,4 +1,4 @@
-"""Asks a provider for embeddings, over the API that OpenAI has and most servers copy.
+"""Request embeddings from a provider with OpenAI's API, which most servers support.
 
 https://platform.openai.com/docs/api-reference/embeddings
 """
@@ -21,12 +21,12 @@ from acp_agent.models.openai_driver import address_and_headers
 from acp_agent.models.providers import Provider
 from acp_agent.models.registry import Models
 
-if TYPE_CHECKING:  # where a command prints a key
+if TYPE_CHECKING:  # only needed if a command prints the key
     from acp_agent.models.key_command import CommandKey
 
 Count = Callable[[Usage], Awaitable[None]]
 
-_MOST_BYTES = 32_000_000  # of an answer
+_MOST_BYTES = 32_000_000  # the longest answer
 
 
 class _Entry(Struct):
@@ -44,10 +44,10 @@ class _Answer(Struct):
 
 
 class Embedder:
-    """Embeds texts with one model of a provider. A request is not retried: words find as well.
+    """Embeds texts with one model. Requests are not retried: a search by words works without them.
 
     Attributes:
-        name: the model, and where it is.
+        name: the model and its address.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Embedder:
         count: Count,
         key: CommandKey | None = None,
     ) -> None:
-        """Args: count: is told what a request took; key: the key, where a command prints it."""
+        """Args: count: receives the usage of each request; key: the key, if a command prints it."""
         self.name = f"{provider.id}/{model} at {provider.address}"
         self._provider = provider
         self._model = model
@@ -71,7 +71,7 @@ class Embedder:
         """Return the embeddings of texts, in their order.
 
         Raises:
-            ModelError: there are none; the message says why.
+            ModelError: the provider returned none; the message says why.
         """
         body = msgspec.json.encode({"model": self._model, "input": list(texts)})
         try:
@@ -122,16 +122,16 @@ class Embedder:
 
 
 async def open_embedder(models: Models, ref: str, count: Count) -> Embedder:
-    """Return what embeds with the model of this name.
+    """Return an embedder for a model.
 
     Args:
-        models: those there are.
+        models: the models of the process.
         ref: the model's name.
-        count: is told what each request took.
+        count: receives the usage of each request.
 
     Raises:
-        AuthRequiredError: its provider has no key, or a client disabled it.
-        ConfigError: its provider lacks a setting, or has another API.
+        AuthRequiredError: the provider has no key, or a client disabled it.
+        ConfigError: the provider lacks a setting, or has another API.
         InvalidInputError: there is no such provider.
     """
     info = models.resolve(ref)

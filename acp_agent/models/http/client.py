@@ -1,24 +1,24 @@
-"""The HTTP client of one provider: posts a request and streams the body of its answer."""
+"""Interfaces of the HTTP client of one provider, and its errors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Protocol
 
-OK = 200  # the status of every answer that is read (RFC 9110, section 15.3.1)
-CONNECT_SECONDS = 15.0  # the other time limits are those of `retries`
+OK = 200  # the only status whose answer is read (RFC 9110, section 15.3.1)
+CONNECT_SECONDS = 15.0  # the other time limits are in `retries`
 
 
 class HttpError(Exception):
-    """A request that got no complete answer."""
+    """A request failed before its answer was complete."""
 
 
 class ConnectError(HttpError):
-    """No connection could be opened."""
+    """The connection could not be opened."""
 
 
 class BrokenError(HttpError):
-    """The connection ended, or broke the rules of HTTP, before the answer was complete."""
+    """The connection ended, or the server violated HTTP, before the answer was complete."""
 
 
 class CompressionError(HttpError):
@@ -26,16 +26,16 @@ class CompressionError(HttpError):
 
 
 class UnsendableError(HttpError):
-    """A header has characters that no header can carry. It may be a key, and is not quoted."""
+    """A header has characters that HTTP does not allow. It may be a key, so it is not quoted."""
 
 
 class StatusError(Exception):
-    """An answer with the status of an error.
+    """An answer whose status is not 200.
 
     Args:
         status: the status.
-        headers: its headers, with names in lower case.
-        body: the beginning of its body.
+        headers: the headers, with names in lower case.
+        body: the beginning of the body.
     """
 
     def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
@@ -46,35 +46,35 @@ class StatusError(Exception):
 
 
 class Body(Protocol):
-    """The body of an answer, as it comes."""
+    """The streamed body of an answer."""
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The headers of the answer, with names in lower case."""
+        """Return the headers of the answer, with names in lower case."""
         ...
 
     async def read(self) -> bytes | None:
-        """Return all that has come, as soon as there is something; None at the end.
+        """Wait for data and return all that has arrived, or None at the end.
 
         Raises:
-            Exception: the body broke.
+            Exception: the body could not be read to its end.
         """
         ...
 
     async def close(self) -> None:
-        """Close the connection, unless the body was read to its end: then it is used again."""
+        """Close the connection, unless the body was read to its end and it can be reused."""
         ...
 
 
 class Client(Protocol):
-    """Sends requests to one provider. Redirects are not followed: they could carry a key away."""
+    """Sends requests to one provider. Does not follow redirects: they could leak the key."""
 
     async def post(self, path: str, body: bytes) -> Body:
-        """Send a request with a JSON body; the answer's body is not read yet.
+        """Send a request with a JSON body; return the body of the answer, to be read.
 
         Args:
-            path: what follows the provider's address, with a query perhaps.
-            body: the body.
+            path: the path after the provider's address, optionally with a query.
+            body: the JSON body.
 
         Raises:
             StatusError: the status is not 200.
@@ -83,7 +83,7 @@ class Client(Protocol):
         ...
 
     async def connect(self) -> None:
-        """Open a connection ahead of the first request; sends nothing of HTTP. Never raises."""
+        """Open a connection before the first request, without sending one. Never raises."""
         ...
 
     async def aclose(self) -> None:

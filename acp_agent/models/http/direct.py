@@ -1,4 +1,4 @@
-"""Requests over connections of our own: asyncio carries the bytes, h11 speaks HTTP/1.1."""
+"""An HTTP/1.1 client without proxy support, built on asyncio streams and h11."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from acp_agent.models.http.client import (
 from acp_agent.platform.descriptor_limit import describe_os_error
 
 _READ = 256 * 1024  # bytes
-_HEAD = 256 * 1024  # bytes that the headers of an answer may have
-_ERROR_BODY = 1024 * 1024  # bytes that are read of the body of an error
-_IDLE_SECONDS = 60.0  # for which a connection that nobody uses is kept
-_EYEBALLS_SECONDS = 0.25  # until the next address of a host is tried as well (RFC 8305)
+_HEAD = 256 * 1024  # the most bytes of the headers of an answer
+_ERROR_BODY = 1024 * 1024  # the most bytes read of the body of an error
+_IDLE_SECONDS = 60.0  # after which an unused connection is not used again
+_EYEBALLS_SECONDS = 0.25  # until the next address of a host is tried too (RFC 8305)
 
 
 class _Address(NamedTuple):
@@ -80,10 +80,10 @@ class DirectClient:
             return answer
 
     async def connect(self) -> None:
-        """Open a connection ahead; see `Client`."""
+        """Open a connection before the first request; see `Client`."""
         if self._idle or self._busy:
             return
-        with suppress(ConnectError, TimeoutError):  # the request says so
+        with suppress(ConnectError, TimeoutError):  # the request will report it
             self.give_back(await _Connection.open(self._address), reusable=True)
 
     async def aclose(self) -> None:
@@ -94,7 +94,7 @@ class DirectClient:
         self._idle.clear()
 
     def _take(self) -> _Connection | None:
-        """Return a connection that waits, the last one used first."""
+        """Return the idle connection that was used last, or None."""
         while self._idle:
             connection = self._idle.pop()
             if connection.is_open and connection.waits < _IDLE_SECONDS:
@@ -103,7 +103,7 @@ class DirectClient:
         return None
 
     def give_back(self, connection: _Connection, *, reusable: bool) -> None:
-        """Keep a connection for the next request, or close it."""
+        """Store a connection for the next request, or close it."""
         self._busy.discard(connection)
         if reusable and not self._closed:
             connection.rest()
@@ -116,8 +116,8 @@ class _Connection:
     """A connection, for one request at a time.
 
     Attributes:
-        answered: whether anything was read since the last request.
-        served: whether a request was answered on it before.
+        answered: true if data was received since the last request.
+        served: true if an earlier request was answered completely.
     """
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -130,11 +130,11 @@ class _Connection:
 
     @classmethod
     async def open(cls, address: _Address) -> _Connection:
-        """Connect.
+        """Open a connection to an address.
 
         Raises:
-            ConnectError: the host was not found, or refused.
-            TimeoutError: it did not answer.
+            ConnectError: the host was not found, or refused the connection.
+            TimeoutError: the host did not answer in time.
         """
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
@@ -147,30 +147,30 @@ class _Connection:
                 )
         except TimeoutError:
             raise
-        except (OSError, UnicodeError) as error:  # the latter for a name that is no name
+        except (OSError, UnicodeError) as error:  # UnicodeError: an invalid host name
             said = describe_os_error(error) if isinstance(error, OSError) else "no such host"
             raise ConnectError(said) from error
-        with suppress(OSError):  # a model may think for minutes without a word
+        with suppress(OSError):  # a model may send nothing for minutes while it reasons
             sock: socket.socket = writer.get_extra_info("socket")
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         return cls(reader, writer)
 
     @property
     def is_open(self) -> bool:
-        """Whether the other side has not closed it."""
+        """Return whether the connection is open at both ends."""
         return not self._writer.is_closing() and not self._reader.at_eof()
 
     @property
     def waits(self) -> float:
-        """Seconds since it was used."""
+        """Return the seconds since the last use."""
         return self._clock() - self._since
 
     def rest(self) -> None:
-        """Count the time from here on for which nobody uses it."""
+        """Start the idle time."""
         self._since = self._clock()
 
     def close(self) -> None:
-        """Close it at once."""
+        """Close the connection at once."""
         self._writer.transport.abort()
 
     async def send(self, target: str, headers: list[tuple[str, str]], body: bytes) -> h11.Response:
@@ -196,7 +196,7 @@ class _Connection:
         return event
 
     async def read(self) -> bytes | None:
-        """Return what has come of the body; None at its end.
+        """Return the data of the body that has arrived, or None at its end.
 
         Raises:
             BrokenError: the connection broke.
@@ -208,7 +208,7 @@ class _Connection:
             try:
                 event = self._http.next_event()
             except h11.RemoteProtocolError as error:
-                if pieces:  # which is said when nothing is left to pass on
+                if pieces:  # the next call raises the error
                     return b"".join(pieces)
                 raise BrokenError(str(error)) from error
             if isinstance(event, h11.Data):
@@ -219,9 +219,9 @@ class _Connection:
                 await self._receive()
 
     def next_request(self) -> bool:
-        """Be ready for another request; return whether that is possible."""
+        """Prepare for another request; return False if the connection cannot be reused."""
         both_done = self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
-        if not both_done or self._http.trailing_data[0]:  # what nobody asked for answers nothing
+        if not both_done or self._http.trailing_data[0]:  # unexpected data would answer it
             return False
         self._http.start_next_cycle()
         self.served = True
@@ -255,13 +255,13 @@ class _Body:
         self._client = client
         self._connection: _Connection | None = connection
         self._encoding = self.headers.get("content-encoding", "").strip().lower()
-        # Not asked for, but some services compress all the same: gzip or deflate.
+        # Compression is not requested, but some services use gzip or deflate nevertheless.
         self._decompress = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
 
     async def read(self) -> bytes | None:
-        """Return what has come; None at the end. See `Body`."""
+        """Wait for data and return it, or None at the end; see `Body`."""
         while self._connection is not None:
-            # What is left of a piece comes first: a small one may decompress to gigabytes.
+            # The rest of a piece comes first: pieces are decompressed in parts of limited size.
             received = self._decompress.unconsumed_tail or await self._connection.read()
             if received is None:
                 connection, self._connection = self._connection, None
@@ -281,14 +281,14 @@ class _Body:
             raise CompressionError(str(error)) from error
 
     async def close(self) -> None:
-        """Close the connection, unless the body was read to its end."""
+        """Close the connection, unless the body was read to its end; see `Body`."""
         if self._connection is not None:
             connection, self._connection = self._connection, None
             self._client.give_back(connection, reusable=False)
 
 
 async def _beginning(body: _Body) -> bytes:
-    """Return the beginning of an error's body, as far as it comes."""
+    """Return the beginning of an error's body, or as much of it as can be read."""
     read = b""
     with suppress(BrokenError, CompressionError):
         while len(read) < _ERROR_BODY and (piece := await body.read()) is not None:

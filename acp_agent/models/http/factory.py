@@ -1,4 +1,4 @@
-"""Chooses the HTTP client for a provider's address."""
+"""Choose the HTTP client for a provider's address."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def make_client(base_url: str, headers: Mapping[str, str]) -> Client:
 
     Args:
         base_url: the provider's address.
-        headers: the headers of each request; the case of their names does not count.
+        headers: the headers of each request; their names are case-insensitive.
 
     Raises:
-        ConfigError: a variable names certificates that cannot be used.
+        ConfigError: an environment variable names certificates that cannot be used.
     """
     sent = {
         "accept": "application/json",
@@ -38,19 +38,19 @@ def make_client(base_url: str, headers: Mapping[str, str]) -> Client:
 
 
 def _is_direct(base_url: str) -> bool:
-    """Whether an address is reached without a proxy, and names no user."""
+    """Return whether `DirectClient` can be used: no proxy, no user in the address."""
     try:
         parts = urlsplit(base_url)
         host, _ = parts.hostname or "", parts.port
     except ValueError:
-        return False  # the request says so
+        return False  # the request will report the error
     if parts.scheme not in {"http", "https"} or not host or parts.username is not None:
         return False
     if not base_url.isascii() or " " in base_url:
         return False  # httpx2 encodes it
     if is_loopback(host):
         return True
-    # Elsewhere than on Linux the system's settings may name a proxy too.
+    # On other systems than Linux, the system settings may name a proxy too.
     if sys.platform != "linux" or any(name.lower().endswith("_proxy") for name in os.environ):
         from urllib.request import getproxies  # noqa: PLC0415 - takes time to import
 

@@ -1,4 +1,4 @@
-"""Requests through httpx2: where a proxy is configured, and those of the clouds' packages."""
+"""Requests through httpx2, for proxies and for the packages of clouds."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from acp_agent.config.certificates import tls_verification
 from acp_agent.config.loopback import no_proxy_mounts
 from acp_agent.models.http.client import CONNECT_SECONDS, OK, StatusError
 
-_READ_AHEAD = 1024 * 1024  # bytes held for a reader that is slower than the model
+_READ_AHEAD = 1024 * 1024  # the most bytes buffered for a slow reader
 
 
 def timeouts() -> httpx2.Timeout:
-    """Return the time limits of requests; the others are those of `retries`."""
+    """Return the time limits for connecting; the other limits are in `retries`."""
     return httpx2.Timeout(None, connect=CONNECT_SECONDS, pool=CONNECT_SECONDS)
 
 
 class ProxiedClient:
-    """A `Client` that asks the environment for a proxy; see `make_client`."""
+    """A `Client` that uses a proxy from the environment; see `make_client`."""
 
     def __init__(self, base_url: str, headers: Mapping[str, str]) -> None:
         address, _, self._query = base_url.partition("?")
@@ -57,10 +57,10 @@ class ProxiedClient:
 
 
 class HttpxBody:
-    """A response's body, read ahead by a task so that a batch is all that came at once.
+    """A response's body. A task reads ahead, so that one read returns all data that has arrived.
 
-    httpx2 gives every HTTP chunk by itself, however many came with one read. The task takes them
-    without waiting, and its reader runs when there is nothing more to take.
+    httpx2 yields each HTTP chunk separately, even if one read of the socket gave several. The task
+    collects the chunks without waiting, and the reader runs when no more are available.
     """
 
     def __init__(self, response: httpx2.Response) -> None:
@@ -73,7 +73,7 @@ class HttpxBody:
         self._task = asyncio.get_running_loop().create_task(self._read())
 
     async def read(self) -> bytes | None:
-        """Return all that has come; None at the end. See `Body`."""
+        """Wait for data and return all of it, or None at the end; see `Body`."""
         while not self._ready:
             if self._task.done():
                 self._task.result()
@@ -94,16 +94,16 @@ class HttpxBody:
                     self._wanted.clear()
                     await self._wanted.wait()
         finally:
-            # The reader looks after this task is done, at the loop's next turn.
+            # Wake the reader in the next iteration of the loop, when this task is done.
             asyncio.get_running_loop().call_soon(self._arrived.set)
 
     async def close(self) -> None:
         """Close the connection, unless the body was read to its end."""
         self._task.cancel()
         try:
-            # Not the task itself: its cancellation could not be told from that of whoever waits.
+            # Awaiting the task itself would not distinguish its cancellation from the caller's.
             await asyncio.wait([self._task])
             if not self._task.cancelled():
-                self._task.exception()  # told already, or of no interest any more
+                self._task.exception()  # marks the exception as retrieved
         finally:
             await self._response.aclose()
