@@ -1,5 +1,5 @@
-"""Hooks: programs and addresses of the user's that are asked at a session's events.
+"""Hooks: programs, endpoints, models and tools that run at events of a session.
 
-The contract is that of the hooks of Anthropic's agent SDK (the types in `sdk.d.ts` of npm's
-`@anthropic-ai/claude-agent-sdk`), so that a team's hooks work here as they are.
+Input and output are those of the hooks of Anthropic's agent SDK (the types in `sdk.d.ts` of npm's
+`@anthropic-ai/claude-agent-sdk`), so that existing hooks work without changes.
 """

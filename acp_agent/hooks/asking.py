@@ -32,7 +32,7 @@ class _Judgement(Struct):
 
 
 def question(hook: Hook, event: str) -> str:
-    """Return the prompt for the model: the hook's, with the event filled in."""
+    """Return the prompt for the model: the hook's prompt with the event inserted."""
     if len(event) > _LONGEST_EVENT:
         event = f"{event[:_LONGEST_EVENT]} […]"
     if _EVENT in hook.prompt:

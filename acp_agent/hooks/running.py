@@ -1,7 +1,8 @@
 """Run a hook: a program, an HTTP endpoint, a model, a tool of an MCP server, or a function.
 
-A program reads the event and prints its answer. Exit code 0 is success; 2 refuses, with stderr as
-the reason; any other is a failure, which refuses nothing unless the hook is configured so.
+A program reads the event and prints its answer. Exit code 0 means success. Exit code 2 refuses the
+action, with stderr as the reason. Any other exit code is a failure, which refuses the action only
+if the hook is configured so.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ class HookRunner:
         self._helpers = helpers
 
     async def run(self, hook: Hook, event: JsonObject) -> HookAnswer:
-        """Run a hook until it ends or its time limit; raises only a cancellation."""
+        """Run a hook and return its answer. Raises nothing but a cancellation."""
         body = msgspec.json.encode(event)
         try:
             async with asyncio.timeout(hook.timeout):
@@ -108,7 +109,7 @@ class HookRunner:
             answer = _failed(hook, f"it took longer than {hook.timeout:g} s")
         except OSError as error:
             answer = _failed(hook, error.strerror or str(error))
-        except Exception as error:  # noqa: BLE001 - whatever it is must not end the turn
+        except Exception as error:  # noqa: BLE001 - a hook must not end the turn
             answer = _failed(hook, str(error) or type(error).__name__)
         return replace(answer, by=hook)
 
@@ -160,7 +161,7 @@ class HookRunner:
         try:
             output.give(event)
             await output.ended.wait()
-            end_group(transport.get_pid(), at_once=True)  # what it left running holds the pipes
+            end_group(transport.get_pid(), at_once=True)  # its child processes hold the pipes
             await wait_at_most(output.closed.wait(), _PIPE_SECONDS)
         finally:
             end_group(transport.get_pid(), at_once=True)
@@ -208,7 +209,7 @@ class HookRunner:
 class _Output(asyncio.SubprocessProtocol):
     """Collects the output of a program.
 
-    asyncio's streams do not report the end of a program while another one holds its pipes.
+    asyncio's streams do not report the end of a program while another process holds its pipes.
 
     Attributes:
         ended: the program was reaped, or wrote too much.

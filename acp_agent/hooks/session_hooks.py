@@ -113,7 +113,7 @@ class SessionHooks:
         self._failed: set[str] = set()
 
     def has(self, event: HookEvent) -> bool:
-        """Whether a hook runs at an event."""
+        """Return whether a hook runs at an event."""
         return any(hook.event == event for hook in self._hooks)
 
     async def before_call(

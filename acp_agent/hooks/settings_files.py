@@ -1,4 +1,4 @@
-"""Read hooks from the files of settings that have them: JSON, and codex's TOML."""
+"""Read hooks from settings files: JSON, and TOML of codex."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _EVENTS: frozenset[str] = frozenset(get_args(HookEvent))
 
 
 class HookProblem(Struct, frozen=True):
-    """An error in a file."""
+    """An error in a settings file."""
 
     path: str
     why: str
 
 
 def read_bytes(file: Path) -> bytes | None:
-    """Return a file's content; None where there is none.
+    """Return a file's content, or None if it does not exist.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
         ConfigError: it is not a regular file, or is too large.
     """
     try:
@@ -49,10 +49,10 @@ def read_bytes(file: Path) -> bytes | None:
 
 
 def parse_settings(raw: bytes, file: Path) -> dict[str, Any]:
-    """Return what a file has that may have hooks.
+    """Return the settings in a file.
 
     Raises:
-        ConfigError: it cannot be read; the message has the line.
+        ConfigError: the file is invalid; the message has the line.
     """
     if file.suffix == ".toml":
         from acp_agent.extensions.definitions.skill_files import read_toml  # noqa: PLC0415 - codex's only
@@ -62,7 +62,7 @@ def parse_settings(raw: bytes, file: Path) -> dict[str, Any]:
         except UnicodeDecodeError:
             raise ConfigError("it is not UTF-8 text; save the file as UTF-8") from None
         hooks = settings.get("hooks")
-        if isinstance(hooks, dict):  # codex keeps notes of its own beside the events
+        if isinstance(hooks, dict):  # codex stores other data next to the events
             settings["hooks"] = {name: one for name, one in hooks.items() if name[:1].isupper()}
         return settings
     try:
@@ -77,7 +77,7 @@ def parse_settings(raw: bytes, file: Path) -> dict[str, Any]:
 
 
 def with_line(found: Hook | HookProblem, raw: bytes) -> Hook | HookProblem:
-    """Return a problem with the line of its event; a hook unchanged."""
+    """Add the line of the event to a problem; a hook is returned unchanged."""
     if isinstance(found, Hook) or found.path.endswith(".toml"):
         return found
     from acp_agent.config.json_lines import member_line  # noqa: PLC0415 - rarely
@@ -121,12 +121,12 @@ class _Group(Struct):
 
 
 def hooks_in(value: object, file: str, *, by_user: bool) -> Iterator[Hook | HookProblem]:
-    """Give the hooks of a file, from its lists by event, and what is wrong with others.
+    """Yield the hooks of a file, and a problem for each invalid one.
 
     Args:
-        value: the lists.
+        value: an object with a list for each event.
         file: the file, for messages.
-        by_user: whether it is the user's own.
+        by_user: whether the file belongs to the user.
     """
     if not isinstance(value, dict):
         yield HookProblem(file, "hooks: expected an object with a list for each event")
@@ -147,7 +147,7 @@ def hooks_in(value: object, file: str, *, by_user: bool) -> Iterator[Hook | Hook
 def _group(
     event: str, given: object, file: str, place: str, *, by_user: bool
 ) -> Iterator[Hook | HookProblem]:
-    """Read the handlers of a group; one that is wrong leaves the others alone."""
+    """Yield the hooks of a group; an invalid hook does not affect the others."""
     try:
         group = msgspec.convert(given, _Group)
     except msgspec.ValidationError as error:
@@ -200,7 +200,7 @@ def _handler(
 
 
 def configured_hook(event: HookEvent, one: HookConfig, file: str) -> Hook | HookProblem:
-    """Return a hook of the user's configuration, or what is wrong with it."""
+    """Return a hook of the user's configuration, or a problem if it is invalid."""
     return _checked(
         Hook(
             event=event,
@@ -228,7 +228,7 @@ def configured_hook(event: HookEvent, one: HookConfig, file: str) -> Hook | Hook
 
 
 def _checked(hook: Hook) -> Hook | HookProblem:
-    """Return a hook, or what is wrong with it."""
+    """Return the hook, or a problem if it is invalid."""
     why = ""
     if sum(map(bool, (hook.command, hook.url, hook.prompt, hook.server))) != 1:
         why = "give either a command, a url, a prompt, or a server and its tool"

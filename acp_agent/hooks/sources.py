@@ -1,8 +1,8 @@
-"""Where hooks come from: the configuration, settings of `.claude` and `.codex`, and plugins.
+"""Find the hooks of a session in the configuration, in `.claude` and `.codex`, and in plugins.
 
-In a file each event has a list of objects with a `matcher` and `hooks`, each of these with a
-`type`. A project's files are used once the user trusts them, by their content and by that of the
-project's programs that they name.
+In a file, each event has a list of objects with a `matcher` and `hooks`, and each hook has a
+`type`. A project's files are used once the user trusts them. Trust depends on the content of a file
+and of the project's programs that it names.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from acp_agent.extensions.plugins.package import Plugin
 
 _LONGEST_NAME = 1_000  # characters of a word that may be a file
-_SHOWN = 800  # characters of what a file does
+_SHOWN = 800  # characters of the description of a file
 _MOST = 200  # hooks of one file
 PROJECT_VARIABLES = ("CLAUDE_PROJECT_DIR", "ACP_AGENT_PROJECT_DIR")
 _PROJECT = re.compile(rf"\$\{{?({'|'.join(PROJECT_VARIABLES)})\b\}}?")
@@ -172,7 +172,7 @@ class _Collected:
         self._seen: set[tuple[object, ...]] = set()
 
     def add(self, found: Hook | HookProblem) -> None:
-        """Add a hook unless an equal one is there, or an error."""
+        """Add a hook, unless there is an equal one, or add an error."""
         if isinstance(found, HookProblem):
             self.problems.append(found)
             return
@@ -194,7 +194,7 @@ class _Collected:
                 self.add(replace(one, variables=plugin.variables) if known else one)
 
     def read(self, file: Path, project: Path | None) -> None:
-        """Read a settings file of a project, or (None) of the user."""
+        """Read a settings file of a project, or of the user if `project` is None."""
         try:
             raw = read_bytes(file)
             settings = {} if raw is None else parse_settings(raw, file)
@@ -218,7 +218,7 @@ class _Collected:
             hooks = [one for one in found if isinstance(one, Hook)]
             what = "; ".join(f"{one.event}: {one.name}" for one in hooks)
             top = find_repository(project) or project
-            if file.suffix == ".toml":  # whose other settings may change
+            if file.suffix == ".toml":  # its other settings may change without a new decision
                 raw = msgspec.json.encode(settings["hooks"], enc_hook=str)
             item = text_item("hooks", folder_name(top), file, raw, what[:_SHOWN])
             item = replace(item, digest=_digest(item.digest, hooks, project))
@@ -235,7 +235,7 @@ def _digest(digest: str, hooks: Sequence[Hook], project: Path) -> str:
     for hook in hooks:
         words = [hook.command, *(hook.args or ())]
         if hook.args is None:
-            with suppress(ValueError):  # the shell will say what is wrong with it
+            with suppress(ValueError):  # the shell will report the error
                 words = shlex.split(hook.command, comments=True)
         for word in words:
             place = project / _PROJECT.sub(lambda _: str(project), word)

@@ -1,4 +1,4 @@
-"""Our tools under the names that hooks know, and the calls of these as ours again."""
+"""Convert names and arguments of tools between ours and those that hooks use."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def _table() -> dict[str, _Names]:
 
 
 def hook_name(tool: str) -> str:
-    """Return the name under which hooks know a tool; ours where they know none."""
+    """Return the name that hooks use for a tool, or ours if there is no other."""
     known = _table().get(tool)
     return tool if known is None else known.name
 
 
 def own_name(tool: str) -> str:
-    """Return our name of a tool that is named as hooks or as we do."""
+    """Return our name of a tool, given our name or a name that hooks use."""
     for own, known in _table().items():
         if tool in {own, known.name, *known.other}:
             return own
@@ -46,13 +46,13 @@ def own_name(tool: str) -> str:
 
 
 def matches(matcher: str, tool: str) -> bool:
-    """Return whether a matcher is for a tool, by its name here or there.
+    """Return whether a matcher matches a tool, by our name or a name that hooks use.
 
     Names with `|` or a comma between them match as a whole; anything else is a regular expression
     that may match anywhere in the name.
 
     Raises:
-        re.error: the regular expression is wrong.
+        re.error: the regular expression is invalid.
     """
     if matcher.strip() in {"", "*"}:
         return True
@@ -65,7 +65,7 @@ def matches(matcher: str, tool: str) -> bool:
 
 
 def hook_arguments(tool: str, arguments: JsonObject, cwd: Path) -> JsonObject:
-    """Return a call's arguments with the fields that hooks know."""
+    """Return a call's arguments with the field names and units that hooks use."""
     known = _table().get(tool)
     if known is None:
         return arguments
@@ -80,7 +80,7 @@ def hook_arguments(tool: str, arguments: JsonObject, cwd: Path) -> JsonObject:
 
 
 def own_arguments(tool: str, arguments: JsonObject) -> JsonObject:
-    """Return arguments that a hook gave with our fields."""
+    """Return a hook's arguments with our field names and units."""
     known = _table().get(tool)
     if known is None:
         return arguments

@@ -1,4 +1,4 @@
-"""A hook, and the answer that it gives."""
+"""Types of hooks and their answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Hook(Struct, frozen=True, kw_only=True):
 
     Attributes:
         event: the event at which it runs.
-        matcher: the tools that it is for.
+        matcher: the tools, or the kinds of the event, for which it runs.
         command: a shell command, or with `args` a program.
         args: the arguments of the program; None: the shell runs the command.
         url: the HTTP endpoint that the event is sent to.
@@ -72,14 +72,14 @@ class Hook(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """Its program, address, question or tool on one line, for messages."""
+        """Return its program, address, prompt or tool on one line, for messages."""
         called = f"{self.server}: {self.tool}" if self.server else ""
         line = " ".join((self.url or self.command or self.prompt or called).split())
         return line if len(line) <= 80 else f"{line[:79]}…"
 
     @property
     def may_allow(self) -> bool:
-        """Whether it may answer a question for the user: no model and no server may."""
+        """Return whether it may answer a question for the user; models and servers may not."""
         return self.by_user and not self.prompt and not self.server
 
 
@@ -139,8 +139,8 @@ class _Output(Struct, rename="camel"):
 def read_answer(hook: Hook, text: str) -> HookAnswer:
     """Return the answer that a hook printed before it ended with exit code 0.
 
-    A JSON object is read by the contract. Other text is context for the model at a prompt and at
-    the start of a session, and is ignored at other events.
+    A JSON object is decoded. Other text is context for the model at a prompt and at the start of a
+    session, and is ignored at other events.
 
     Raises:
         ValueError: the output begins like JSON but is not, or has wrong values.

@@ -1,4 +1,4 @@
-"""Reads a streamed answer of Anthropic's Messages API, and of the services that speak it.
+"""Decode a streamed answer of Anthropic's Messages API and compatible services.
 
 https://platform.claude.com/docs/en/build-with-claude/streaming.
 """
@@ -61,7 +61,7 @@ class _Content(Struct):
     name: str | None = None
     input: JsonObject | None = None
     tool_use_id: str | None = None
-    content: list[JsonObject] | JsonObject | None = None  # of a search: pages, or an error
+    content: list[JsonObject] | JsonObject | None = None  # of a search: its pages or an error
 
 
 class _StopDetails(Struct):
@@ -104,7 +104,7 @@ class _Block(Struct):
 
     @property
     def arguments(self) -> list[str]:
-        """The pieces of the arguments; some services give all of them as an object at the start."""
+        """Return the pieces of the arguments; some services send all of them at the start."""
         return [_json(self.input)] if self.input and not self.pieces else self.pieces
 
 
@@ -120,13 +120,13 @@ _STOPS: dict[str, Literal["end_turn", "tool_calls", "max_tokens", "paused", "ref
     "tool_use": "tool_calls",
     "max_tokens": "max_tokens",
     "model_context_window_exceeded": "max_tokens",
-    "pause_turn": "paused",  # the provider interrupted a long answer: it is continued
+    "pause_turn": "paused",  # the provider interrupted a long answer, to be continued
     "refusal": "refusal",
 }
 
 
 class AnthropicDecoder:
-    """One answer."""
+    """The decoder of one answer; see `Decoder`."""
 
     def __init__(self, provider: Provider, model: str) -> None:
         self.ended = False
@@ -134,7 +134,7 @@ class AnthropicDecoder:
         self._model = model
         self._blocks: dict[int, _Block] = {}
         self._calls: list[_Block] = []
-        self._searches: dict[str, JsonObject] = {}  # that run: the blocks that began them
+        self._searches: dict[str, JsonObject] = {}  # the blocks that started running searches
         self._cited: dict[str, Source] = {}
         self._stop: str | None = None
         self._why = _StopDetails()
@@ -143,19 +143,19 @@ class AnthropicDecoder:
 
     @property
     def answered(self) -> bool:
-        """Whether the API has reported how the answer ended."""
+        """Return whether the API has reported how the answer ended."""
         return self._stop is not None
 
     @property
     def usage(self) -> Usage:
-        """What the API has counted so far."""
+        """Return the usage that the API has reported so far."""
         return self._total()
 
     def feed(self, data: bytes, events: list[StreamEvent]) -> None:
-        """Append the events that one event of the API means.
+        """Convert one event of the API and append the result to `events`.
 
         Raises:
-            msgspec.DecodeError: the event cannot be read.
+            msgspec.DecodeError: the event cannot be decoded.
         """
         event = _decode_event(data)
         match event.type:
@@ -188,7 +188,7 @@ class AnthropicDecoder:
                 self._failed = failures.from_event(self._provider, problem, model=self._model)
                 self.ended = True
             case _:
-                pass  # ping, and what the API may add (its versioning policy)
+                pass  # ping, and events that the API may add (its versioning policy)
 
     def end(self) -> list[StreamEvent]:
         """Return the last events of the answer."""
@@ -201,7 +201,7 @@ class AnthropicDecoder:
         for index in list(self._blocks):
             self._end_block(index, events)
         stop = _STOPS.get(self._stop or "", "tool_calls" if self._calls else "end_turn")
-        # A paused answer goes on with the results of the searches that it began.
+        # A paused answer continues with the results of its open searches.
         for search in list(self._searches):
             self._end_search(search, None, "" if stop == "paused" else "cut off", events)
         if self._cited:
@@ -254,7 +254,7 @@ class AnthropicDecoder:
         if delta.partial_json:
             piece = _json(delta.partial_json)
             block.pieces.append(piece)
-            if block.kind == "tool_use":  # the provider runs its own tools
+            if block.kind == "tool_use":  # the provider runs its own tools itself
                 events.append(CallDelta(index=block.call, text=piece))
 
     def _end_block(self, index: int, events: list[StreamEvent]) -> None:
@@ -278,7 +278,7 @@ class AnthropicDecoder:
     def _end_search(
         self, search: str, found: JsonObject | None, error: str, events: list[StreamEvent]
     ) -> None:
-        use = self._searches.pop(search, None)  # None: in the answer that this one continues
+        use = self._searches.pop(search, None)  # None: started in the answer that this continues
         blocks = [block for block in (use, found) if block is not None]
         pages = found["content"] if found is not None and not error else ()
         events.append(
@@ -292,7 +292,7 @@ class AnthropicDecoder:
         )
 
     def _count(self, usage: _Usage | None) -> None:
-        """Take the newer counts, which are cumulative."""
+        """Replace counts by newer ones, which are cumulative."""
         if usage is None:
             return
         for name in usage.__struct_fields__:
@@ -301,7 +301,7 @@ class AnthropicDecoder:
                 setattr(self._usage, name, value)
 
     def _total(self) -> Usage:
-        """Anthropic counts cached input beside the rest; ours includes it."""
+        """Return the usage. Anthropic's input excludes cached tokens; ours includes them."""
         given = self._usage
         read = given.cache_read_input_tokens or 0
         written = given.cache_creation_input_tokens or 0
@@ -330,7 +330,7 @@ def _query(use: JsonObject) -> str:
 
 
 def _source(page: JsonObject) -> Source | None:
-    """Return the page of a search's result or of a citation; None where it has no address."""
+    """Return the page of a search result or a citation, or None if it has no address."""
     url, title = page.get("url"), page.get("title")
     if not isinstance(url, str) or not url:
         return None

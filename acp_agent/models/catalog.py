@@ -1,4 +1,4 @@
-"""What is known of models: `catalog.json`, changed and added to by the user's configuration."""
+"""The catalog of models: the entries of `catalog.json`, with the user's changes and additions."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class _CatalogFile(Struct, frozen=True, kw_only=True):
 
 
 class Catalog:
-    """Every model that is known, by its `provider/id`, in the order in which to offer them."""
+    """The known models by `provider/id`, in the order in which they are offered."""
 
     def __init__(self, changes: Mapping[str, ModelConfig]) -> None:
         known = {info.ref: info for info in _shipped()}
@@ -68,13 +68,13 @@ class Catalog:
         self._known = known
 
     def get(self, provider: str, model: str) -> ModelInfo:
-        """What is known of a model; safe assumptions where nothing is."""
+        """Return the properties of a model; for an unknown model, safe assumptions."""
         ref = f"{provider}/{model}"
         known = self._known.get(ref) or _bundled(ref)
         return known or self._like(provider, model) or unknown(provider, model)
 
     def _like(self, provider: str, model: str) -> ModelInfo | None:
-        """A vendor's model as a cloud offers it, under a name of the cloud's: all but its price."""
+        """Return a vendor's model under the name that a cloud gives it, without the price."""
         vendor = _file().like.get(provider)
         named = [info for info in self.of(vendor) if info.id in model] if vendor else []
         if not named:
@@ -86,15 +86,15 @@ class Catalog:
         )
 
     def cost_now(self, ref: str, usage: Usage) -> float | None:
-        """US dollars that a request to a model would cost today, None where that is not known.
+        """Return the cost of a request at today's price in US dollars, or None if unknown.
 
-        For what was asked when its price was not known, or not kept.
+        This is for requests whose cost was unknown, or not stored, when they were sent.
         """
         provider, _, model = ref.partition("/")
         return self.get(provider, model).cost(usage)
 
     def priced_by_length(self) -> list[str]:
-        """The models whose price depends on how long a request is."""
+        """Return the names of the models whose price depends on the length of a request."""
         return [
             ref
             for ref, info in self._known.items()
@@ -102,20 +102,20 @@ class Catalog:
         ]
 
     def small(self, provider: str) -> ModelInfo | None:
-        """The provider's own model for side work, where one is known."""
+        """Return the provider's model for side requests, if one is known."""
         name = _file().small.get(provider)
         return None if name is None else self.get(provider, name)
 
     def of(self, provider: str) -> list[ModelInfo]:
-        """The known models of a provider."""
+        """Return the known models of a provider."""
         return [info for info in self._known.values() if info.provider == provider]
 
 
 def unknown(provider: str, model: str) -> ModelInfo:
-    """What is assumed of a model that the catalog does not know.
+    """Return the assumed properties of a model that is not in the catalog.
 
-    Where nearly all of a provider's models see pictures, an unlisted one is taken to see them too:
-    the provider's own error is better than a refusal of ours that is wrong.
+    If nearly all models of the provider have vision, the model is assumed to have it too: an error
+    from the provider is better than a wrong refusal by this program.
     """
     sees = provider in _file().unlisted_see
     price = Price(input=0, output=0) if provider in _file().free else None
@@ -132,7 +132,7 @@ def unknown(provider: str, model: str) -> ModelInfo:
 
 
 def _search(provider: str, model: str) -> WebSearch | None:
-    """Return the provider's search of the web; the first beginning of a model's id counts."""
+    """Return the provider's web search for a model; the first matching prefix of its id counts."""
     known = _file().search.get(provider, {})
     return next((found for begin, found in known.items() if model.startswith(begin)), None)
 
@@ -151,7 +151,7 @@ def _shipped() -> tuple[ModelInfo, ...]:
 
 
 def _bundled(ref: str) -> ModelInfo | None:
-    """A model that comes with an extra; it is only offered where that is installed."""
+    """Return a model that an extra installs, or None. It is offered only if it is installed."""
     return next((_info(entry, "") for entry in _file().bundled if entry.ref == ref), None)
 
 
@@ -181,7 +181,7 @@ def _changed(info: ModelInfo, change: ModelConfig) -> ModelInfo:
         levels = tuple(change.thought_levels)
     reasoning = info.reasoning
     if levels and reasoning == "none":
-        # A model of the user's own: the control that most services understand.
+        # For a model that the user configured: the control that most services support.
         reasoning = "adaptive" if info.provider == "anthropic" else "effort"
     return structs.replace(
         info,
@@ -202,7 +202,7 @@ def _changed(info: ModelInfo, change: ModelConfig) -> ModelInfo:
 
 
 def _dialect(info: ModelInfo, change: ModelConfig) -> ToolDialect | None:
-    """How the model writes calls; one whose API takes no tools must write them somehow."""
+    """Return the form in which the model writes calls; it needs one if the API has no tools."""
     dialect = change.tool_dialect or info.tool_dialect
     if dialect is None and change.tools is False:
         return "fenced"

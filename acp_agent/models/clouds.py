@@ -1,8 +1,8 @@
-"""The clouds with protocols of their own: Amazon Bedrock, Google Vertex AI.
+"""The clouds with their own protocols: Amazon Bedrock, Google Vertex AI.
 
-The SDKs' own clients handle the credentials, which differ most; requests are written and answers
-read as everywhere else. What a cloud needs beyond the packages that are always installed comes with
-the extra of its name.
+The clients of the SDKs handle the credentials, which differ most. The code for requests and answers
+is shared with the other providers. The extra with the name of a cloud installs the packages that
+the cloud needs.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ if TYPE_CHECKING:
     from httpx2 import AsyncClient, Timeout
 
 
-# The versions of the Messages API, as each cloud names them in the body.
+# Each cloud's name for the version of the Messages API, sent in the body.
 _BEDROCK_VERSION = "bedrock-2023-05-31"
 _VERTEX_VERSION = "vertex-2023-10-16"
 
 
-# Decoding the binary event stream of Amazon Bedrock.
+# Decoding of Amazon Bedrock's binary event stream.
 #
 # https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html (the encoding) and
 # https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ResponseStream.html (content).
-# A message is: its length and that of its headers, four bytes each, a checksum of these eight
-# (CRC-32), the headers, the payload, a checksum of everything before.
+# A message consists of: its length and the length of its headers (four bytes each), a CRC-32
+# checksum of these eight bytes, the headers, the payload, and a checksum of everything before.
 
 _PRELUDE = struct.Struct(">III")
 _CHECKSUM = 4
-_STRING = 7  # the one type of header that these streams use
-# The sizes of the values of the other types of headers.
+_STRING = 7  # the only type of header that these streams use
+# The sizes of values of other header types.
 _SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
 
 
@@ -63,7 +63,7 @@ class _Exception(Struct):
 
 
 class AwsEventStreamDecoder:
-    """Turns the bytes of a stream into the data of its events; `SseDecoder` for this encoding."""
+    """Splits the bytes of a stream into the data of its events, like `SseDecoder`."""
 
     def __init__(self, limit: int = EVENT_LIMIT) -> None:
         self._limit = limit
@@ -71,14 +71,14 @@ class AwsEventStreamDecoder:
         self._broken: ValueError | None = None
 
     def feed(self, received: bytes) -> list[bytes]:
-        """Take what was read; gives the data of every event that is complete now.
+        """Add bytes and return the data of every event that is complete now.
 
-        An exception that the service reports is given as the Messages API's own error event.
+        An exception that the service reports is returned as an error event of the Messages API.
 
         Raises:
             EventTooLargeError: an event is larger than the limit.
-            BadStreamError: a checksum is wrong, or a length impossible; the events before it
-                were given.
+            BadStreamError: a checksum or a length is wrong. If there are events before the error,
+                they are returned, and the next call raises the error.
         """
         self._raise_if_broken()
         self._buffer += received
@@ -113,10 +113,10 @@ class AwsEventStreamDecoder:
                 complete.append(data)
 
     def end(self) -> list[bytes]:
-        """The stream is over. What is not whole has a checksum missing: nothing of it is given.
+        """Discard an incomplete event at the end of the stream, which has no checksum.
 
         Raises:
-            EventTooLargeError, BadStreamError: as before.
+            EventTooLargeError, BadStreamError: see `feed`.
         """
         self._raise_if_broken()
         self._buffer.clear()
@@ -144,7 +144,7 @@ def _data(message: bytes, headers_size: int) -> bytes | None:
         text = msgspec.json.decode(payload, type=_Exception).message if payload else ""
     else:
         name, text = headers.get(":error-code", "error"), headers.get(":error-message", "")
-    # `throttlingException` and the like: failures are classified by these names.
+    # Failures are classified by these names, such as `throttlingException`.
     error = {"type": name, "message": text or name}
     return msgspec.json.encode({"type": "error", "error": error})
 
@@ -172,15 +172,15 @@ def _headers(data: bytes) -> dict[str, str]:
 
 
 class Bedrock:
-    """How Amazon Bedrock carries the Messages API: `InvokeModelWithResponseStream`."""
+    """Amazon Bedrock's variant of the Messages API: `InvokeModelWithResponseStream`."""
 
     framing: Callable[[], AwsEventStreamDecoder] = AwsEventStreamDecoder
 
     def client(self, provider: Provider, timeout: Timeout) -> AsyncAnthropicBedrock:
-        """A client that signs each request, or sends the key as a bearer token.
+        """Return a client that signs each request, or sends the key as a bearer token.
 
         Raises:
-            ConfigError: the package that signs is not installed.
+            ConfigError: a required package is not installed.
         """
         _need(("anthropic",) if provider.key else ("anthropic", "boto3"), provider, "bedrock")
         from anthropic.lib.bedrock import AsyncAnthropicBedrock  # noqa: PLC0415 - heavy
@@ -196,25 +196,25 @@ class Bedrock:
         )
 
     def path(self, provider: Provider, model: str) -> str:
-        """Where a model is asked."""
+        """Return the path of requests to a model."""
         del provider
         return f"/model/{quote(model, safe=':')}/invoke-with-response-stream"
 
     def body(self, written: JsonObject) -> bytes:
-        """The Messages request as this cloud takes it."""
+        """Return a Messages request in the form of this cloud."""
         return _carried(written, _BEDROCK_VERSION, without={"model", "stream"})
 
 
 class Vertex:
-    """How Google Vertex AI carries the Messages API: `streamRawPredict`."""
+    """Google Vertex AI's variant of the Messages API: `streamRawPredict`."""
 
     framing: Callable[[], SseDecoder] = SseDecoder
 
     def client(self, provider: Provider, timeout: Timeout) -> AsyncAnthropicVertex:
-        """A client that takes an access token, or finds the application's default credentials.
+        """Return a client that uses an access token or the application default credentials.
 
         Raises:
-            ConfigError: the package that finds them is not installed.
+            ConfigError: a required package is not installed.
         """
         _need(("anthropic",) if provider.key else ("anthropic", "google.auth"), provider, "vertex")
         from anthropic.lib.vertex import AsyncAnthropicVertex  # noqa: PLC0415 - heavy
@@ -231,22 +231,23 @@ class Vertex:
         )
 
     def path(self, provider: Provider, model: str) -> str:
-        """Where a model is asked."""
+        """Return the path of requests to a model."""
         place = f"/projects/{quote(provider.project or '', safe=':')}/locations/{provider.region}"
         return f"{place}/publishers/anthropic/models/{quote(model, safe='@')}:streamRawPredict"
 
     def body(self, written: JsonObject) -> bytes:
-        """The Messages request as this cloud takes it."""
+        """Return a Messages request in the form of this cloud."""
         return _carried(written, _VERTEX_VERSION, without={"model"})
 
 
 def _http_client(base_url: str, timeout: Timeout) -> AsyncClient | None:
-    """The HTTP client to give to the package; None where that is to make its own.
+    """Return the HTTP client for the package, or None if the package should create its own.
 
-    It is one of ours where no proxy may be asked, or no certificate can be used.
+    We create it if the address must be reached without a proxy, or needs other certificates than
+    the default.
 
     Raises:
-        ConfigError: a variable names certificates that cannot be used.
+        ConfigError: an environment variable names certificates that cannot be used.
     """
     direct, trust = no_proxy_mounts(base_url), tls_verification(base_url)
     if not direct and trust is True:
@@ -262,12 +263,12 @@ def _carried(written: JsonObject, version: str, *, without: set[str]) -> bytes:
 
 
 def _need(packages: Sequence[str], provider: Provider, extra: str) -> None:
-    """See that packages are there, without importing them.
+    """Check that packages are installed, without importing them.
 
-    The first is needed in any case, the others only without a key.
+    The first package is always needed, the others only without a key.
 
     Raises:
-        ConfigError: one is not.
+        ConfigError: a package is not installed.
     """
     missing = [package for package in packages if not _is_installed(package)]
     if missing:
@@ -281,5 +282,5 @@ def _need(packages: Sequence[str], provider: Provider, extra: str) -> None:
 def _is_installed(package: str) -> bool:
     try:
         return importlib.util.find_spec(package) is not None
-    except ModuleNotFoundError:  # the package above it
+    except ModuleNotFoundError:  # its parent package is not installed
         return False

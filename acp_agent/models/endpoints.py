@@ -1,7 +1,7 @@
-"""Where a client has a provider's requests sent, for the life of the process.
+"""Endpoints that a client sets for providers, until the process ends.
 
-Nothing of it is written anywhere. The user's own key for a provider is for the place that it was
-configured with: it goes to a client's endpoint only where that is the same host.
+They are not stored. The user's own key for a provider belongs to the configured address. It is sent
+to a client's endpoint only if that has the same origin.
 
 Source: Agent Client Protocol (unstable), providers/set; the RFD "Configurable LLM Providers".
 """
@@ -24,7 +24,7 @@ API_TYPES: Final[tuple[Literal["anthropic", "openai"], ...]] = ("anthropic", "op
 _LONGEST_URL = 2_048
 _LONGEST_HEADERS = 32_768  # characters, all together
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
-# They say how a message is carried, which only who carries it knows (RFC 9110, section 7.6.1).
+# Headers of the connection, which only the HTTP client can set (RFC 9110, section 7.6.1).
 _CARRIAGE = frozenset(
     {
         "connection", "content-length", "expect", "host", "keep-alive", "proxy-connection", "te",
@@ -34,22 +34,22 @@ _CARRIAGE = frozenset(
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
-    """A place that speaks an API, and the headers that go there with each request."""
+    """The address of an API, and the headers to send with each request."""
 
     api: Literal["anthropic", "openai"]
     base_url: str
     headers: dict[str, str]
 
     def __repr__(self) -> str:
-        """Without the headers."""
+        """Return the API and the address, without the headers."""
         return f"Endpoint({self.api!r}, {self.base_url!r})"
 
 
 def endpoint(api_type: str, base_url: str, headers: Mapping[str, str]) -> Endpoint:
-    """An endpoint as a client describes it, once it is known to be usable.
+    """Check a client's description of an endpoint and return the endpoint.
 
     Raises:
-        InvalidInputError: it is not; the message names the field, and holds no header's value.
+        InvalidInputError: it is not usable; the message names the field, but no header's value.
     """
     for api in API_TYPES:
         if api == api_type:
@@ -61,7 +61,7 @@ def endpoint(api_type: str, base_url: str, headers: Mapping[str, str]) -> Endpoi
 
 
 def at_endpoint(provider: Provider, given: Endpoint | None) -> Provider:
-    """A provider as the client changed it; None: disabled."""
+    """Return a provider with a client's endpoint; None disables the provider."""
     if given is None:
         return replace(provider, disabled=True)
     at_home = origin(given.base_url) == origin(provider.base_url)
@@ -81,7 +81,7 @@ def at_endpoint(provider: Provider, given: Endpoint | None) -> Provider:
 
 
 def origin(url: str) -> tuple[str, str, int | None]:
-    """The scheme, the host and the port of an address (RFC 6454, section 4)."""
+    """Return the scheme, the host and the port of an address (RFC 6454, section 4)."""
     parts = urlsplit(url)
     return parts.scheme, parts.hostname or "", parts.port or _default_port(parts)
 

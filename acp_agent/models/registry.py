@@ -243,7 +243,7 @@ class Models:
         ]
 
     async def choose(self, flag: str | None, stored: str | None) -> ModelInfo:
-        """Return the model for a session, which is the first of these:
+        """Return the model for a session. It is the first of the following.
 
         1. the model of the command line, of ACP_AGENT_MODEL, of the session (`stored`), or of the
            configuration, in this order;

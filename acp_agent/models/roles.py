@@ -1,4 +1,4 @@
-"""Which models do the side work of a session, and whose provider searches the web."""
+"""Select the models for side requests, and the web search of a provider."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from acp_agent.models.registry import Models
 
 
 def small_model(models: Models, config: Config, main: ModelInfo) -> ModelInfo:
-    """The model for side work beside `main`.
+    """Return the model for side requests.
 
-    The configured one; else the one that the catalog has for the same provider; else `main` itself.
-    One that cannot be used is passed over: side work must not stop for a setting.
+    This is the configured one, else the catalog's small model of the same provider, else `main`. A
+    configured model that cannot be used is ignored: side requests must not fail due to a setting.
     """
     own = _usable(models, config.small_model) or models.small_of(main.provider)
     return main if own is None else own
 
 
 def vision_model(models: Models, config: Config) -> ModelInfo | None:
-    """The model that looks at pictures for those that cannot; None where none is configured.
+    """Return the model that describes pictures for models without vision, or None.
 
     Raises:
-        InvalidInputError: no such model exists.
-        AuthRequiredError, ConfigError: it cannot be used.
+        InvalidInputError: the configured model does not exist.
+        AuthRequiredError, ConfigError: the configured model cannot be used.
     """
     if config.vision_model is None:
         return None
@@ -35,10 +35,10 @@ def vision_model(models: Models, config: Config) -> ModelInfo | None:
 
 
 class ProviderSearch(Struct, frozen=True, kw_only=True):
-    """The search of the web by a model's own provider.
+    """The web search of a model's provider.
 
-    `address` is where it is asked. It may be offered `beside_tools` in the same request. `chosen`
-    where the configuration names it, so that the user need not be asked.
+    `address` is the address of the API. `beside_tools` is true if a request may have tools too.
+    `chosen` is true if the configuration names this search, so that the user need not be asked.
     """
 
     address: str
@@ -50,10 +50,11 @@ _SEARCHING = frozenset({"anthropic", "openai_responses", "gemini"})  # APIs
 
 
 def provider_search(models: Models, config: Config, info: ModelInfo) -> ProviderSearch | None:
-    """The search of a model's provider; None where it has none, or another is configured.
+    """Return the search of a model's provider, or None if it has none or another is configured.
 
-    What stands at another address than the provider's own may not know it, and refuse a request
-    that has it: there it is asked by itself, unless the configuration names it.
+    A service at another address than the provider's may not support the search, and refuse a
+    request with it. Therefore the search is then a separate request, unless the configuration names
+    it.
     """
     settings, provider = config.web_search, models.provider(info)
     if provider is None or provider.api not in _SEARCHING:

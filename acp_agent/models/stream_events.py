@@ -1,7 +1,7 @@
-"""Decodes streamed answers: server-sent events, their JSON, calls and usage.
+"""Decode parts of streamed answers: server-sent events, their JSON, calls and usage.
 
 https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation. Only
-the data of an event is used: these APIs repeat the event's name in the data.
+the data of an event is used, because these APIs repeat the event's name in the data.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from acp_agent.events import Usage
 from acp_agent.models.base import CallCut, CallDone
 from acp_agent.models.request_parts import is_object
 
-EVENT_LIMIT = 64 * 1024 * 1024  # bytes of one event; far beyond what any model sends
+EVENT_LIMIT = 64 * 1024 * 1024  # bytes of one event; no model sends nearly as many
 
 
 class BadStreamError(ValueError):
@@ -33,20 +33,20 @@ class EventTooLargeError(ValueError):
 class SseDecoder:
     """Splits the bytes of an event stream into the data of its events.
 
-    It works on bytes, so a character that is split between two reads is whole before it is decoded.
+    It works on bytes, so a character that is split between two reads is decoded correctly.
     """
 
     def __init__(self, limit: int = EVENT_LIMIT) -> None:
         self._limit = limit
-        self._line: list[bytes] = []  # the pieces of the line that has no end yet
-        self._data: list[bytes] = []  # the data lines of the event that has no end yet
-        self._data_size = 0  # with an end for each line
+        self._line: list[bytes] = []  # the pieces of the unfinished line
+        self._data: list[bytes] = []  # the data lines of the unfinished event
+        self._data_size = 0  # including the line ends
         self._size = 0
         self._after_cr = False
         self._begun = False
 
     def feed(self, received: bytes) -> list[bytes]:
-        """Take in bytes and return the data of every event that is complete now.
+        """Add bytes and return the data of every event that is complete now.
 
         Raises:
             EventTooLargeError: an event is larger than the limit.
@@ -78,9 +78,9 @@ class SseDecoder:
         return complete
 
     def end(self) -> list[bytes]:
-        """Return the event that lacks its empty line, which some servers omit.
+        """Return the data of an event without its final empty line, which some servers omit.
 
-        The standard drops such an event, so the caller must check that it is whole.
+        The standard drops such an event, so the caller must check that it is complete.
         """
         if self._line:
             self._take(b"".join(self._line))
@@ -94,7 +94,7 @@ class SseDecoder:
         elif line == b"data":
             self._data.append(b"")
         else:
-            return  # a comment, or a field that these APIs give no meaning
+            return  # a comment, or a field that these APIs do not use
         self._data_size += len(self._data[-1]) + 1
 
     def _grow(self, size: int) -> None:
@@ -109,12 +109,12 @@ T = TypeVar("T")
 def event_decoder(expected: type[T]) -> Callable[[bytes], T]:
     """Return a function that decodes one event to `expected`.
 
-    A character that a provider cuts in half (one half of a surrogate pair in each of two events) is
-    no valid text to msgspec; such an event keeps its half, and the journal joins the two. Bytes
-    that are no UTF-8 become replacement characters. A field that is not of its type is left out, so
-    that what an API adds does not end an answer.
+    The function accepts events that msgspec rejects. A provider may split a character into two
+    events, each with one half of a surrogate pair; each event retains its half, and the journal
+    joins them. Invalid UTF-8 becomes replacement characters. A field of the wrong type is left out,
+    so that an addition to the API does not end an answer.
 
-    The function raises msgspec.DecodeError for an event that cannot be read.
+    The function raises msgspec.DecodeError for an event that cannot be decoded.
     """
     decode = msgspec.json.Decoder(expected).decode
 
@@ -133,14 +133,14 @@ _UNFIT: Final = object()
 def read_odd_event(
     data: bytes, expected: type[T], error: msgspec.DecodeError | UnicodeDecodeError
 ) -> T:
-    """Return what can be read of an event; `error` is why strict decoding failed.
+    """Return the readable parts of an event; `error` is the error of strict decoding.
 
-    Half a surrogate pair is kept, a number that is written as text is taken for the number, and a
-    field of another type than its own is left out. Of a list the first object counts, one object
-    in place of a list is a list of it; what is no object has no fields.
+    Half a surrogate pair is preserved. A number written as text is converted, and a field of the
+    wrong type is left out. If the event is a list, its first object is used; any other value is
+    treated as an object without fields. A field that should be a list may have a single object.
 
     Raises:
-        msgspec.DecodeError: it is no JSON.
+        msgspec.DecodeError: the event is not JSON, or lacks a required field.
     """
     try:
         value: object = json.loads(data.decode("utf-8", "replace"))
@@ -157,7 +157,7 @@ def read_odd_event(
 
 
 def _fitting(value: object, expected: Any) -> Any:
-    """Return the part of a value that has the expected type; `_UNFIT` if none has."""
+    """Return the part of a value that has the expected type, or `_UNFIT`."""
     if expected is msgspec.Raw:
         return msgspec.Raw(json.dumps(value).encode())
     options = get_args(expected) if get_origin(expected) in {Union, UnionType} else (expected,)
@@ -202,11 +202,11 @@ def _plain(value: object, expected: Any) -> object:
 
 
 def joined_arguments(pieces: Sequence[str]) -> str:
-    """Return the arguments of a call as JSON text, however a service cuts them.
+    """Join the pieces of a call's arguments to JSON text.
 
-    Some services begin again: each piece repeats what came before, all of it comes once more at
-    the end, or `{}` comes first. Where the pieces in a row are no object, those from the point at
-    which they began again count.
+    Some services repeat themselves: each piece contains the previous ones, the whole text follows
+    the pieces, or `{}` comes first. If the joined pieces are not an object, the pieces from the
+    point of repetition on are used.
     """
     whole = "".join(pieces)
     if is_object(whole):
@@ -229,9 +229,9 @@ def ended_call(
     cut: bool,
     provider_data: JsonObject | None = None,
 ) -> CallDone | CallCut:
-    """Return the end of a call; `cut` where the answer's limit was reached.
+    """Return the end of a call; `cut` is true if the answer may be cut off in this call.
 
-    Arguments that are a whole object were not cut off. None at all may have been.
+    Arguments that are a complete object were not cut off. Empty arguments may have been.
     """
     arguments = joined_arguments(pieces)
     if cut and not is_object(arguments):
@@ -241,7 +241,7 @@ def ended_call(
     )
 
 
-_MOST = 100_000_000  # tokens; no model takes or gives as many in one request
+_MOST = 100_000_000  # tokens; no request has as many
 Count = int | float | None
 
 
@@ -255,12 +255,13 @@ def counted(
     total: Count = None,
     searches: Count = None,
 ) -> Usage:
-    """Return the usage by a provider's counts; None is a count that it does not report.
+    """Return the usage for a provider's counts; None is a count that it does not report.
 
-    An impossible number counts as not reported. Where more is cached than sent, the
-    service counts that beside the rest, and where the total has room for it beside the answer, the
-    reasoning: xAI does so, and Gemini over its compatible endpoint (docs.x.ai, "Consumption and
-    rate limits": reasoning counts to total_tokens, not to completion_tokens).
+    An impossible number counts as not reported. If more tokens are cached than sent, the service
+    does not include cached tokens in the input, so they are added. If reasoning exceeds the output,
+    or the total has room for it, the service does not include reasoning in the output, so it is
+    added. xAI does so, and Gemini with its compatible endpoint (docs.x.ai, "Consumption and rate
+    limits": reasoning counts to total_tokens, not to completion_tokens).
     """
     given, answer = _number(sent), _number(answered)
     read, written, thought = _number(cache_read), _number(cache_write), _number(reasoning)
