@@ -1,12 +1,12 @@
-"""Find known secrets in text, however they are written.
+"""Find known secrets in text, in many encodings.
 
-A known value is found as it is, URL-encoded, escaped for JSON or HTML, in hexadecimal, base32 or
-base64 (at any alignment, wrapped or not, base64 also twice). A key, which is no word, is also
-found cut off, masked (`sk-abc***wxyz`), backwards, in ROT13, and with separators between its
+A known value is found unchanged, URL-encoded, escaped for JSON or HTML, in hexadecimal, base32 or
+base64 (at any alignment, wrapped or not, base64 also twice). A value that looks like a key is also
+found cut off, masked (`sk-abc***wxyz`), reversed, in ROT13, and with separators between its
 characters or bytes.
 
 Each form of each secret is cut into pieces. One pass over the text finds all pieces of all secrets,
-so the time hardly depends on how many there are.
+so the time hardly depends on their number.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from urllib.parse import quote
 from ahocorasick import Automaton
 from msgspec import Struct
 
-MIN_SECRET = 8  # characters; a shorter value would be found in ordinary text
-_KEY_LENGTH = 16  # from which on a part of a key is recognised
-_PIECE = 6  # characters of a part that is looked for
-_PIECES = 16  # of one secret at most
-_LEAST_BEGINNING = 8  # characters of a key's beginning that give it away
-_LEAST_PART = 12  # characters of another part of it that do
-_ENCODED_PIECES = 4  # so that one of them is whole where a line break is in the encoded secret
+MIN_SECRET = 8  # characters; a shorter value would match ordinary text
+_KEY_LENGTH = 16  # minimum length of a key whose parts are recognised
+_PIECE = 6  # minimum characters of a piece
+_PIECES = 16  # maximum number of pieces of a key
+_LEAST_BEGINNING = 8  # characters of the beginning of a key that identify it
+_LEAST_PART = 12  # characters of any other part of a key that identify it
+_ENCODED_PIECES = 4  # so that a line break leaves some pieces of an encoded secret whole
 _LEAST_ENCODED = 16
-_LEAST_SEPARATED = 8  # characters or bytes with a separator between them
-_LEAST_MASKED = 5  # characters of a key on both sides of what masks the rest
-_LONGEST_SPELLED = 1_000  # characters of a secret whose escapes are looked for
-# `sk-proj-` and the like: every key of the kind begins with it.
+_LEAST_SEPARATED = 8  # characters or bytes with separators between them
+_LEAST_MASKED = 5  # visible characters of a masked key, in total
+_LONGEST_SPELLED = 1_000  # characters of a secret whose escaped forms are searched
+# A prefix such as `sk-proj-`, which all keys of a kind have.
 _PUBLIC = re.compile(r"(?:[A-Za-z0-9]{1,8}[-_]){0,3}")
 _PLAIN = re.compile(r"[A-Za-z0-9_.~-]+")
 _MASK = re.compile(r"[*\u2022#xX]{3,}|\.{3,}|\u2026+|(?<!\[)\[(?:REDACTED|redacted)\]")
 _MASKS = (*(sign * 3 for sign in "*\u2022#xX."), "\u2026", "[REDACTED]", "[redacted]")
 Span = tuple[int, int]
 _URL_SAFE = str.maketrans("+/", "-_")
-# Between the characters of a key, and between its bytes in hexadecimal.
+# Separators between the characters of a key, and between its bytes in hexadecimal.
 _CHARACTER_SEPARATORS = (" ", "  ", "   ", "\n", "-", ".", ",", ", ", "_", "|", '", "', "', '")
 _BYTE_SEPARATORS = (" ", ":", "-", ",", ", ", "\\x", " 0x", ", 0x", ",0x", "%", "\n")
 _NAMED: dict[str, Sequence[str]] = {
@@ -48,14 +48,14 @@ _NAMED: dict[str, Sequence[str]] = {
 }  # fmt: skip
 
 
-Hit = tuple[int, int, int]  # the number of a string that was found, its start and end
+Hit = tuple[int, int, int]  # the index of a found string, its start and end
 
 
 class Strings:
     """Finds many strings in a text in one pass (Aho and Corasick, 1975).
 
     Args:
-        strings: what to find; one may be there several times, or be empty, which is not found.
+        strings: the strings to find; duplicates are allowed, and empty strings are ignored.
     """
 
     def __init__(self, strings: Sequence[str]) -> None:
@@ -69,7 +69,7 @@ class Strings:
         self._automaton.make_automaton()
 
     def find(self, text: str) -> Iterator[Hit]:
-        """Yield every place of a string, also within another, by their ends."""
+        """Yield all places of all strings, including overlapping ones, ordered by their ends."""
         if not len(self._automaton):
             return
         for last, (numbers, length) in self._automaton.iter(text):
@@ -78,14 +78,14 @@ class Strings:
 
 
 class _Form(Struct, frozen=True, eq=False):
-    """One way in which a secret is written.
+    """One way to write a secret.
 
     Attributes:
-        text: the secret so written.
-        pieces: parts of it that are looked for, with where they begin.
-        beginning: how many characters of its beginning give it away.
-        part: how many of another part do.
-        wrapped: whether line breaks in it do not count.
+        text: the secret in this form.
+        pieces: the parts of it that are searched, with their offsets.
+        beginning: how many characters of its beginning identify it.
+        part: how many characters of any other part identify it.
+        wrapped: whether line breaks in it are ignored.
     """
 
     text: str
@@ -95,12 +95,12 @@ class _Form(Struct, frozen=True, eq=False):
     wrapped: bool = False
 
     def span(self, text: str, found: int, at: int, size: int) -> Span | None:
-        """Return where it stands around a piece that was found, if that is enough to tell it.
+        """Return the span of the secret around a found piece, or None if too little of it matches.
 
         Args:
             text: the text.
-            found: where the piece is in the text.
-            at: where it is in the form.
+            found: the position of the piece in the text.
+            at: the position of the piece in the form.
             size: its length.
         """
         start, begin = self._back(text, found, at)
@@ -108,7 +108,7 @@ class _Form(Struct, frozen=True, eq=False):
         return (start, end) if finish - begin >= (self.part if begin else self.beginning) else None
 
     def _back(self, text: str, found: int, at: int) -> tuple[int, int]:
-        """Return how far back from a piece the text is the secret: the place in both."""
+        """Return how far the match extends before a piece, as positions in the text and form."""
         place = found
         while at and place:
             if text[place - 1] == self.text[at - 1]:
@@ -121,7 +121,7 @@ class _Form(Struct, frozen=True, eq=False):
         return found, at
 
     def _on(self, text: str, found: int, at: int) -> tuple[int, int]:
-        """Return how far on from a piece the text is the secret: the place in both."""
+        """Return how far the match extends after a piece, as positions in the text and form."""
         place = found
         while at < len(self.text) and place < len(text):
             if text[place] == self.text[at]:
@@ -135,13 +135,13 @@ class _Form(Struct, frozen=True, eq=False):
 
 
 class KnownSecrets:
-    """What finds some secrets in texts.
+    """Finds a set of secrets in texts.
 
     Args:
         values: the secrets; those shorter than `MIN_SECRET` are ignored.
 
     Attributes:
-        strings: what is to be looked for in a text.
+        strings: the strings to search for in a text.
     """
 
     def __init__(self, values: frozenset[str]) -> None:
@@ -158,15 +158,15 @@ class KnownSecrets:
         self.strings = (*pieces, *(_MASKS if self._keys else ()))
 
     def spans(self, text: str, hits: Iterable[Hit]) -> list[Span]:
-        """Return where secrets stand in `text`: in order, none in another.
+        """Return the spans of secrets in `text`, in order and without overlaps.
 
         Args:
             text: the text.
-            hits: where the strings are in it.
+            hits: the places of `strings` in it.
         """
         found: list[Span] = []
-        done: dict[_Form, int] = {}  # where the last one of a form ends
-        unmasked = 0  # where the last mask ends
+        done: dict[_Form, int] = {}  # the end of the last span of each form
+        unmasked = 0  # the end of the last mask
         for number, start, end in hits:
             if number < len(self._pieces):
                 for form, at in self._pieces[number]:
@@ -184,7 +184,7 @@ class KnownSecrets:
         return merged(found)
 
     def begun(self, text: str) -> int:
-        """Return how many characters at the end of `text` may be the beginning of a secret."""
+        """Return the length of the longest end of `text` that is the beginning of a secret."""
         longest = 0
         for form in self._forms:
             first = form.text[0]
@@ -196,13 +196,13 @@ class KnownSecrets:
         return longest
 
     def _masked(self, text: str, mask: re.Match[str]) -> Iterator[Span]:
-        """Yield where a key stands around a mask: `sk-abc***wxyz`."""
+        """Yield the spans of keys around a mask, as in `sk-abc***wxyz`."""
         start, end = mask.span()
         for key in self._keys:
             before = _ends_with_beginning(text[max(0, start - len(key)) : start], key)
             if not before:
                 continue
-            # The same from behind.
+            # Reverse both to compare the end of the key.
             after = _ends_with_beginning(text[end : end + len(key)][::-1], key[::-1])
             if before + after >= _LEAST_MASKED and (after > 1 or before > _public(key)):
                 yield start - before, end + after
@@ -219,13 +219,13 @@ def _ends_with_beginning(text: str, key: str) -> int:
 
 
 def _public(key: str) -> int:
-    """Return how many characters at the beginning of a key say of which kind it is."""
+    """Return the length of the prefix that shows the kind of a key."""
     found = _PUBLIC.match(key)
     return 0 if found is None else found.end()
 
 
 def _is_key(value: str) -> bool:
-    """Return whether not even a part of a value would be written by chance."""
+    """Return whether a value looks like a key, so that even a part of it is no coincidence."""
     return (
         len(value) >= _KEY_LENGTH
         and value.isascii()
@@ -260,7 +260,7 @@ def _forms(value: str) -> Iterator[_Form]:
         pairs = [f"{byte:02x}" for byte in raw]
         separated: list[tuple[Sequence[str], str]] = [(value, one) for one in _CHARACTER_SEPARATORS]
         separated += [(case, one) for one in _BYTE_SEPARATORS for case in (pairs, _upper(pairs))]
-        # As xxd and od write bytes, two at a time.
+        # Like xxd and od, which group two bytes.
         separated += [(_joined(pairs, at), " ") for at in range(2)]
         for items, separator in separated:
             text = separator.join(items)
@@ -275,13 +275,13 @@ def _encoded_form(text: str, least: int, *, wrapped: bool) -> _Form:
 
 
 def _cores(encode: Callable[[bytes], bytes], raw: bytes, group: int, bits: int) -> Iterator[str]:
-    """Yield what bytes become, without what depends on the bytes around them.
+    """Yield the encodings of bytes at each alignment, without characters that depend on neighbours.
 
     Args:
-        encode: base32 or base64.
+        encode: encodes base32 or base64.
         raw: the bytes.
-        group: how many bytes it encodes at once: they may begin at each.
-        bits: of a character.
+        group: the number of bytes that are encoded together, which is the number of alignments.
+        bits: the number of bits per character.
     """
     for shift in range(group):
         whole = encode(b"\0" * shift + raw).decode()
@@ -293,13 +293,13 @@ def _upper(pairs: Iterable[str]) -> list[str]:
 
 
 def _joined(pairs: list[str], first: int) -> list[str]:
-    """Return two pairs at a time, after the first one if `first` is 1."""
+    """Return pairs joined two at a time, after a single one if `first` is 1."""
     rest = pairs[first:]
     return pairs[:first] + ["".join(rest[at : at + 2]) for at in range(0, len(rest), 2)]
 
 
 def merged(spans: Iterable[Span]) -> list[Span]:
-    """Return spans in order, with those that overlap as one."""
+    """Return the spans in order, with overlapping ones merged."""
     found: list[Span] = []
     for start, end in sorted(spans):
         if found and start < found[-1][1]:
@@ -314,7 +314,7 @@ def _has_escapes(value: str) -> bool:
 
 
 def _spelled(value: str) -> str:
-    """Return a pattern of the value with any of its signs escaped as in addresses, JSON or HTML."""
+    """Return a pattern for the value with any characters escaped as in URLs, JSON or HTML."""
     return "".join(re.escape(sign) if _PLAIN.match(sign) else _escaped(sign) for sign in value)
 
 

@@ -1,7 +1,7 @@
-"""Find values behind names that say that they are secret: `API_KEY=…`, `"password": "…"`.
+"""Find values after names that mark them as secret: `API_KEY=…`, `"password": "…"`.
 
-A value counts if it looks random (a key or a token), or like a password. What stands behind such
-names in ordinary code does not: identifiers, calls, paths, examples and placeholders.
+A value counts if it looks random (a key or a token), or like a password. Values that follow such
+names in ordinary code do not count: identifiers, calls, paths, examples and placeholders.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from msgspec import Struct
 from acp_agent.workspace.known_secrets import Hit, Span, Strings
 
 _NAME_BEFORE = re.compile(r"[A-Za-z0-9_.-]{0,60}\Z")
-# The rest of the name, its quote, a type, then what assigns, and the quote of the value.
+# The rest of the name, its quote, a type, the assignment, and the quote of the value.
 _ASSIGNMENT = re.compile(
     r"""(?P<rest>[A-Za-z0-9_.-]{0,40})
     (?:\\?["'`])?\]?(?:(?:\s{0,2}:\s{0,2}|\s)(?:str|string|String|&str)\b)?
@@ -38,13 +38,13 @@ _ELEMENT = re.compile(r"""[^\s"'`<>]{8,512}(?=</)""")
 _BARE = re.compile(r"""[^\s"'`,;<>(){}\[\]&|\\]{8,512}""")
 _LONGEST_NAME = 60
 _CALLED = ("(", "[", "{")  # a call or an index: the value is code
-_LEAST_MIXED = 24  # characters of a secret of all kinds of characters
-_RANDOM_WORD = 2.7  # letters of a word in a password
-_ENTROPY_MIXED = 3.8  # bits for each of them
+_LEAST_MIXED = 24  # minimum length of a secret with all kinds of characters
+_RANDOM_WORD = 2.7  # maximum average length of the words in a random value
+_ENTROPY_MIXED = 3.8  # minimum bits per character of a secret with all kinds of characters
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-# What stands for a value: a variable, a path, an address; if it is not quoted, code as well.
+# References instead of values: a variable, a path, a URL; if unquoted, also code.
 _REFERENCE = re.compile(r"\$\w+\Z|%\w+%\Z|[$@%][{(]|\{|<|\.{0,2}/|~/|\w+://")
 _CODE = re.compile(r"[$%@]|[A-Za-z_][\w-]*(?:[./:][A-Za-z_][\w-]*)*\Z|.*[({\[]")
 _HEX = re.compile(r"[0-9a-fA-F]{24,}")
@@ -52,17 +52,17 @@ _LOWER = re.compile(r"(?=.*\d[a-z])[a-z0-9]{24,}")
 
 
 class _Table(Struct, frozen=True, forbid_unknown_fields=True):
-    """`named_secrets.toml`.
+    """The content of `named_secrets.toml`.
 
     Attributes:
-        stems: of which one is in each name, in lower case.
-        keys: names that end with `key` count if one of these is before it.
-        passwords: stems of names of passwords.
-        harmless: names with one of these do not count.
-        placeholders: values with one of these, in lower case, stand for others.
-        least: letters and digits of a key or token.
-        least_password: characters of a password.
-        least_entropy: bits for each character of a key or token.
+        stems: words, in lower case, of which each name must contain one.
+        keys: a name that contains `key` counts only if it contains one of these.
+        passwords: words in names of passwords.
+        harmless: names that contain one of these do not count.
+        placeholders: values that contain one of these, in lower case, are placeholders.
+        least: minimum number of letters and digits of a key or token.
+        least_password: minimum length of a password.
+        least_entropy: minimum bits per character of a key or token.
     """
 
     stems: tuple[str, ...]
@@ -77,17 +77,17 @@ class _Table(Struct, frozen=True, forbid_unknown_fields=True):
 
 @functools.cache
 def strings() -> tuple[str, ...]:
-    """Return what is to be looked for in a text: the stems of names."""
+    """Return the strings to search for in a text: the stems of names."""
     stems = _table().stems
     return tuple(sorted({one for stem in stems for one in (stem, stem.title(), stem.upper())}))
 
 
 def spans(text: str, hits: Iterable[Hit]) -> list[Span]:
-    """Return where secret values stand in `text`.
+    """Return the spans of secret values in `text`.
 
     Args:
         text: the text.
-        hits: where the strings are in it.
+        hits: the places of `strings` in it.
     """
     found: list[Span] = []
     done = 0
@@ -105,7 +105,7 @@ def spans(text: str, hits: Iterable[Hit]) -> list[Span]:
         if value is None or (not quoted and text[value.end() : value.end() + 1] in _CALLED):
             continue
         first = _name_start(text, start)
-        if text[first - 1 : first] == ":":  # a part of a path, such as that of a resource of AWS
+        if text[first - 1 : first] == ":":  # part of a path, such as an AWS resource name
             continue
         name = text[first : assignment.end("rest")]
         if assignment["assigns"].isspace() and not _is_option(name, text, value.end()):
@@ -117,11 +117,11 @@ def spans(text: str, hits: Iterable[Hit]) -> list[Span]:
 
 
 def begun(text: str, since: int) -> int:
-    """Return where a name begins whose value may go on behind the end of `text`; else its length.
+    """Return the start of a name whose value may continue after `text`, or the length of `text`.
 
     Args:
         text: the beginning of a longer text.
-        since: where to begin to look.
+        since: where to start searching.
     """
     line = max(since, text.rfind("\n", since) + 1)
     for _, start, _ in _stems().find(text[line:]):
@@ -130,14 +130,14 @@ def begun(text: str, since: int) -> int:
 
 
 def _name_start(text: str, stem: int) -> int:
-    """Return where the name begins that has a stem at a place."""
+    """Return the start of the name that contains the stem at a position."""
     before = _NAME_BEFORE.search(text, max(0, stem - _LONGEST_NAME), stem)
     return stem if before is None else before.start()
 
 
 def _is_secret(name: str, value: str, *, quoted: bool) -> bool:
     table = _table()
-    variable = name.isupper() and not quoted  # of an environment: what stands behind it is no code
+    variable = name.isupper() and not quoted  # an environment variable: its value is not code
     name = name.lower()
     if any(word in name for word in table.harmless):
         return False
@@ -157,7 +157,7 @@ def _is_secret(name: str, value: str, *, quoted: bool) -> bool:
 
 
 def _is_option(name: str, text: str, end: int) -> bool:
-    """Return whether a name with a value behind a space is an option or ends its line."""
+    """Return whether a name is an option, or its value after a space ends the line."""
     return name.startswith("--") or text[end : end + 1] in ("", "\n", "\r")
 
 
@@ -175,7 +175,7 @@ def _may_be_password(value: str, *, quoted: bool) -> bool:
 
 
 def _is_random(value: str, *, quoted: bool) -> bool:
-    """Return whether a value looks as if it was made by chance."""
+    """Return whether a value looks random."""
     table = _table()
     core = value.rstrip("=")
     signs = sum(map(str.isalnum, core))
@@ -193,22 +193,22 @@ def _is_random(value: str, *, quoted: bool) -> bool:
 
 
 def _word_length(value: str) -> float:
-    """Return how long the words in a value are.
+    """Return the average length of the words in a value.
 
-    Identifiers consist of a few long words, what is random of many short ones.
+    Identifiers consist of a few long words, random values of many short ones.
     """
     return sum(map(str.isalnum, value)) / max(1, len(_WORD.findall(value)))
 
 
 def _entropy(text: str) -> float:
-    """Return the bits of information of a character of `text` (Shannon, 1948)."""
+    """Return the average information per character of `text`, in bits (Shannon, 1948)."""
     counts = Counter(text).values()
     return -sum(count / len(text) * math.log2(count / len(text)) for count in counts)
 
 
 @functools.cache
 def _table() -> _Table:
-    import msgspec  # noqa: PLC0415 - with the table
+    import msgspec  # noqa: PLC0415 - needed only here
 
     raw = (package_files(__package__) / "named_secrets.toml").read_text("utf-8")
     return msgspec.convert(tomllib.loads(raw), _Table)

@@ -1,9 +1,8 @@
-"""Take credentials out of text before it leaves a tool.
+"""Remove credentials from text before it leaves a tool.
 
-Three kinds are found: known values (the keys this program uses), however they are encoded
-(`known_secrets`); keys that can be told by their form, whatever stands around them
-(`secret_formats`); and values that look random, or like a password, behind a name that says that
-they are secret (`named_secrets`).
+Three kinds are found: known values (the keys that this program uses), in many encodings
+(`known_secrets`); keys with a recognisable format, in any context (`secret_formats`); and values
+that look random or like a password, after a name such as `API_KEY` (`named_secrets`).
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from acp_agent.workspace.known_secrets import Hit, KnownSecrets, Span, Strings, 
 
 REPLACEMENT = "[secret]"
 _WORD_AT_END = re.compile(r"[A-Za-z0-9_+/=.%\\-]+\Z")
-_LONGEST_WORD = 512  # characters; keys recognised by their form are not longer
-_LEAST_WORD = 20  # letters and digits; keys of a form are longer, and few words are
+_LONGEST_WORD = 512  # characters; keys recognised by their format are not longer
+_LEAST_WORD = 20  # letters and digits; keys with a format are longer, and most words shorter
 _LONGEST_BLOCK = 8_192  # characters of a private key
 
 
@@ -26,34 +25,34 @@ def scrub(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` with every credential replaced by `[secret]`.
 
     Args:
-        text: what is about to be shown, sent or stored.
+        text: the text to be shown, sent or stored.
         secrets: values that must not appear; see `KnownSecrets`.
     """
     return _finder(frozenset(secrets)).scrub(text)
 
 
 def scrub_known(text: str, secrets: Iterable[str]) -> str:
-    """Return `text` with the known values replaced, and nothing that only looks like a credential.
+    """Return `text` with only the known values replaced, not what looks like a credential.
 
     Args:
-        text: what is about to be shown or stored.
+        text: the text to be shown or stored.
         secrets: values that must not appear; see `KnownSecrets`.
     """
     return _without(text, _finder(frozenset(secrets)).known_spans(text))
 
 
 def holds_credential(text: str, secrets: Iterable[str]) -> bool:
-    """Return whether a known value stands in `text`, or a key that can be told by its form.
+    """Return whether `text` contains a known value, or a key with a recognisable format.
 
     Args:
-        text: what is about to be sent.
+        text: the text to be sent.
         secrets: values that must not appear; see `KnownSecrets`.
     """
     return _finder(frozenset(secrets)).holds(text)
 
 
 def incomplete_tail(text: str, secrets: Iterable[str]) -> int:
-    """Return how many characters at the end of `text` may be part of a credential that goes on.
+    """Return how many characters at the end of `text` may be the start of a longer credential.
 
     Args:
         text: the beginning of a longer text.
@@ -69,7 +68,7 @@ def incomplete_tail(text: str, secrets: Iterable[str]) -> int:
     if len(text) - begun <= _LONGEST_BLOCK and begun >= 0 and "-----END " not in text[begun:]:
         cut = min(cut, begun)
     for start, end in reversed(finder.known_spans(text)):
-        if start < cut < end:  # its end may be the beginning of another one
+        if start < cut < end:  # do not cut inside a known value
             cut = start
     return len(text) - cut
 
@@ -78,7 +77,7 @@ class _Finder:
     """Finds credentials of all kinds in one pass over a text.
 
     Attributes:
-        known: what finds known values.
+        known: finds the known values.
     """
 
     def __init__(self, secrets: frozenset[str]) -> None:
@@ -90,19 +89,19 @@ class _Finder:
         """Return `text` without credentials."""
         known, formats, names = self._hits(text)
         spans = self.known.spans(text, known)
-        if spans:  # What stands beside them ends there.
+        if spans:  # search again, since the replacements end adjacent values
             text = _without(text, spans)
             _, formats, names = self._hits(text)
         found = [*secret_formats.spans(text, formats), *named_secrets.spans(text, names)]
         return _without(text, merged(found))
 
     def holds(self, text: str) -> bool:
-        """Return whether `text` has a known value, or a key of a known form."""
+        """Return whether `text` contains a known value, or a key with a recognisable format."""
         known, formats, _ = self._hits(text)
         return bool(self.known.spans(text, known) or secret_formats.spans(text, formats))
 
     def _hits(self, text: str) -> tuple[list[Hit], list[Hit], list[Hit]]:
-        """Return where the strings of known values, of formats and of names are."""
+        """Return the places of the strings of known values, of formats and of names."""
         known: list[Hit] = []
         formats: list[Hit] = []
         names: list[Hit] = []
@@ -116,7 +115,7 @@ class _Finder:
         return known, formats, names
 
     def known_spans(self, text: str) -> list[Span]:
-        """Return where known values stand in `text`: in order, none in another."""
+        """Return the spans of known values in `text`, in order and without overlaps."""
         return self.known.spans(text, self._known_strings.find(text))
 
     @functools.cached_property
@@ -134,12 +133,12 @@ def _finder(secrets: frozenset[str]) -> _Finder:
 
 
 def _may_be_key(word: str) -> bool:
-    """Return whether a word that may go on is long, or has or may get a mark of a key."""
+    """Return whether an unfinished word is long, or contains the beginning of a key."""
     return sum(map(str.isalnum, word)) >= _LEAST_WORD or secret_formats.may_begin(word)
 
 
 def _without(text: str, spans: Sequence[Span]) -> str:
-    """Return `text` with spans that do not overlap, in order, replaced."""
+    """Return `text` with the spans replaced; they must be in order and must not overlap."""
     if not spans:
         return text
     pieces: list[str] = []

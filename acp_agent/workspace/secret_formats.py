@@ -1,4 +1,4 @@
-"""Find keys that can be told by their form, as `secret_formats.toml` lists them."""
+"""Find keys by their format; `secret_formats.toml` lists the formats."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from msgspec import Struct
 
 from acp_agent.workspace.known_secrets import Hit, Span
 
-_LEAST_MARK = 3  # characters of a mark that tells of a key by itself
-# What a word may begin behind, beside anything that is no letter or digit: the escape of a line
-# break in JSON, and that of a sign in an address.
+_LEAST_MARK = 3  # characters of a mark that is specific enough to identify a key
+# A key may follow any character that is not a letter or digit, and also these escapes: that of a
+# line break in JSON, and that of a character in a URL.
 _ESCAPE = re.compile(r"(?:\\[nrt]|\\u00[0-9a-fA-F]{2}|%[0-9A-Fa-f]{2})\Z")
 _LONGEST_ESCAPE = 6
-_START = r"(?:(?<![0-9A-Za-z])|(?<=\\[nrt]))"  # the same in a pattern
+_START = r"(?:(?<![0-9A-Za-z])|(?<=\\[nrt]))"  # the same as a regular expression
 
 
 class _Pattern(Struct, frozen=True):
@@ -26,12 +26,12 @@ class _Pattern(Struct, frozen=True):
 
 
 class _Formats(Struct, frozen=True):
-    """The table: keys by what they begin with, and patterns for the rest.
+    """The table of formats: keys with a fixed prefix, and patterns for all others.
 
     Attributes:
-        begins: the beginnings.
-        rests: what follows each.
-        patterns: what is searched for in a text with the pattern's mark; "" is in every text.
+        begins: the prefixes.
+        rests: for each prefix, the pattern of the rest.
+        patterns: patterns to search in texts that contain their mark; "" is in every text.
     """
 
     begins: tuple[str, ...]
@@ -40,17 +40,17 @@ class _Formats(Struct, frozen=True):
 
 
 def strings() -> tuple[str, ...]:
-    """Return what is to be looked for in a text: beginnings, then marks."""
+    """Return the strings to search for in a text: prefixes, then marks."""
     formats = _formats()
     return (*formats.begins, *(one.mark for one in formats.patterns))
 
 
 def spans(text: str, hits: Iterable[Hit]) -> list[Span]:
-    """Return where keys of a known form stand in `text`.
+    """Return the spans of keys with a known format in `text`.
 
     Args:
         text: the text.
-        hits: where the strings are in it.
+        hits: the places of `strings` in it.
     """
     formats = _formats()
     found: list[Span] = []
@@ -69,7 +69,7 @@ def spans(text: str, hits: Iterable[Hit]) -> list[Span]:
 
 
 def may_begin(word: str) -> bool:
-    """Return whether the end of a word may be the beginning of a key, or a key is begun in it."""
+    """Return whether a word contains the prefix of a key, or ends with a part of one."""
     begins = [begin for begin in _formats().begins if len(begin) >= _LEAST_MARK]
     return any(
         begin in word or any(word.endswith(begin[:end]) for end in range(2, len(begin)))
@@ -78,7 +78,7 @@ def may_begin(word: str) -> bool:
 
 
 def _may_begin_at(text: str, start: int, begin: str) -> bool:
-    """Return whether a key may begin here, and not in the middle of a word or of base64."""
+    """Return whether a key may begin here: not in the middle of a word or of base64."""
     before = text[start - 1 : start]
     if _is_alnum(before):
         return _ESCAPE.search(text, max(0, start - _LONGEST_ESCAPE), start) is not None
