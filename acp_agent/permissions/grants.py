@@ -54,7 +54,7 @@ class GrantStore:
 
     @property
     def problem(self) -> str:
-        """The problem with the file, in one line; empty if there is none."""
+        """Return the problem with the file, in one line; "" if there is none."""
         self.all()
         return self._problem
 

@@ -119,7 +119,7 @@ def _inputs_named(text: str) -> tuple[str, list[str]]:
 
 
 def _run_by(fields: Mapping[str, object], program: str) -> Mapping[str, object]:
-    """Return a command's fields, converted to ours where they choose who runs it.
+    """Return a command's fields; those that select who runs it are converted to ours.
 
     In opencode a command with another agent runs as a subtask, as with `subtask`.
     """

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 CHANGES = ("edit", "write", "apply_patch")  # tools that a read-only agent does not have
 
-# Our tools; those of MCP servers and plugins, and skills as tools, have names with prefixes.
+# Our tools. Tools of MCP servers and plugins, and skills used as tools, have prefixed names.
 TOOLS = frozenset(
     {
         "apply_patch", "ask_user", "background", "call_mcp_tool", "code", "edit", "finish_loop",
@@ -98,7 +98,7 @@ def restricted_tool(name: str) -> str | None:
 
 
 def may_exist(pattern: str) -> bool:
-    """Return whether a pattern names a tool of ours, or may name one of a server or plugin."""
+    """Return whether a pattern names one of our tools, or may name one of a server or plugin."""
     is_added = "__" in pattern or pattern.startswith("skill_")
     return is_added or any(fnmatchcase(tool, pattern) for tool in TOOLS)
 

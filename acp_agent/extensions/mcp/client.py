@@ -208,8 +208,8 @@ class McpClient:
         """Connect for the duration of the context; see `stdio_transport` for the arguments.
 
         All known servers support the old handshake, and some end if anything else comes first. A
-        server that rejects it gets the newer one. MCP over ACP has no notifications to the server,
-        which only the newer handshake does not need.
+        server that rejects it gets the newer one. MCP over ACP starts with the newer one, because
+        it has no notifications to the server, which the old handshake needs.
         """
         _quieten()
 

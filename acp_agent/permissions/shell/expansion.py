@@ -51,7 +51,7 @@ _EXPANSIONS = frozenset(
         "process_substitution",
     }
 )
-_NUMBERS = frozenset("?#$!")  # special parameters that always count as a number
+_NUMBERS = frozenset("?#$!")  # special parameters whose value is always a number
 _FALLBACKS = frozenset({":-", "-", ":=", "="})
 _TRIMS = frozenset({"%", "%%", "#", "##"})
 _TRIM_LIMIT = 256  # longest value that is trimmed, because every position is tried
