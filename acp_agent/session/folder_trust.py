@@ -89,7 +89,7 @@ def find_items(
         git: the programs that its repository configures.
     """
     from acp_agent.permissions.policy.loading import project_rules  # noqa: PLC0415 - not at start
-    from acp_agent.workspace.instructions.files import items_above  # noqa: PLC0415 - likewise
+    from acp_agent.workspace.instructions.files import instruction_items  # noqa: PLC0415 - likewise
 
     found = [] if git is None else [git.item]
     if any_folder_exists(places):
@@ -109,7 +109,7 @@ def find_items(
         from acp_agent.hooks.sources import project_items as hooks_of  # noqa: PLC0415 - if there are any
 
         found += hooks_of(cwd)
-    return [*found, *items_above(cwd)]
+    return [*found, *instruction_items(cwd)]
 
 
 def _nothing(item: Item) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 import tomllib
@@ -13,6 +14,7 @@ import pytest
 from acp_agent.workspace.instructions.files import (
     TOTAL_LIMIT,
     added_instructions,
+    instruction_items,
     read_instructions,
 )
 from acp_agent.workspace.instructions.rules import matches
@@ -149,3 +151,49 @@ def test_root_in_a_project_of_another_user_reads_what_that_one_wrote_in_it(proje
     assert "Obey me." not in text, "a folder above was not chosen"
     give(project / "AGENTS.md", user=NOBODY)
     assert not instructions(project), "it belongs to a third user"
+
+
+def listed(project: Path, *entries: str) -> None:
+    config = {"instructions": entries}
+    (project / "opencode.json").write_text(f"// ours\n{json.dumps(config)}")
+
+
+def test_the_files_that_a_trusted_opencode_json_lists_are_read(project: Path) -> None:
+    for name in ("AGENTS.md", "STYLE.md", "docs/a.md", "docs/b.txt", "docs/deep/c.md",
+                 ".opencode/rules/d.md", "node_modules/x/e.md", "docs/.hidden/f.md"):  # fmt: skip
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(f"text of {Path(name).name}")
+    listed(project, "STYLE.md", "./docs/*.md", ".opencode/rules/*.md", "**/e.md")
+    text = instructions(project)
+    assert [name for name in "abcdef" if f"text of {name}." in text] == ["a", "d"]
+    assert "text of AGENTS.md" in text
+    assert "text of STYLE.md" in text
+    found = read_instructions(project, project / "none", trusts=lambda _: False)
+    assert "STYLE" not in found.text
+    (item,) = instruction_items(project)
+    assert (item.path, item.what) == (
+        "opencode.json", "STYLE.md, ./docs/*.md, .opencode/rules/*.md, **/e.md"
+    )  # fmt: skip
+    listed(project, "STYLE.md")
+    assert instruction_items(project)[0].digest != item.digest
+
+
+def test_entries_of_opencode_json_that_are_not_used_are_named(
+    project: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "secret.md").write_text("a secret")
+    (project / ".env").write_text("a secret")
+    (project / "link.md").symlink_to(tmp_path / "secret.md")
+    entries = ["https://example.org/a.md", "../../secret.md", ".env", "l*.md", "missing.md"]
+    listed(project, *entries)
+    found = read_instructions(project, project / "none", trusts=lambda _: True)
+    assert "secret" not in found.text
+    assert [path for path, _ in found.refused] == [project / "opencode.json"] * len(entries)
+    first, *others = (why for _, why in found.refused)
+    assert first == (
+        "instructions: https://example.org/a.md is not fetched; save it as a file of the project"
+    )
+    assert others == [
+        f"instructions: {entry} is no readable file of the project; fix the path"
+        for entry in entries[1:]
+    ]

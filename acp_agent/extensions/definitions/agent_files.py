@@ -61,7 +61,9 @@ def read_agent(
     """
     program = path.parent.parent.name
     if program == _CODEX:
-        fields, prompt = _codex(text)
+        fields, prompt = codex_fields(text)
+        if not prompt:
+            raise ConfigError("developer_instructions: expected text")
         return _named(path.stem, fields), prompt
     fields, prompt = read_front_matter(text)
     if program in _OPENCODE:
@@ -139,14 +141,19 @@ def _named(otherwise: str, fields: Mapping[str, object]) -> Mapping[str, object]
     return fields
 
 
-def _codex(text: str) -> tuple[Mapping[str, object], str]:
+def codex_fields(text: str) -> tuple[Mapping[str, object], str]:
+    """Return the fields of an agent of codex as ours would have them, and its prompt.
+
+    Raises:
+        ConfigError: it is no TOML, or its prompt is no text.
+    """
     given = read_toml(text)
-    prompt = given.pop("developer_instructions", None)
+    prompt = given.pop("developer_instructions", "")
     if not isinstance(prompt, str):
         raise ConfigError("developer_instructions: expected text")
     if given.pop("sandbox_mode", None) == "read-only":
         given["disallowed-tools"] = list(CHANGES)
-    if given.get("description") is None:  # codex has the description in its configuration
+    if prompt and given.get("description") is None:  # codex has it in its configuration
         given["description"] = first_line(prompt)
     known = {_CODEX_FIELDS.get(name, name): value for name, value in given.items()}
     return {name: value for name, value in known.items() if name not in _LOOKS}, prompt

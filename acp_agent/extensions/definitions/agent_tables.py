@@ -1,15 +1,16 @@
-"""Read agents from the table `agent` of opencode.json, with prompts in separate files.
+"""Agents and commands in tables: of opencode.json, and agents of codex's config.toml.
 
-A project's table is trusted together with the prompt files that it names: the user trusts the table
-with the files filled in.
+codex has `[agents.NAME]` with a description and a `config_file`. A project's table is trusted with
+the files that it names: the user trusts the table with their texts filled in.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Literal, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,9 +18,14 @@ from msgspec.structs import replace
 from acp_agent.config.json_comments import read_json
 from acp_agent.content import printable_line
 from acp_agent.errors import ConfigError, InvalidInputError
-from acp_agent.extensions.definitions.agent_files import opencode_fields
+from acp_agent.extensions.definitions.agent_files import codex_fields, opencode_fields
 from acp_agent.extensions.definitions.build import AgentFile, DefinitionFile
-from acp_agent.extensions.definitions.fields import AgentFields, parse_fields, unused_fields
+from acp_agent.extensions.definitions.fields import (
+    AgentFields,
+    SkillFields,
+    parse_fields,
+    unused_fields,
+)
 from acp_agent.extensions.definitions.locations import Source
 from acp_agent.extensions.definitions.reading import (
     MOST,
@@ -30,26 +36,34 @@ from acp_agent.extensions.definitions.reading import (
     read_file,
     unused,
 )
-from acp_agent.trust.items import text_item
+from acp_agent.extensions.definitions.skill_files import command_fields, plain_name, read_toml
+from acp_agent.trust.items import Kind as ItemKind, text_item
 
 # Entries with these names but no prompt configure agents that are part of opencode.
 _THEIRS = frozenset({"build", "compaction", "explore", "general", "plan", "summary", "title"})
+# Roles of codex itself, of which an entry without a file only changes the settings.
+_ROLES = frozenset({"awaiter", "default", "explorer", "monitor", "worker"})
 _FILE = re.compile(r"\{file:([^{}\n]{1,500})\}")
 _VARIABLE = re.compile(r"\{env:[^{}\n]{1,200}\}")
 _MOST_FILES = 100  # prompt files of one table
 _LONGEST_FIRST_LINE = 200  # characters
 
 
-class _Entry(Struct, frozen=True):
-    """An agent of a table: fields, prompt with files filled in, and the error if that failed."""
+Kind = Literal["agent", "command"]
+_Fields = TypeVar("_Fields", SkillFields, AgentFields)
 
+
+class _Entry(Struct, frozen=True):
+    """A definition of a table: its fields, and its prompt with the files filled in, or an error."""
+
+    kind: Kind
     name: str
     fields: Mapping[str, object]
     prompt: str
     error: ConfigError | None = None
 
 
-def read_table(path: Path, origin: Origin | None, problems: list[Problem]) -> list[AgentFile]:
+def read_agents(path: Path, origin: Origin | None, problems: list[Problem]) -> list[AgentFile]:
     """Read the agents of a table; report the invalid ones. Blocks: reads files.
 
     Args:
@@ -57,65 +71,116 @@ def read_table(path: Path, origin: Origin | None, problems: list[Problem]) -> li
         origin: the project that the file belongs to; None for the user's own file.
         problems: errors are added to this list.
     """
+    return _read(path, origin, "agent", problems, _agent)
+
+
+def read_commands(
+    path: Path, origin: Origin | None, problems: list[Problem]
+) -> list[DefinitionFile[SkillFields]]:
+    """Read the commands of a table as skills that only the user chooses; see `read_agents`."""
+    return _read(path, origin, "command", problems, _command)
+
+
+def _read(
+    path: Path,
+    origin: Origin | None,
+    kind: Kind,
+    problems: list[Problem],
+    build: Callable[[Path, Source, _Entry, list[Problem]], DefinitionFile[_Fields]],
+) -> list[DefinitionFile[_Fields]]:
     try:
         path.lstat()
     except OSError:
         return []  # usually there is no such file
     try:
         raw = read_file(path, origin)
-        entries = _entries(path, raw, origin)
+        entries = _entries(path, raw, origin, kind)
     except ConfigError as error:
-        problems.append(problem(path, error))
+        if kind == "agent" and path.suffix != ".toml":  # else reported with agents, or hooks
+            problems.append(problem(path, error))
         return []
     if not entries:
         return []
+    item: ItemKind = "agent" if kind == "agent" else "skill"
     if (
         origin is not None
         and origin.trusts is not None
-        and not origin.trusts(text_item("agent", origin.top, path, _raw(entries), _wants(entries)))
+        and not origin.trusts(text_item(item, origin.top, path, _raw(entries), _wants(entries)))
     ):
         return []
+    whole = "" if path.suffix == ".toml" else raw.decode("utf-8", "replace")
     found = []
     for entry in entries:
         try:
-            agent = _agent(path, origin, entry, problems)
+            if entry.error is not None:
+                raise entry.error
+            source: Source = "user" if origin is None else origin.source
+            definition = build(path, source, entry, problems)
         except ConfigError as error:
             problems.append(problem(path, _of(entry, error)))
         else:
-            whole = raw.decode("utf-8", "replace")
-            found.append(replace(agent, whole=whole, entry=("agent", entry.name)))
+            found.append(replace(definition, whole=whole, entry=(kind, entry.name)))
     return found
 
 
-def _entries(path: Path, raw: bytes, origin: Origin | None) -> list[_Entry]:
-    """Return the agents of a file that are not disabled.
+def _entries(path: Path, raw: bytes, origin: Origin | None, kind: Kind) -> list[_Entry]:
+    """Return the definitions of a kind in a file that are not disabled.
 
     Raises:
         ConfigError: the file cannot be read.
     """
+    is_codex = path.suffix == ".toml"
     try:
-        content = read_json(raw)
+        content: object = read_toml(decode(raw)) if is_codex else read_json(raw)
     except InvalidInputError as error:
         raise ConfigError(str(error)) from None
-    agents = content.get("agent") if isinstance(content, dict) else None
-    if not isinstance(agents, dict):
+    given = content.get("agents" if is_codex else kind) if isinstance(content, dict) else None
+    if not isinstance(given, dict):
         return []
-    if len(agents) > MOST:
-        raise ConfigError(f"there are more than {MOST} agents in it; take some out")
+    if len(given) > MOST:
+        raise ConfigError(f"there are more than {MOST} {kind}s in it; take some out")
     files = _PromptFiles(path, origin)
-    entries = []
-    for name, given in agents.items():
-        if not isinstance(given, dict) or given.get("disable") is True:
-            continue
-        fields = {key: value for key, value in given.items() if key != "prompt"}
-        prompt = given.get("prompt")
-        if prompt is None and name in _THEIRS:
-            continue
-        try:
-            entries.append(_Entry(name, fields, files.fill(prompt)))
-        except ConfigError as error:
-            entries.append(_Entry(name, fields, str(prompt), error))
-    return entries
+    read = _codex_entry if is_codex else _opencode_entry
+    entries = (read(kind, name, one, files) for name, one in given.items() if isinstance(one, dict))
+    return [one for one in entries if one is not None]
+
+
+def _opencode_entry(
+    kind: Kind, name: str, given: Mapping[str, object], files: _PromptFiles
+) -> _Entry | None:
+    key = "prompt" if kind == "agent" else "template"
+    prompt = given.get(key)
+    if kind == "agent" and (given.get("disable") is True or (prompt is None and name in _THEIRS)):
+        return None
+    fields = {one: value for one, value in given.items() if one != key}
+    try:
+        text = files.fill(prompt if kind == "agent" else _text(prompt, "template"))
+    except ConfigError as error:
+        return _Entry(kind, name, fields, str(prompt), error)
+    return _Entry(kind, name, fields, text)
+
+
+def _codex_entry(
+    kind: Kind, name: str, given: Mapping[str, object], files: _PromptFiles
+) -> _Entry | None:
+    """Return a role of codex: its description, over the settings in its `config_file`."""
+    file = given.get("config_file")
+    unseen = {"config_file", "nickname_candidates"}  # here agents have no nicknames
+    own = {one: value for one, value in given.items() if one not in unseen}
+    if file is None and name in _ROLES:
+        return None
+    try:
+        settings = "" if file is None else files.read(_text(file, "config_file"), "config_file")
+        fields, prompt = codex_fields(settings)
+    except ConfigError as error:
+        return _Entry(kind, name, own, "", error)
+    return _Entry(kind, name, {**fields, **own}, prompt)
+
+
+def _text(value: object, field: str) -> str:
+    if not isinstance(value, str):
+        raise ConfigError(f"{field}: expected text")
+    return value
 
 
 class _PromptFiles:
@@ -136,54 +201,77 @@ class _PromptFiles:
             return ""
         if not isinstance(prompt, str):
             raise ConfigError("prompt: expected text")
-        return _FILE.sub(lambda found: self._read(found[1].strip()), prompt).strip()
+        return _FILE.sub(lambda found: self.read(found[1].strip(), "prompt"), prompt).strip()
 
-    def _read(self, name: str) -> str:
+    def read(self, name: str, field: str) -> str:
+        """Return the text of a file that a field names.
+
+        Raises:
+            ConfigError: it cannot be read, or there are too many.
+        """
         self._count += 1
         if self._count > _MOST_FILES:
-            raise ConfigError(f"prompt: there are more than {_MOST_FILES} files; take some out")
+            raise ConfigError(f"{field}: there are more than {_MOST_FILES} files; take some out")
         path = self._table.parent / name
         if self._origin is None and name.startswith("~/"):
             path = Path(name).expanduser()
         try:
             return decode(read_file(path, self._origin))
         except ConfigError as error:
-            raise ConfigError(f"prompt: {printable_line(name, 80)}: {error}") from None
+            raise ConfigError(f"{field}: {printable_line(name, 80)}: {error}") from None
 
 
 def _raw(entries: list[_Entry]) -> bytes:
     """Return the content of a table that the user trusts."""
-    agents = {one.name: {**one.fields, "prompt": one.prompt} for one in entries}
-    return json.dumps(agents, ensure_ascii=False, indent=1).encode("utf-8", "replace")
+    given = {
+        one.name: {**one.fields, "prompt" if one.kind == "agent" else "template": one.prompt}
+        for one in entries
+    }
+    return json.dumps(given, ensure_ascii=False, indent=1, default=str).encode("utf-8", "replace")
 
 
 def _wants(entries: list[_Entry]) -> str:
     models = (one.fields.get("model") for one in entries)
-    wants = [f"agents: {', '.join(printable_line(one.name, 40) for one in entries)}"]
+    names = ", ".join(printable_line(one.name, 40) for one in entries)
+    wants = [f"{entries[0].kind}s: {names}"]
     wants += [f"model: {printable_line(one, 80)}" for one in models if isinstance(one, str)]
     return "; ".join(wants)[:_LONGEST_FIRST_LINE]
 
 
-def _agent(path: Path, origin: Origin | None, entry: _Entry, problems: list[Problem]) -> AgentFile:
-    if entry.error is not None:
-        raise entry.error
-    given = dict(opencode_fields(entry.name, entry.fields))
+def _agent(path: Path, source: Source, entry: _Entry, problems: list[Problem]) -> AgentFile:
+    if path.suffix == ".toml":
+        given = {**entry.fields, "name": plain_name(entry.name)}
+    else:
+        given = dict(opencode_fields(entry.name, entry.fields))
     if not entry.prompt:
         given.setdefault("extends", "default")
     if given.get("description") is None:
         first = entry.prompt.partition("\n")[0].lstrip("# ")
         given["description"] = first[:_LONGEST_FIRST_LINE] or entry.name
     fields = parse_fields(given, AgentFields)
-    if names := unused_fields(given, AgentFields):
-        problems.append(problem(path, _of(entry, unused(names)), left_out=False))
-    if _VARIABLE.search(entry.prompt):
-        error = ConfigError(
-            "prompt: variables of the environment are not filled in; write the text"
-        )
-        problems.append(problem(path, _of(entry, error), left_out=False))
-    source: Source = "user" if origin is None else origin.source
+    _report_unused(path, entry, unused_fields(given, AgentFields), problems)
     return DefinitionFile(path=path, source=source, fields=fields, text=entry.prompt)
 
 
+def _command(
+    path: Path, source: Source, entry: _Entry, problems: list[Problem]
+) -> DefinitionFile[SkillFields]:
+    given, text = command_fields(entry.name, entry.fields, entry.prompt, ".opencode")
+    fields = parse_fields(given, SkillFields)
+    _report_unused(path, entry, unused_fields(given, SkillFields), problems)
+    return DefinitionFile(path=path, source=source, fields=fields, text=text)
+
+
+def _report_unused(path: Path, entry: _Entry, names: list[str], problems: list[Problem]) -> None:
+    if names:
+        problems.append(problem(path, _of(entry, unused(names)), left_out=False))
+    if _VARIABLE.search(entry.prompt):
+        field = "prompt" if entry.kind == "agent" else "template"
+        error = ConfigError(
+            f"{field}: variables of the environment are not filled in; write the text"
+        )
+        problems.append(problem(path, _of(entry, error), left_out=False))
+
+
 def _of(entry: _Entry, error: ConfigError) -> ConfigError:
-    return ConfigError(f"agent {printable_line(entry.name, 80)}: {error}")
+    return ConfigError(f"{entry.kind} {printable_line(entry.name, 80)}: {error}")

@@ -22,10 +22,10 @@ from acp_agent.extensions.definitions.build import (
 from acp_agent.extensions.definitions.fields import FIELD_ALIASES, AgentFields, SkillFields
 from acp_agent.extensions.definitions.front_matter import field_line
 from acp_agent.extensions.definitions.locations import (
-    AGENT_TABLES,
     DefinitionFolders,
     Source,
     any_plugin_folder,
+    is_table,
     project_folder,
 )
 from acp_agent.extensions.definitions.reading import (
@@ -104,7 +104,7 @@ def _find_skills(
     files: list[DefinitionFile[SkillFields]] = []
     for place, source in places.skills:
         project = _project(places, place, source, trusts)
-        files += read_definitions(place, project, "skills", SkillFields, problems)
+        files += _skills_of(place, project, problems)
     for plugin in plugins:
         files += [
             *_of_plugin(plugin, plugin.commands, "commands", SkillFields, problems),
@@ -165,14 +165,24 @@ def _find_agents(
     return found
 
 
+def _skills_of(
+    place: Path, origin: Origin | None, problems: list[Problem]
+) -> list[DefinitionFile[SkillFields]]:
+    if not is_table(place):
+        return read_definitions(place, origin, "skills", SkillFields, problems)
+    from acp_agent.extensions.definitions.agent_tables import read_commands  # noqa: PLC0415 - rarely there
+
+    return read_commands(place, origin, problems)
+
+
 def _agents_of(
     place: Path, origin: Origin | None, problems: list[Problem]
 ) -> list[DefinitionFile[AgentFields]]:
-    if place.name not in AGENT_TABLES:
+    if not is_table(place):
         return read_definitions(place, origin, "agents", AgentFields, problems)
-    from acp_agent.extensions.definitions.agent_tables import read_table  # noqa: PLC0415 - rarely there
+    from acp_agent.extensions.definitions.agent_tables import read_agents  # noqa: PLC0415 - rarely there
 
-    return read_table(place, origin, problems)
+    return read_agents(place, origin, problems)
 
 
 def _project(

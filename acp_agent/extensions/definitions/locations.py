@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 Source = Literal["bundled", "user", "project"]
 BUNDLED = Path(__file__).parents[1] / "bundled"
-# Folders of other programs' agents, in the home folder and in projects.
+# Folders of other programs' agents, and a table, in the home folder and in projects.
 OTHER_AGENTS = (
     ".github/chatmodes", ".github/agents", ".gemini/agents", ".cursor/agents",
-    ".claude/agents", ".codex/agents", ".opencode/agent", ".opencode/agents",
+    ".claude/agents", ".codex/agents", ".codex/config.toml", ".opencode/agent",
+    ".opencode/agents",
 )  # fmt: skip
 # Folders of other programs' commands; a command is a skill that only the user can choose.
 OTHER_COMMANDS = (
@@ -168,12 +169,13 @@ def _skill_folders(user: Path, home: Path, projects: list[Path]) -> tuple[tuple[
     """Return the folders of skills; those of other programs come before ours, which win."""
     theirs = (*OTHER_COMMANDS, *OTHER_SKILLS)  # a skill wins over a command of the same name
     only_home = (
+        *(f".config/opencode/{name}" for name in AGENT_TABLES),
         ".codex/prompts", ".config/opencode/command", ".config/opencode/commands",
         ".config/opencode/skill", ".config/opencode/skills", ".copilot/skills",
     )  # fmt: skip
     own = [home / place for place in (*only_home, *theirs, ".agents/skills")]
     own.append(user / "skills")
-    ours = (*theirs, ".agents/skills", ".acp-agent/skills")
+    ours = (*AGENT_TABLES, *theirs, ".agents/skills", ".acp-agent/skills")
     folders = [folder / place for folder in projects for place in ours]
     # If a session is opened in the home folder, its folders still belong to the user.
     return (
@@ -186,7 +188,7 @@ def any_folder_exists(places: DefinitionFolders) -> bool:
     """Return whether a folder of definitions exists. Blocks for a few `stat` calls."""
     # Path would raise an error for a folder without permission.
     return any_plugin_folder(places) or any(
-        os.path.isfile(place) if place.name in AGENT_TABLES else os.path.isdir(place)  # noqa: PTH112, PTH113
+        os.path.isfile(place) if is_table(place) else os.path.isdir(place)  # noqa: PTH112, PTH113
         for place, _ in (*places.skills, *places.agents)
     )
 
@@ -211,6 +213,11 @@ def readable_skill_folders(places: DefinitionFolders) -> list[Path]:
                 found.append(real)
     own = (place for place, source in places.plugins if source == "user")
     return [*found, *(folder for place in own for folder in plugin_roots(place))]
+
+
+def is_table(place: Path) -> bool:
+    """Return whether a place is a file with a table of definitions, and not a folder."""
+    return place.suffix in {".json", ".jsonc", ".toml"}
 
 
 def plugin_roots(place: Path) -> list[Path]:

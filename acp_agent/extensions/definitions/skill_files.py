@@ -102,11 +102,25 @@ def read_command(path: Path, text: str, place: Path) -> tuple[Mapping[str, objec
     if program == _GITHUB:
         text, names = _inputs_named(text)
         fields = {**({"arguments": names} if names else {}), **fields}
+    within = place if path != place else place.parent
+    name = "-".join(path.relative_to(within).with_suffix("").parts).removesuffix(".prompt")
+    return command_fields(name, fields, text, program)
+
+
+def command_fields(
+    name: str, fields: Mapping[str, object], text: str, program: str
+) -> tuple[Mapping[str, object], str]:
+    """Return the front matter of a command, as a SKILL.md would have it, and the text.
+
+    Args:
+        name: of the command, in its program.
+        fields: the front matter there.
+        text: the prompt there.
+        program: the name of the program's folder.
+    """
     fields = _run_by(fields, program)
     if program in _FROM_ONE:
         text = _NUMBER.sub(lambda found: f"${int(found[1]) - 1}", text)
-    within = place if path != place else place.parent
-    name = "-".join(path.relative_to(within).with_suffix("").parts).removesuffix(".prompt")
     return {**_described(fields, text), "name": plain_name(name), **_BY_USER}, text.strip()
 
 

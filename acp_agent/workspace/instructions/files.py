@@ -14,7 +14,8 @@ from typing import Literal
 
 from msgspec import Struct, convert
 
-from acp_agent.extensions.definitions.locations import find_repository
+from acp_agent.content import printable_line
+from acp_agent.extensions.definitions.locations import AGENT_TABLES, find_repository
 from acp_agent.platform.first_use import first_use
 from acp_agent.platform.nofollow import real_path
 from acp_agent.platform.trusted_files import (
@@ -25,10 +26,17 @@ from acp_agent.platform.trusted_files import (
 )
 from acp_agent.trust.items import Item, Trusts, folder_name, text_item
 from acp_agent.workspace.instructions.imports import imported_files
+from acp_agent.workspace.instructions.opencode import (
+    CONFIG_LIMIT,
+    listed_entries,
+    matching_files,
+    trusted_text,
+)
 from acp_agent.workspace.instructions.rules import parse_rule
 
 FILE_LIMIT = 32_000  # bytes of one file
 TOTAL_LIMIT = 96_000  # characters of all instructions found by one call
+_SHOWN = 400  # characters of a list of files
 _RULE_FILES = 200  # maximum number of files, and of folders, in one folder of rules
 
 _log = logging.getLogger(__name__)
@@ -116,15 +124,20 @@ def read_instructions(cwd: Path, user_file: Path, trusts: Trusts) -> Instruction
             collected.take_folder(folder, inside)
         else:
             collected.take_trusted(folder / _table().first, _Reader(folder, above), trusts)
+    collected.take_listed(top, cwd, inside, trusts)
     return collected.instructions()
 
 
-def items_above(cwd: Path) -> tuple[Item, ...]:
-    """Return the instruction files above the project of `cwd`, as items the user can trust."""
+def instruction_items(cwd: Path) -> tuple[Item, ...]:
+    """Return the instructions that the user can trust.
+
+    These are the files above the project of `cwd`, and the lists of files in its opencode.json.
+    """
     top = find_repository(cwd) or cwd
     collected, owners = _Collected(), trusted_owners()
     for folder in top.parents:
         collected.take_trusted(folder / _table().first, _Reader(folder, owners), lambda _: False)
+    collected.take_listed(top, cwd, _Reader(top, trusted_owners(top, cwd)), lambda _: False)
     return collected.instructions().untrusted
 
 
@@ -159,9 +172,9 @@ class _Reader:
         self._within = within
         self._owners = owners
 
-    def read(self, path: Path) -> bytes:
+    def read(self, path: Path, limit: int = FILE_LIMIT) -> bytes:
         """Return the first bytes of a file; raise the same errors as `read_trusted`."""
-        return read_trusted(path, self._within, self._owners, limit=FILE_LIMIT + 1)
+        return read_trusted(path, self._within, self._owners, limit=limit + 1)
 
     def imported(self, path: Path) -> str | None:
         """Return the text of a file that an instruction file of the project imports, or None."""
@@ -210,6 +223,41 @@ class _Collected:
             return b""
 
         self.take(path, read)
+
+    def take_listed(self, top: Path, cwd: Path, reader: _Reader, trusts: Trusts) -> None:
+        """Add the files that `instructions` of the project's opencode.json lists, if trusted."""
+        for folder in dict.fromkeys((top, cwd)):
+            for config in (folder / name for name in AGENT_TABLES):
+                try:
+                    entries = listed_entries(reader.read(config, CONFIG_LIMIT))
+                except OSError:
+                    continue  # missing, or reported with its agents
+                if not entries:
+                    continue
+                what = printable_line(", ".join(entries), _SHOWN)
+                raw = trusted_text(entries)
+                item = text_item("instructions", folder_name(top), config, raw, what)
+                if trusts(item):
+                    for entry in entries:
+                        self._take_entry(entry, config, reader)
+                else:
+                    self._untrusted.append(item)
+
+    def _take_entry(self, entry: str, config: Path, reader: _Reader) -> None:
+        """Add the files of one entry of a list; report an entry without any."""
+        shown = printable_line(entry, 80)
+        if entry.startswith(("http://", "https://")):
+            why = f"instructions: {shown} is not fetched; save it as a file of the project"
+            self._refused.append((config, why))
+            return
+        found = False
+        for path in matching_files(entry, config.parent, _table().packages):
+            text = reader.imported(path)
+            found = found or text is not None
+            self._add(path, text or "")
+        if not found:
+            why = f"instructions: {shown} is no readable file of the project; fix the path"
+            self._refused.append((config, why))
 
     def take_folder(self, folder: Path, reader: _Reader, *, touched: Path | None = None) -> None:
         """Add the instructions of a folder, and those of its rules that match `touched`."""

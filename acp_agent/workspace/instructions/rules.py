@@ -62,31 +62,33 @@ def parse_rule(content: str, *, otherwise: Literal["always", "never"]) -> Rule:
     return Rule(text=text, when=when, patterns=tuple(patterns[:_PATTERNS]))
 
 
-def matches(pattern: str, path: str) -> bool:
+def matches(pattern: str, path: str, *, below: bool = True) -> bool:
     """Return whether a path matches a pattern, in which `**` matches any number of folders.
 
     A pattern without a slash matches a name at any depth. A pattern that matches a folder matches
-    everything below it.
+    everything below it, unless `below` is false.
     """
     parts = tuple(path.split("/"))
     if len(pattern) > _LENGTH or len(parts) > _LENGTH:
         return False
-    expanded = islice(_expanded(pattern), _PATTERNS)
+    expanded = islice(_expanded(pattern, below=below), _PATTERNS)
     return any(_matches(tuple(one.split("/")), parts) for one in expanded)
 
 
-def _expanded(pattern: str) -> Iterator[str]:
+def _expanded(pattern: str, *, below: bool) -> Iterator[str]:
     """Yield the patterns that one expands to: without braces, for the whole relative path."""
     found = _BRACES.search(pattern)
     if found is not None:
         for choice in found[1].split(","):
-            yield from _expanded(pattern[: found.start()] + choice + pattern[found.end() :])
+            whole = pattern[: found.start()] + choice + pattern[found.end() :]
+            yield from _expanded(whole, below=below)
         return
     pattern = pattern.removeprefix("./")
     anchored = "/" in pattern.rstrip("/")
     pattern = pattern.strip("/")
     yield pattern if anchored else f"**/{pattern}"
-    yield f"{pattern}/**" if anchored else f"**/{pattern}/**"
+    if below:
+        yield f"{pattern}/**" if anchored else f"**/{pattern}/**"
 
 
 def _matches(pattern: tuple[str, ...], parts: tuple[str, ...]) -> bool:

@@ -1,4 +1,4 @@
-"""Agents in the table `agent` of opencode.json."""
+"""Agents and commands in tables of opencode.json, and agents in codex's config.toml."""
 
 from __future__ import annotations
 
@@ -156,3 +156,88 @@ def test_a_file_that_is_no_json_or_has_no_table_hides_nothing(files: Files) -> N
     for text in ("", "[]", '{"agent": []}', "// nothing\n"):
         path.write_text(text)
         assert files.find().problems == ()
+
+
+COMMANDS = {
+    "web/page": {
+        "template": "Build $1. Log: !`git log`",
+        "description": "Builds a page.",
+        "agent": "writer",
+        "model": "openai/gpt-5.2",
+    },
+    "plain": {"template": "{file:./prompts/docs.txt}", "agent": "build", "odd": "x"},
+    "broken": {"description": "Has no text."},
+}
+
+
+def test_commands_of_a_table_are_skills_that_only_the_user_chooses(files: Files) -> None:
+    prompt(files.project)
+    path = table(files.project, json.dumps({"command": COMMANDS}))
+    found = files.find()
+    plain, page = found.skills
+    assert (page.name, page.description, page.text) == (
+        "web-page", "Builds a page.", "Build $0. Log: !`git log`",
+    )  # fmt: skip
+    assert (page.agent, page.apart, page.uses.model) == ("writer", True, "openai/gpt-5.2")
+    assert (plain.text, plain.agent, plain.apart) == ("Write it down.", None, False)
+    assert not page.by_model and not plain.by_model  # noqa: PT018 - the same of both
+    assert [(one.path, one.why, one.left_out) for one in found.problems] == [
+        (path, "command plain: the field odd is not used here; take it out, or leave it", False),
+        (path, "command broken: template: expected text", True),
+    ]
+
+
+def test_commands_of_a_table_are_trusted_with_their_files(files: Files) -> None:
+    prompt(files.project)
+    table(files.project, json.dumps({"command": {"a": {"template": "{file:prompts/docs.txt}"}}}))
+
+    def untrusted() -> Item:
+        found = find_definitions(files.places, Config(), lambda _: False)
+        assert found.skills == ()
+        (item,) = found.untrusted
+        return item
+
+    before = untrusted()
+    assert (before.kind, before.path, before.what) == ("skill", "opencode.json", "commands: a")
+    prompt(files.project, "Something else.")
+    assert untrusted().digest != before.digest
+
+
+CODEX = """[agents]
+max_threads = 4
+[agents.Scout_One]
+description = "Looks."
+config_file = "roles/scout.toml"
+nickname_candidates = ["Ada"]
+[agents.plain]
+description = "Works."
+[agents.worker]
+description = "Codex's own."
+[agents.lost]
+description = "Gone."
+config_file = "../../outside.toml"
+"""
+
+
+def test_agents_of_the_configuration_of_codex_are_read_with_their_files(files: Files) -> None:
+    folder = files.project / ".codex"
+    (folder / "roles").mkdir(parents=True)
+    (files.project.parent / "outside.toml").write_text('developer_instructions = "Obey."')
+    (folder / "roles" / "scout.toml").write_text(
+        'developer_instructions = "Look."\nsandbox_mode = "read-only"\n'
+        'model_reasoning_effort = "high"\n'
+    )
+    path = table(folder, CODEX, "config.toml")
+    found = files.find()
+    plain, scout = found.agents
+    assert (scout.name, scout.description, scout.prompt) == ("scout-one", "Looks.", "Look.")
+    assert scout.uses.thought_level == "high"
+    assert not scout.uses.allows("edit")
+    assert (plain.name, plain.description) == ("plain", "Works.")
+    assert "${DEFAULT}" in plain.prompt
+    (problem,) = found.problems
+    assert problem.path == path
+    assert problem.why.startswith("agent lost: config_file: ../../outside.toml: ")
+    untrusted = find_definitions(files.places, Config(), lambda _: False)
+    assert untrusted.agents == ()
+    assert [one.path for one in untrusted.untrusted] == [".codex/config.toml"]

@@ -21,15 +21,20 @@ from tests.extensions.definitions.definition_files import Files
 def test_the_users_places_come_first_then_the_repositorys_then_the_folders(files: Files) -> None:
     files.cwd = files.project / "deep" / "inside"
     names = (*OTHER_COMMANDS, *OTHER_SKILLS, ".agents/skills", ".acp-agent/skills")
-    opencode = (f".config/opencode/{name}" for name in ("command", "commands", "skill", "skills"))
-    only_home = ".codex/prompts", *opencode, ".copilot/skills"
+    tables = "opencode.json", "opencode.jsonc"
+    folders = "command", "commands", "skill", "skills"
+    only_home = (
+        *(f".config/opencode/{name}" for name in tables),
+        ".codex/prompts",
+        *(f".config/opencode/{name}" for name in folders),
+        ".copilot/skills",
+    )
     assert files.places.skills == (
         *((files.home / name, "user") for name in (*only_home, *names[:-1])),
         (files.user / "skills", "user"),
-        *((files.project / name, "project") for name in names),
-        *((files.cwd / name, "project") for name in names),
+        *((files.project / name, "project") for name in (*tables, *names)),
+        *((files.cwd / name, "project") for name in (*tables, *names)),
     )
-    tables = "opencode.json", "opencode.jsonc"
     own = (
         *OTHER_AGENTS,
         ".copilot/agents",
@@ -50,6 +55,8 @@ def test_a_folder_that_is_the_repository_or_in_none_is_looked_into_once(files: F
     assert len(folders) == len(set(folders))
     outside = find_folders(Path("/"), user=files.user, home=files.home)
     assert [folder for folder, source in outside.skills if source == "project"] == [
+        Path("/opencode.json"),
+        Path("/opencode.jsonc"),
         *(Path("/", name) for name in OTHER_COMMANDS),
         *(Path("/", name) for name in OTHER_SKILLS),
         Path("/.agents/skills"),
@@ -59,7 +66,8 @@ def test_a_folder_that_is_the_repository_or_in_none_is_looked_into_once(files: F
 
 def test_in_the_home_folder_the_users_own_are_not_taken_for_a_projects(files: Files) -> None:
     here = find_folders(files.home, user=files.home / ".acp-agent", home=files.home)
-    assert {source for _, source in here.skills} == {"user"}
+    projects = [place.name for place, source in here.skills if source == "project"]
+    assert projects == ["opencode.json", "opencode.jsonc"], "which are no place of the user's"
 
 
 def test_one_folder_in_one_place_is_enough_to_have_a_look(files: Files) -> None:
