@@ -83,7 +83,7 @@ def _all(table: Struct) -> dict[str, Any]:
     return shown
 
 
-def _without_secrets(name: str, value: Any) -> Any:  # a JSON-like value in, one of its shape out
+def _without_secrets(name: str, value: Any) -> Any:  # any JSON-like value, same shape out
     """Return `value` without secrets that users put into the file against advice."""
     if isinstance(value, dict):
         if name == "headers":

@@ -18,7 +18,7 @@ from acp_agent.cli.output import USAGE, complain, width, wrap
 
 if TYPE_CHECKING:
     _Base = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - see below
-else:  # it is generic for type checkers alone
+else:  # it is generic only for type checkers
     _Base = argparse._SubParsersAction  # noqa: SLF001 - argparse has no public name for it
 
 _LONGEST = 1e6  # seconds; every wait is limited

@@ -81,7 +81,7 @@ def run(argv: list[str]) -> int:
     if not flags.cwd.is_dir():
         complain(translate("{folder} is not a directory", folder=flags.cwd))
         return USAGE
-    posix.forbid_inspection()  # by the commands of the agent, which has our environment
+    posix.forbid_inspection()  # the agent's commands must not read our environment
     if flags.json:
         view = _json_view(sys.stdout)
     else:

@@ -128,7 +128,7 @@ class Screen:
         self._line(f"    -> {answer}", "bold")
 
     def ended(self, stop_reason: str, session: str | None = None) -> None:
-        """Show how the turn ended, what it used, and how to continue with the session."""
+        """Show how the turn ended, its usage, and how to continue the session."""
         self._begin("end")
         parts = [translate("stop reason: {reason}", reason=stop_reason)]
         if self._usage is not None:

@@ -1,4 +1,4 @@
-"""`acp-agent sessions list|show|export|record|delete`; `check|repair` are in `sessions_repair`."""
+"""`acp-agent sessions list|show|export|record|delete`; `check|repair` are in `session_repair`."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def run(argv: list[str]) -> int:
         "--prompt", metavar="TEXT", help="run this prompt in the current folder instead"
     )
     prompt: str | None = parser.parse_args(argv).prompt
-    posix.forbid_inspection()  # by the commands of the agent, which has our environment
+    posix.forbid_inspection()  # the agent's commands must not read our environment
     return guarded(lambda: asyncio.run(_tour(prompt)))
 
 

@@ -138,7 +138,7 @@ class WebSocketTransport(asyncio.Protocol):
             with suppress(TimeoutError):
                 await asyncio.wait_for(
                     self._closed.wait(), _CLOSE_TIMEOUT
-                )  # its answer ends the socket
+                )  # its answer closes the socket
         self._writer.abort()
         await self._closed.wait()
 

@@ -43,7 +43,7 @@ def _chat(arguments: argparse.Namespace, command: list[str], cwd: Path) -> int:
     from acp_agent.cli.chat.standard_streams import keep_typeahead  # noqa: PLC0415 - see above
     from acp_agent.platform import posix  # noqa: PLC0415 - see above
 
-    posix.forbid_inspection()  # by the commands of the agent, which has our environment
+    posix.forbid_inspection()  # the agent's commands must not read our environment
     # The chat shows what goes wrong on the wire; a log would be written over it.
     logging.getLogger().addHandler(logging.NullHandler())
     plain = arguments.plain or not _can_move_cursor()

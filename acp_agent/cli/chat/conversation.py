@@ -104,12 +104,12 @@ class Conversation:
 
     @property
     def state(self) -> SessionState:
-        """The state of the open session."""
+        """Return the state of the open session."""
         return self._open.state
 
     @property
     def calls(self) -> Calls:
-        """The tool calls of the open session."""
+        """Return the tool calls of the open session."""
         return self._open.calls
 
     @property
@@ -119,7 +119,7 @@ class Conversation:
 
     @property
     def agent(self) -> Agent | None:
-        """The agent; None if there is none."""
+        """Return the agent; None if there is none."""
         return self._supervisor.agent
 
     def agent_can(self, method: SessionMethod) -> bool:
@@ -215,7 +215,7 @@ class Conversation:
         return await agent.sessions.list(self.options.cwd, limit=_LISTED)
 
     async def set_option(self, name: str, value: str | bool) -> None:
-        """Set an option by its id or category; a mode also for agents without options."""
+        """Set an option by its ID or category; a mode also for agents without options."""
         agent = self._need_agent()
         option = self.state.option(name)
         if option is not None:

@@ -56,7 +56,7 @@ _ALTERNATE_SCREEN = re.compile(
     rb"\x1b\[\?(?:1049|1047|47)h.*?(?:\x1b\[\?(?:1049|1047|47)l|\Z)", re.DOTALL
 )
 _ALTERNATE_ON, _ALTERNATE_OFF = b"\x1b[?1049h", b"\x1b[?1049l"
-_RESET_STYLE = b"\x1b[0m\x1b[?25h"  # colours off, cursor on
+_RESET_STYLE = b"\x1b[0m\x1b[?25h"  # colours off, cursor visible
 # Mouse, paste and key modes, which a killed program may have left on.
 _RESET_MODES = b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?1l\x1b>"
 

@@ -20,7 +20,7 @@ def run(argv: list[str]) -> int:
     if options.action is None:
         parser.print_help(sys.stderr)
         return USAGE
-    posix.forbid_inspection()  # by the commands of the agent, which has our environment
+    posix.forbid_inspection()  # the agent's commands must not read our environment
     return guarded(lambda: usage_checked(lambda: _run(options)))
 
 

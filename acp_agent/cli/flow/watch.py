@@ -49,7 +49,7 @@ def run(argv: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
     add_folder(parser)
     options = parser.parse_args(argv)
-    posix.forbid_inspection()  # by the commands of the agent, which has our environment
+    posix.forbid_inspection()  # the agent's commands must not read our environment
     return guarded(lambda: usage_checked(lambda: _run(options)))
 
 

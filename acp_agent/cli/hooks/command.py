@@ -68,7 +68,7 @@ def run(argv: list[str]) -> int:
     if options.action is None:
         parser.print_help(sys.stderr)
         return USAGE
-    posix.forbid_inspection()  # by the hooks
+    posix.forbid_inspection()  # the hooks must not read our environment
     return guarded(lambda: _run(options))
 
 

@@ -18,7 +18,7 @@ def run(argv: list[str]) -> int:
     if options.action is None:
         parser.print_help(sys.stderr)
         return USAGE
-    posix.forbid_inspection()  # by the servers that it starts
+    posix.forbid_inspection()  # the servers must not read our environment
     return guarded(lambda: _run(options))
 
 
