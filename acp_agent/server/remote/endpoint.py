@@ -180,7 +180,7 @@ class Endpoint:
         knows_session: returns whether a session with this ID exists, wherever it is open.
         cookie: the value of a `Set-Cookie` header. Clients send it with later requests, so that a
             load balancer can route them to this process.
-        path: the path of the endpoint; clients that cannot be configured have a default path.
+        path: the path of the endpoint, for clients that can only use a fixed path of their own.
 
     Attributes:
         sockets: the open sockets that use HTTP.
