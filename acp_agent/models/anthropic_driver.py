@@ -48,7 +48,7 @@ class AnthropicDriver:
         return self._exchanges.stream(send, AnthropicDecoder(self._provider, model), model=model)
 
     async def connect(self) -> None:
-        """Open a connection ahead of the first request; see `Driver`."""
+        """Open a connection before the first request; see `Driver`."""
         await self._client.connect()
 
     async def aclose(self) -> None:

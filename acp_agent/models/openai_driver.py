@@ -53,7 +53,7 @@ class OpenAIDriver:
         return self._exchanges.stream(send, self._api.decoder(self._provider, model), model=model)
 
     async def connect(self) -> None:
-        """Open a connection ahead of the first request; see `Driver`."""
+        """Open a connection before the first request; see `Driver`."""
         await self._client.connect()
 
     async def aclose(self) -> None:

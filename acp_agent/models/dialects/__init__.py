@@ -1,1 +1,1 @@
-"""Tool calls that a model writes as text, in the form that it was trained on."""
+"""Recognise and write tool calls as text, in the form that a model was trained on."""

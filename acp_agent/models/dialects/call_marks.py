@@ -1,4 +1,4 @@
-"""Where a call, reasoning or the end of an answer may begin in a text, and what words say of it."""
+"""Find where a call, reasoning or control tokens begin in a text, and judge the words before."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from functools import cache
 
 from acp_agent.models.dialects.form import Tools, any_of, beginnings
 
-LONGEST_LEAD = 400  # characters before a call; behind more, only a tag on a line of its own counts
+LONGEST_LEAD = 400  # characters before a call; after more text, only a tag at a line start counts
 _LONGEST_PYTHON = 64 * 1024
 _LONGEST_END = 200  # characters of control tokens
 
 MARK = re.compile(r"[<\[◁]|(?:^|\n)[ \t]*(?=[`{])")
 SPECIAL = re.compile(r"[<\[◁`{\n]")
-# Tags around reasoning, with their ends.
+# Opening and closing tags of reasoning.
 THOUGHTS = {
     "<think>": "</think>",
     "<thinking>": "</thinking>",
@@ -25,20 +25,20 @@ THOUGHTS = {
     "<|START_THINKING|>": "<|END_THINKING|>",
     "◁think▷": "◁/think▷",
 }
-# Words that speak of a call, and do not make it.
+# Words that mention a call without making it.
 _QUOTES = re.compile(
     r"\b(?:you (?:can|could|may|might|should|would|need)|example|e\.g\.|format|syntax|instead of"
     r"|looks? like|like this|such as|(?:will|'ll|’ll|am) not)\b|\bwon't\b|`$|例如|比如|格式|不会",
     re.IGNORECASE,
 )
-# Words that may: in a last sentence that does not announce a step of the model's own.
+# Words that may mention a call, if the last sentence does not announce a step of the model.
 _HEDGES = re.compile(r"\b(?:could|would|might|means|if|not)\b|n't\b|可以|如果|不要", re.IGNORECASE)
 _OWN_STEP = re.compile(
     r"\b(?:I(?:'ll|’ll| will| am going| need to| want to)|let(?: me|'s|’s))\b|我|现在",
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"[^.!?。！？\n]*[.:!?。：！？]*\s*$")
-# JSON is no markup for calls: the announcement must say that one is made.
+# JSON alone does not mark a call, so the words before it must announce one.
 ANNOUNCES = re.compile(
     r"\b(?:I(?:'ll|’ll| will| am going| need| want)|let(?: me|'s|’s)|now|first|next|\w+ing)\b"
     r"|我|现在",
@@ -47,8 +47,8 @@ ANNOUNCES = re.compile(
 _PYTHON = re.compile(
     r"\s*(?:```(?:tool_code|tool_call)\s*\n)?\s*\[?\s*(?:print\()?(?:default_api\.)?(\w+)\("
 )
-_WHOLE = ("```tool_code", "print(default_api.", "functools[")  # begin an answer that is all a call
-# What a model goes on with that invents the results of its call.
+_WHOLE = ("```tool_code", "print(default_api.", "functools[")  # the whole answer is a call
+# Text with which a model continues that invents the results of its call.
 _INVENTED = (
     "<tool_response",
     "<function_results",
@@ -66,18 +66,18 @@ END_TOKENS = (
 
 @cache
 def marks_at(begins_line: bool, is_near: bool) -> tuple[re.Pattern[str], frozenset[str]]:
-    """What finds the tags that count at a place, and all with which one of them begins."""
+    """Return a pattern for the opening tags that count at a place, and all prefixes of these."""
     from acp_agent.models.dialects.driver import FORMS  # noqa: PLC0415 - rarely needed
 
     forms = [form for form in FORMS.values() if begins_line or is_near or form.control]
     marks = tuple(mark for form in forms for mark in form.openers)
-    if begins_line:  # the template of some models opens the reasoning, the answer only ends it
+    if begins_line:  # some chat templates open the reasoning, so the answer only closes it
         marks += (*THOUGHTS, *THOUGHTS.values())
     return any_of(marks), beginnings(marks)
 
 
 def speaks_of_calls(lead: str) -> bool:
-    """Whether the words before a call speak of one instead of making it."""
+    """Return whether the words before a call only mention it."""
     near = lead[-LONGEST_LEAD:]
     sentence = _SENTENCE.search(near)
     last = sentence[0] if sentence else near
@@ -86,7 +86,7 @@ def speaks_of_calls(lead: str) -> bool:
 
 
 def tokens_at_end(text: str) -> int:
-    """Where the control tokens begin with which a text ends; the last may not be whole."""
+    """Return where the control tokens at the end of a text begin; the last may be incomplete."""
     at = text.rfind("<")
     if text[at:] not in beginnings(END_TOKENS) and text[at:].rstrip() not in END_TOKENS:
         return len(text)
@@ -97,13 +97,13 @@ def tokens_at_end(text: str) -> int:
 
 
 def may_follow_calls(text: str) -> bool:
-    """Whether a text behind calls says nothing: tags alone, or results that the model invents."""
+    """Return whether a text after calls can be ignored: only tags, or invented results."""
     invents = any(mark.startswith(text) or text.startswith(mark) for mark in _INVENTED)
     return invents or _LONE_TAGS.fullmatch(text) is not None
 
 
 def begins_python(answer: str, tools: Callable[[], Tools]) -> bool:
-    """Whether all of an answer may be calls in Python."""
+    """Return whether a whole answer may be calls in Python."""
     text = answer.lstrip()
     if len(text) > _LONGEST_PYTHON:
         return False

@@ -1,8 +1,8 @@
-"""Follows Markdown's code and quotes through a text: what stands there is no call of the model's.
+"""Track code and quotes in Markdown text, because they do not contain calls of the model.
 
-https://spec.commonmark.org/0.31.2/#fenced-code-blocks and #block-quotes. Code in a line is told by
-an odd number of grave accents before it on that line, which is right for all that models write in
-practice.
+https://spec.commonmark.org/0.31.2/#fenced-code-blocks and #block-quotes. A position in a line is in
+a code span if an odd number of backticks precedes it on that line. This is right for the text that
+models write in practice.
 """
 
 from __future__ import annotations
@@ -10,29 +10,29 @@ from __future__ import annotations
 import re
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)", re.DOTALL)
-_HEAD = 200  # characters of a line that are kept; a fence's own are among them
+_HEAD = 200  # characters of a line that are stored, enough for a fence
 
 
 class CodeSpans:
-    """Where a text stands that comes in pieces."""
+    """The state at the end of a text that arrives in pieces."""
 
     def __init__(self) -> None:
-        self._head = ""  # how the current line begins
-        self._ticks = 0  # grave accents on it
-        self._fence = ""  # what opened the code block that the line is in
+        self._head = ""  # the beginning of the current line
+        self._ticks = 0  # the number of backticks on the line
+        self._fence = ""  # the fence of the open code block
 
     @property
     def inside(self) -> bool:
-        """Whether the next character is code, or quoted."""
+        """Return whether the next character is in code or in a quote."""
         return bool(self._fence) or self._ticks % 2 == 1 or self._head.lstrip().startswith(">")
 
     @property
     def line_start(self) -> bool:
-        """Whether there is only white space before the next character on its line."""
+        """Return whether only white space precedes the next character on its line."""
         return not self._head.strip()
 
     def take(self, text: str) -> None:
-        """Go on over a piece of the text."""
+        """Advance over a piece of the text."""
         if "`" not in text and "~" not in text:
             if "\n" not in text:
                 if len(self._head) < _HEAD:

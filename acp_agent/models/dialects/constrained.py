@@ -1,7 +1,7 @@
-"""Models whose API has no tools: requests as text, and answers that follow a JSON Schema.
+"""Support for models whose API has no tools: requests as text, and answers by a JSON Schema.
 
-Every message is rewritten on its own and always the same way, so a session's requests still begin
-with the bytes of the one before.
+Each message is rewritten separately and always in the same way, so each request of a session still
+begins with the bytes of the previous one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NO_OUTPUT = "(no output)"
 
 
 def without_tools(request: ModelRequest, form: Writing) -> ModelRequest:
-    """The request with everything that concerns tools written in the form."""
+    """Return the request with tools, calls and results written as text in a form."""
     if not request.tools and not _has_calls(request.messages):
         return request
     system = request.system
@@ -62,7 +62,7 @@ def _rewritten(message: Message, form: Writing, numbers: dict[CallId, tuple[int,
 
 
 def _model(message: ModelSide, form: Writing, numbers: dict[CallId, tuple[int, str]]) -> ModelSide:
-    """Calls that follow each other are written together. Reasoning is not sent back."""
+    """Return an answer as text. Adjacent calls are written together; reasoning is left out."""
     written: list[AnswerText] = []
     for is_call, group in groupby(message.parts, lambda part: isinstance(part, AnswerCall)):
         parts = list(group)
@@ -98,24 +98,24 @@ def _user(message: UserSide, form: Writing, numbers: dict[CallId, tuple[int, str
     return UserSide((UserText(form.results(told)), *pictures, *rest))
 
 
-# Small models that never call a tool by themselves: the answer is held to a JSON Schema.
+# Small models that do not call tools on their own: the answer is restricted to a JSON Schema.
 #
-# Whatever the model writes is `{"tool": name, "args": {…}}` or `{"answer": text}`. The server sees
-# to that (`response_format`), and the text of an answer is shown while it comes.
+# The model writes either `{"tool": name, "args": {…}}` or `{"answer": text}`. The server enforces
+# this (`response_format`). The text of an answer is streamed.
 
 _ANSWER = re.compile(r'\s*\{\s*"answer"\s*:\s*"')
 _OTHER = re.compile(r'\s*(?:\{\s*"(?!answer")[^"]*"|[^\s{]|\{\s*[^\s"]|\{\s*"answer"\s*:\s*[^\s"])')
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _LOW = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 _STEP = re.compile(r'[^"\\]+|"|\\(?:u([0-9a-fA-F]{4})|[^u])')
-_DEPTH = 8  # of a schema that is sent on; what lies deeper may be anything
+_DEPTH = 8  # levels of a schema that are sent; deeper values are not restricted
 
-# What the servers' grammars understand. The rest of a schema is for people, or checked afterwards.
+# The keywords that the grammars of servers support. The tool checks the others.
 _KEPT = {"type", "properties", "required", "items", "enum", "const", "anyOf", "minimum", "maximum"}
-_LARGEST = 1_000_000  # a number without a bound may never come to its end
+_LARGEST = 1_000_000  # without a bound, a model may write digits forever
 
-# What a user says and what is to be written then. Without them the smallest models write about
-# whatever stands last, and do so until their answer is too long.
+# Prompts, and the answers to write. Without examples, the smallest models write about the last part
+# of the prompt until their answer is too long.
 _EXAMPLES: tuple[tuple[str, JsonObject], ...] = (
     ("Read the file src/main.c", {"tool": "read", "args": {"path": "src/main.c"}}),
     ("What is in the folder docs?", {"tool": "list", "args": {"path": "docs"}}),
@@ -126,10 +126,10 @@ _EXAMPLES: tuple[tuple[str, JsonObject], ...] = (
 
 
 class _Json:
-    """Calls and results as such a model writes and reads them."""
+    """Writes calls and results as JSON for such a model."""
 
     def instructions(self, tools: Tools) -> str:
-        """See `form.Writing`. The schema says the rest, and costs the model no context."""
+        """See `form.Writing`. The schema has the details, and does not take context."""
         listed = "\n".join(
             f"- {tool.name}({', '.join(tool.parameters.get('properties') or ())}): "
             f"{tool.description.partition('. ')[0].partition(chr(10))[0].rstrip('.')}."
@@ -163,7 +163,7 @@ _JSON = _Json()
 
 
 def prepared(request: ModelRequest) -> ModelRequest:
-    """The request with the tools in a schema that the answer is held to."""
+    """Return the request with a schema for the answer, which contains the tools."""
     variants = [
         _object({"tool": {"enum": [tool.name]}, "args": simplified(tool.parameters)})
         for tool in request.tools
@@ -173,7 +173,7 @@ def prepared(request: ModelRequest) -> ModelRequest:
 
 
 def simplified(schema: JsonObject) -> JsonObject:
-    """A tool's schema with what the servers' grammars understand, references put in their place."""
+    """Return a tool's schema with the keywords that servers support and without references."""
     return _simple(schema, schema, _DEPTH)
 
 
@@ -212,17 +212,17 @@ def _simple(schema: object, root: JsonObject, depth: int) -> JsonObject:
 
 
 class Reader:
-    """One answer. Where the server did not hold the model to the schema, it is text."""
+    """Reads one answer. An answer that does not follow the schema is treated as text."""
 
     def __init__(self, tools: Tools) -> None:
         self.calls = 0
         self._tools = tools
         self._state: Literal["begin", "answer", "call", "text", "over"] = "begin"
         self._pieces: list[str] = []
-        self._held = ""  # half an escape
+        self._held = ""  # an incomplete escape
 
     def feed(self, text: str) -> list[StreamEvent]:
-        """Take a piece of the text; gives what can be told now."""
+        """Add a piece of the text; return the events that are certain now."""
         if self._state == "begin":
             self._pieces.append(text)
             text = "".join(self._pieces)
@@ -244,7 +244,7 @@ class Reader:
         return [TextDelta(text)] if text else []
 
     def end(self, *, cut: bool = False) -> list[StreamEvent]:
-        """The text is over. `cut` where the answer was too long."""
+        """Return the last events; `cut` is true if the answer reached its token limit."""
         whole = "".join(self._pieces)
         if self._state == "begin":
             return [TextDelta(whole)] if whole.strip() else []
@@ -272,7 +272,7 @@ class Reader:
         return name, json_text.encode(given)
 
     def _spoken(self, text: str) -> str:
-        """The text that a piece of a JSON string says; what is no whole escape waits."""
+        """Return the decoded text of a piece of a JSON string; hold back an incomplete escape."""
         text, said, at = self._held + text, [], 0
         while step := _STEP.match(text, at):
             piece, end = step[0], step.end()

@@ -46,10 +46,10 @@ def forms_of(dialect: str) -> tuple[Form, ...]:
     return tuple(FORMS.values()) if dialect == "auto" else (FORMS[dialect],)
 
 
-# Models that write their tool calls as text: a driver around any driver.
+# The driver around any driver.
 #
-# What the model says goes through a scanner that takes calls and reasoning out. Where the model's
-# API takes no tools, tools, calls and results are written into the conversation as well.
+# A scanner extracts calls and reasoning from the text of the model. If the model's API does not
+# support tools, then tools, calls and results are written into the conversation as text.
 
 
 class AnswerReader(Protocol):
@@ -58,16 +58,16 @@ class AnswerReader(Protocol):
     calls: int
 
     def feed(self, text: str) -> list[StreamEvent]:
-        """Take in a piece of the text and return the events that are certain now."""
+        """Add a piece of the text; return the events that are certain now."""
         ...
 
     def end(self, *, cut: bool = False) -> list[StreamEvent]:
-        """Return the last events; `cut` says that the answer reached its limit of tokens."""
+        """Return the last events; `cut` is true if the answer reached its token limit."""
         ...
 
 
 class DialectDriver:
-    """A `Driver` for models that have a dialect; answers of other models are not changed."""
+    """A `Driver` for models with a dialect; answers of other models are not changed."""
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
@@ -78,14 +78,14 @@ class DialectDriver:
         stream = self._driver.stream(asked)
         try:
             async for batch in stream:
-                # An empty batch means that the model is at work; a long call comes at its end.
+                # An empty batch means that the model is working on a long call.
                 yield _read(batch, reader) if reader is not None else batch
         finally:
             if isinstance(stream, AsyncGenerator):
                 await stream.aclose()
 
     async def connect(self) -> None:
-        """Open a connection ahead of the first request; see `Driver`."""
+        """Open a connection before the first request; see `Driver`."""
         await self._driver.connect()
 
     async def aclose(self) -> None:

@@ -1,4 +1,4 @@
-"""A dialect: how a model writes tool calls as text, and how tools are described to it."""
+"""Interfaces and helpers of forms: the ways in which models write tool calls as text."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "integer": (int,), "number": (int, float), "boolean": (bool,), "null": (type(None),),
     "array": (list,), "object": (dict,),
 }  # fmt: skip
-_PYTHON = {"True": True, "False": False, "None": None}  # as models write them that learnt Python
-_DEPTH = 16  # of references to definitions that are followed
+_PYTHON = {"True": True, "False": False, "None": None}  # some models write values as in Python
+_DEPTH = 16  # the most nested schemas and references that are followed
 
 
 class Tools:
-    """The tools that a model may call; `knows` says which other names are taken for theirs."""
+    """The tools that a model may call; `knows` returns whether another name is accepted too."""
 
     def __init__(
         self, specs: Iterable[ToolSpec], knows: Callable[[str], bool] = lambda _: False
@@ -39,8 +39,8 @@ class Tools:
     def typed(self, tool: str, argument: str, text: str) -> object:
         """Return the value of an argument that was written as bare text.
 
-        It has the type that the tool's schema asks for, if the text allows that; else it is the
-        text itself, which the tool then refuses with a reason.
+        The text is converted to the type in the tool's schema. If that is impossible, the text
+        itself is returned, and the tool refuses it with a reason.
         """
         spec = self._specs.get(tool)
         if spec is None:
@@ -66,7 +66,7 @@ class Tools:
 
 
 def _types(schema: object, root: JsonObject, depth: int) -> set[str]:
-    """Return the JSON types that a schema allows; none if it does not say."""
+    """Return the JSON types that a schema allows; empty if it does not specify any."""
     if not isinstance(schema, dict) or depth == 0:
         return set()
     reference = schema.get("$ref")
@@ -85,21 +85,21 @@ def _types(schema: object, root: JsonObject, depth: int) -> set[str]:
     return {name for name in allowed if name in _TYPES or name == "string"}
 
 
-# The contract between the scanner of an answer and the forms in which models write calls.
+# The interface between the scanner of an answer and the forms in which models write calls.
 #
-# A form inspects text that begins with one of its openers. Its verdict on a text holds for every
-# longer text, so it does not matter how a stream is cut into pieces. If what follows could change
-# the verdict, it is `More`.
+# A form reads a text that begins with one of its openers and returns a verdict. The verdict holds
+# for every longer text, so the division of a stream into pieces does not matter. If further text
+# could change the verdict, the form returns `More`.
 
 NO_END = "The call has no end: it was not run. Write it again, whole."
-UNREADABLE = "unreadable_call"  # the name of a call whose tool cannot be told
+UNREADABLE = "unreadable_call"  # the name of a call whose tool is unknown
 
 
 class WrittenCall(Struct, frozen=True, kw_only=True):
     """A call as the model wrote it.
 
-    `arguments` is the JSON text of an object; where there is a `problem` it is what was written,
-    and the call must not be run.
+    `arguments` is the JSON text of an object. If there is a `problem`, it is the text that the
+    model wrote, and the call must not be run.
     """
 
     name: str
@@ -108,15 +108,15 @@ class WrittenCall(Struct, frozen=True, kw_only=True):
 
 
 class More(Struct, frozen=True):
-    """More text is needed. `sure`: the text is certainly a call whose end has not come."""
+    """More text is needed. `sure` is true if the text is certainly a call without its end."""
 
     sure: bool = False
 
 
 class Block(Struct, frozen=True):
-    """The text up to `end`, which is not empty, is calls and any text between them.
+    """The text up to `end`, which is not empty, consists of calls and text between them.
 
-    If `thought` names ends, the text that follows is reasoning up to the first of them.
+    If `thought` is not empty, the text that follows is reasoning up to the first of these marks.
     """
 
     end: int
@@ -124,9 +124,9 @@ class Block(Struct, frozen=True):
     thought: tuple[str, ...] = ()
 
 
-Verdict = More | Block | None  # None: it is text, whatever follows
+Verdict = More | Block | None  # None: it is text, regardless of what follows
 
-LONGEST_TAG = 300  # characters; what begins like one and goes on for longer is none
+LONGEST_TAG = 300  # characters; longer text that begins like a tag is not a tag
 
 MORE = More()
 SURE = More(sure=True)
@@ -137,18 +137,18 @@ class CutError(Exception):
 
 
 class Writing(Protocol):
-    """How tools, calls and results are written for a model whose API knows neither."""
+    """Writes tools, calls and results as text for a model whose API does not support tools."""
 
     def instructions(self, tools: Tools) -> str:
         """Return the text that describes the tools and how to call them."""
         ...
 
     def calls(self, calls: Sequence[tuple[int, str, str]]) -> str:
-        """Write the calls of one answer: number in the conversation, name and arguments of each."""
+        """Return the calls of one answer as text, given the number, name and arguments of each."""
         ...
 
     def results(self, results: Sequence[tuple[int, str, str]]) -> str:
-        """Write the results of one answer's calls: number, name and text of each."""
+        """Return the results of one answer's calls as text, given number, name and text of each."""
         ...
 
 
@@ -157,35 +157,35 @@ class Form(Writing, Protocol):
 
     @property
     def openers(self) -> tuple[str, ...]:
-        """The texts with which calls begin; none begins with another."""
+        """Return the texts with which calls begin; none begins with another."""
         ...
 
     @property
     def bare(self) -> str:
-        """Characters with which calls begin where they are the first of an answer."""
+        """Return characters with which calls begin if they are the first of an answer."""
         ...
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """No call is complete before one of these has come."""
+        """Return the texts of which one is needed to complete a call."""
         ...
 
     @property
     def strays(self) -> tuple[str, ...]:
-        """Tags that are dropped where they stand without their call.
+        """Return tags that are dropped if they occur without a call of their own.
 
-        Next to another call, that is; anywhere where they are control tokens.
+        They are dropped next to another call, or anywhere if they are control tokens.
         """
         ...
 
     @property
     def control(self) -> bool:
-        """Whether the tags are control tokens, which nobody writes in an example."""
+        """Return whether the tags are control tokens, which never occur in an example."""
         ...
 
     @property
     def line_start(self) -> bool:
-        """Whether the openers count at the beginning of a line only."""
+        """Return whether openers count only at the beginning of a line."""
         ...
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
@@ -194,14 +194,14 @@ class Form(Writing, Protocol):
 
 
 def after_space(text: str, at: int) -> int:
-    """Return the position of the first character from `at` on that is no white space."""
+    """Return the position of the first character from `at` on that is not white space."""
     found = _SPACE.match(text, at)
     assert found is not None
     return found.end()
 
 
 def begins(text: str, at: int, marks: Sequence[str], *, final: bool) -> str | More | None:
-    """Return which of `marks` is at a position; `More` if more text may complete one."""
+    """Return the mark at a position, `More` if more text may complete one, or None."""
     for mark in marks:
         if text.startswith(mark, at):
             return mark
@@ -214,7 +214,7 @@ def begins(text: str, at: int, marks: Sequence[str], *, final: bool) -> str | Mo
 
 
 def stands(text: str, at: int, marks: Sequence[str], *, final: bool) -> str | None:
-    """Return which of `marks` is at a position.
+    """Return the mark at a position, or None.
 
     Raises:
         CutError: more text may complete one.
@@ -227,21 +227,21 @@ def stands(text: str, at: int, marks: Sequence[str], *, final: bool) -> str | No
 
 @cache
 def any_of(marks: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a pattern for `marks`; of those that begin alike the first one wins."""
+    """Return a pattern for `marks`; if several match, the first one wins."""
     return re.compile("|".join(map(re.escape, marks)))
 
 
 @cache
 def beginnings(marks: tuple[str, ...]) -> frozenset[str]:
-    """Return all proper beginnings of the marks."""
+    """Return all proper prefixes of the marks."""
     return frozenset(mark[:size] for mark in marks for size in range(1, len(mark)))
 
 
 def before_half_mark(text: str, marks: Sequence[str]) -> str:
-    """Return the text of a block that has no end, without half a mark at its end."""
+    """Return the text of an unfinished block without an incomplete mark at its end."""
     longest = max(map(len, marks)) - 1
     for size in range(min(len(text), longest), 0, -1):
-        # One character may be anything, unless it is all that there is.
+        # A single character proves nothing, unless it is the whole text.
         if size == 1 and text[:-1].strip():
             break
         if text[-size:] in beginnings(tuple(marks)):
@@ -250,7 +250,7 @@ def before_half_mark(text: str, marks: Sequence[str]) -> str:
 
 
 def broken(problem: str, written: str, tools: Tools) -> WrittenCall:
-    """Return a call that must not be run, of the tool that it seems to name."""
+    """Return a call with a problem, of the tool that the text seems to name."""
     found = _NAMED.search(written)
     name = next((group for group in found.groups() if group), "") if found else ""
     return WrittenCall(
@@ -262,11 +262,11 @@ _SPACE = re.compile(r"\s*")
 _NAMED = re.compile(r'"(?:name|tool)"\s*:\s*"([^"]{1,128})"|(?:name="|function=)([\w.:-]{1,128})')
 
 
-# Descriptions of the tools for a model whose API does not take them.
+# Descriptions of the tools for a model whose API does not support them.
 
 
 def described_json(tools: Tools) -> str:
-    """Return the tools, one on each line, as nearly every template writes them."""
+    """Return the tools as JSON, one per line, in the form of most chat templates."""
     return "\n".join(
         json_text.encode(
             {
@@ -283,7 +283,7 @@ def described_json(tools: Tools) -> str:
 
 
 def described_functions(tools: Tools, before: str, after: str) -> str:
-    """Return the tools without the envelope, each between two tags."""
+    """Return the tools as JSON without the `function` object, each between two tags."""
     return "\n".join(
         before
         + json_text.encode(

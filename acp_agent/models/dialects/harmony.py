@@ -1,8 +1,8 @@
-"""Harmony, the form of gpt-oss: messages with a header, of which one to a tool is a call.
+"""Harmony, the form of gpt-oss: messages with a header. A message to a tool is a call.
 
 https://cookbook.openai.com/articles/openai-harmony. A header names a channel: `analysis` is
 reasoning, `commentary` and `final` are for the user. A message `to=functions.NAME` is a call, and
-what it says is its arguments. Its last token is a stop token, which servers seldom pass on.
+its text is the arguments. It ends with a stop token, which most servers do not pass on.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from acp_agent.models.dialects.json_calls import read_arguments
 _START, _CHANNEL, _MESSAGE = "<|start|>", "<|channel|>", "<|message|>"
 _CONSTRAIN, _CALL = "<|constrain|>", "<|call|>"
 _ENDS = (_CALL, "<|end|>", "<|return|>")
-_NEXT = (_START, _CHANNEL)  # another message, where the end of the one before is missing
+_NEXT = (_START, _CHANNEL)  # the next message, if the end of the previous one is missing
 _ANY_END = re.compile("|".join(map(re.escape, (*_ENDS, *_NEXT))))
 _TO = re.compile(r"\bto=(?:functions\.)?([\w.:/-]{1,128})")
 _WORDS = ("assistant", "analysis", "commentary", "final", "json", "code")
@@ -87,7 +87,7 @@ class Harmony:
 
 
 def _is_header(words: str, *, ended: bool) -> bool:
-    """Whether words are those of a header; where the text `ended`, the last may be cut off."""
+    """Return whether words form a header; if the text `ended`, the last one may be cut off."""
     *whole, last = words.split() or [""]
     if any(word not in _WORDS and not word.startswith(_RECIPIENT) for word in whole):
         return False
@@ -97,10 +97,10 @@ def _is_header(words: str, *, ended: bool) -> bool:
 
 
 def _header(text: str, *, final: bool) -> tuple[str, int, bool]:
-    """A message's header without its tokens, where it ends, and whether it is a whole one.
+    """Return a message's header without its tokens, its end, and whether it is complete.
 
     Raises:
-        CutError: its end has not come.
+        CutError: the end of the header is missing.
     """
     opener = _START if text.startswith(_START) else _CHANNEL
     at, words = len(opener), ""
@@ -123,10 +123,10 @@ def _header(text: str, *, final: bool) -> tuple[str, int, bool]:
 def _call(
     name: str, text: str, start: int, tools: Tools, *, final: bool
 ) -> tuple[WrittenCall, int]:
-    """A call whose arguments begin at a place, and where it ends.
+    """Return the call whose arguments begin at `start`, and its end.
 
     Raises:
-        CutError: its end has not come.
+        CutError: the end of the call is missing.
     """
     begin = after_space(text, start)
     end = begin

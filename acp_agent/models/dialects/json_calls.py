@@ -1,4 +1,4 @@
-"""Calls written as JSON objects, `{"name": …, "arguments": {…}}`, and regions that hold them."""
+"""Read calls written as JSON objects, `{"name": …, "arguments": {…}}`, and regions of them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from acp_agent.models.dialects.form import (
 
 NAMES = ("name", "tool", "tool_name")
 ARGUMENTS = ("arguments", "parameters", "args", "input")
-_BESIDE = {"type", "id"}  # further keys that a call may have
-# What may stand between the brace and the name: how the tools are described, too.
+_BESIDE = {"type", "id"}  # additional keys that a call may have
+# Tokens that may precede the name, as in the descriptions of tools.
 _FURTHER = (('"type"', ":", '"function"', ","), ('"function"', ":", "{"))
 _NO_JSON = "The call is not valid JSON. Write it again, with the quotation marks in texts escaped."
 _NO_NAME = 'The call names no tool. Write {"name": …, "arguments": {…}}.'
@@ -29,10 +29,10 @@ _NO_OBJECT = "The arguments of the call are not a JSON object."
 
 
 def read_call(written: str, tools: Tools, *, strict: bool = False) -> WrittenCall | None:
-    """Return the call that a JSON object is; None if `strict` and it may be something else."""
+    """Return a JSON object as a call; None if `strict` and it may be something else."""
     value = json_text.decode(written)
     if value is json_text.NOTHING and written.startswith("{{"):
-        # Qwen2.5's template shows the braces doubled, and the model copies that.
+        # Qwen2.5's template doubles the braces, and the model copies that.
         value = json_text.decode(written[1:-1])
     if value is json_text.NOTHING and not strict:
         value = json_text.decode_python(written)
@@ -57,7 +57,7 @@ def read_call(written: str, tools: Tools, *, strict: bool = False) -> WrittenCal
 
 
 def read_arguments(name: str, written: str) -> WrittenCall:
-    """Return the call of a tool whose arguments are JSON."""
+    """Return a call of a tool with arguments in JSON text."""
     value = json_text.decode(written) if written.strip() else {}
     if not isinstance(value, dict):
         return WrittenCall(name=name, arguments=written, problem=_NO_OBJECT)
@@ -78,7 +78,7 @@ def read_region(text: str, opener: str, closer: str, tools: Tools, *, final: boo
             return _unending(text, at, parts, closer, tools) if final else SURE
         found = read_calls(text[at:end], tools)
         inside = text.find(closer, at, end) if any(call.problem for call in found) else -1
-        if inside >= 0:  # quotation marks that do not match hid the end
+        if inside >= 0:  # unbalanced quotation marks hid the end
             parts.append(broken(_NO_JSON, text[at:inside], tools))
             return Block(inside + len(closer), tuple(parts))
         parts.extend(found)
@@ -87,10 +87,10 @@ def read_region(text: str, opener: str, closer: str, tools: Tools, *, final: boo
             "}",
             ",",
             ";",
-        }:  # one brace too many, or a list without brackets
+        }:  # an extra brace, or a list without brackets
             at = after_space(text, at + 1)
     ended = begins(text, at, (closer, opener), final=final)
-    if isinstance(ended, str):  # the next region begins where the end of this one is missing
+    if isinstance(ended, str):  # the next region may begin without the end of this one
         return Block(at + len(closer) * (ended == closer), tuple(parts))
     if isinstance(ended, More):
         return SURE
@@ -104,7 +104,7 @@ def read_region(text: str, opener: str, closer: str, tools: Tools, *, final: boo
 
 
 def read_calls(written: str, tools: Tools, *, strict: bool = False) -> list[WrittenCall]:
-    """Return the calls in a JSON object or an array; none if `strict` and one is no call."""
+    """Return the calls in a JSON object or array; empty if `strict` and one is not a call."""
     if not written.startswith("["):
         call = read_call(written, tools, strict=strict)
         return [] if call is None else [call]

@@ -1,4 +1,4 @@
-"""Calls written as JSON: Hermes and the Qwen family, code blocks, Llama 3, Mistral."""
+"""Forms with calls as JSON: Hermes and the Qwen family, code blocks, Llama 3, Mistral."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from acp_agent.models.dialects.python_calls import read_python_calls
 
 # Hermes, Qwen 2.5 and Qwen 3, SmolLM 3, Granite 4: a JSON object between two tags.
 #
-# The chat templates of Qwen/Qwen3-8B and NousResearch/Hermes-3-Llama-3.1-8B have it so.
+# These are the chat templates of Qwen/Qwen3-8B and NousResearch/Hermes-3-Llama-3.1-8B.
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 
@@ -68,12 +68,12 @@ class Hermes:
 
 
 def tool_responses(results: Sequence[tuple[int, str, str]]) -> str:
-    """Results as most of the templates write them."""
+    """Return results in the form of most chat templates."""
     return "\n".join(f"<tool_response>\n{text}\n</tool_response>" for _, _, text in results)
 
 
 # Granite, Phi, Nemotron, Jamba, Hunyuan, Cohere, InternLM, LFM2, Llama 4, LM Studio: a list of
-# calls as JSON or as Python between tags of their own.
+# calls as JSON or as Python between tags.
 
 _TAGS = {
     "<tool_calls>": "</tool_calls>",
@@ -85,12 +85,12 @@ _TAGS = {
     "<|START_ACTION|>": "<|END_ACTION|>",
     "<|action_start|>": "<|action_end|>",
 }
-_PLUGIN = "<|plugin|>"  # InternLM's, behind the opener
+_PLUGIN = "<|plugin|>"  # InternLM writes this after the opener
 _PYTHON = re.compile(r"\[?\s*[\w.]*\(?|\[?\s*[\w.]+\(.*", re.DOTALL)
 
 
 class Tagged(Hermes):
-    """`<|tool_call|>[{"name": …, "arguments": {…}}]<|/tool_call|>`, and the like."""
+    """`<|tool_call|>[{"name": …, "arguments": {…}}]<|/tool_call|>`, and similar tags."""
 
     openers = tuple(_TAGS)
     ends = tuple(_TAGS.values())
@@ -119,9 +119,9 @@ class Tagged(Hermes):
         return f"<|tool_call|>[{written.rstrip(',')}]<|/tool_call|>"
 
 
-# JSON in a code block: what models do that were told of tools in words only.
+# JSON in a code block: models do this if tools are only described in the prompt.
 #
-# A block is a call where it is one of a known tool, and nothing else; every other block is text.
+# A block is a call if it contains only a call of a known tool. Every other block is text.
 
 _FENCE = "```"
 _OPENED = re.compile(r"```(?:json|tool|tool_call|tool_code)?[ \t]*\n\s*(?=[{\[])")
@@ -129,7 +129,7 @@ _MAY_OPEN = re.compile(r"```[a-z_]{0,9}[ \t]{0,9}(?:\n\s*)?")
 
 
 class Fenced:
-    """A block that opens with three grave accents and `json`, and holds a call as JSON."""
+    """A code block that begins with three backticks and `json`, and contains a call as JSON."""
 
     openers = (_FENCE,)
     bare = ""
@@ -181,10 +181,10 @@ class Fenced:
         return "\n\n".join(f"Result of {name}:\n{text}" for _, name, text in results)
 
 
-# Llama 3.1 to 3.3: an answer that is JSON, several calls with semicolons between them.
+# Llama 3.1 to 3.3: the answer is JSON, with semicolons between several calls.
 #
-# https://www.llama.com/docs/model-cards-and-prompt-formats/llama3_1/. JSON that an answer begins
-# with is a call only where it is one of a known tool, and nothing else.
+# https://www.llama.com/docs/model-cards-and-prompt-formats/llama3_1/. Without a tag, JSON at the
+# beginning of an answer is a call only if it has the form of a call of a known tool.
 
 _TAG = "<|python_tag|>"
 _LLAMA_BAD = 'Write calls as {"name": …, "parameters": {…}}. This one was not run.'
@@ -209,7 +209,7 @@ class Llama:
             return Block(at, ()) if final else MORE
         if text[at] in "{[":
             return _call(text, at, tools, tagged=True, final=final)
-        # A call of the code interpreter, or Python that is to be run there: there is none.
+        # A call of the code interpreter, or Python code for it: there is no interpreter.
         return Block(len(text), (broken(_LLAMA_BAD, text[at:], tools),)) if final else SURE
 
     def instructions(self, tools: Tools) -> str:
@@ -234,9 +234,10 @@ class Llama:
 
 
 def _call(text: str, at: int, tools: Tools, *, tagged: bool, final: bool) -> Verdict:
-    """The call at a place, or list of calls; without the tag before it, it may be anything else.
+    """Return the verdict for the call, or list of calls, at a position.
 
-    The semicolon after it belongs to it, so that the next one is the first of the rest again.
+    Without a tag before it, the JSON may be something else. A semicolon after the call is included,
+    so that the rest of the text begins with the next call.
     """
     named = True if tagged else names_tool(text, at, tools, final=final)
     if isinstance(named, More):
@@ -257,9 +258,9 @@ def _call(text: str, at: int, tools: Tools, *, tagged: bool, final: bool) -> Ver
 
 # Mistral: a control token, then a list of calls, or a name and its arguments.
 #
-# Mistral 7B v0.3 and Nemo write the list; Mistral Small 3.2, Magistral and Devstral name and
-# arguments, one token a call (the tokenizers v3 and v11 of mistral-common). Magistral's reasoning
-# stands between tokens of its own (v13).
+# Mistral 7B v0.3 and Nemo write the list. Mistral Small 3.2, Magistral and Devstral write name and
+# arguments, with one token per call (the tokenizers v3 and v11 of mistral-common). Magistral's
+# reasoning is between other tokens (v13).
 
 _OPEN = "[TOOL_CALLS]"
 _THINK, _THOUGHT = "[THINK]", "[/THINK]"

@@ -1,4 +1,4 @@
-"""Finds and decodes JSON inside a model's text."""
+"""Find and decode JSON in the text of a model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST_NAME = 200  # characters
 
 
 class Nothing(Enum):
-    """No value: the result of `decode` for text that is no JSON."""
+    """No value: the result of `decode` for text that is not JSON."""
 
     NOTHING = 0
 
@@ -26,7 +26,7 @@ NOTHING: Final = Nothing.NOTHING
 
 
 def value_end(text: str, start: int) -> int | None:
-    """Return the end of the object or array that begins at `start`; None if the text lacks it."""
+    """Return the end of the object or array that begins at `start`, or None if it is missing."""
     depth = 0
     for step in _STEP.finditer(text, start):
         mark = text[step.start()]
@@ -42,9 +42,9 @@ def value_end(text: str, start: int) -> int | None:
 
 
 def decode(text: str) -> object:
-    """Return the value of a JSON text, `NOTHING` if it is no JSON.
+    """Return the value of a JSON text, or `NOTHING` if it is not JSON.
 
-    Line ends and tabs may be inside strings: small models write them so.
+    Strings may contain line breaks and tabs, which small models do not escape.
     """
     try:
         value: object = json.loads(text, strict=False)
@@ -54,7 +54,7 @@ def decode(text: str) -> object:
 
 
 def decode_python(text: str) -> object:
-    """Return the value of a Python literal, which some models write for JSON; else `NOTHING`."""
+    """Return the value of a Python literal, which some models write for JSON, or `NOTHING`."""
     try:
         value: object = ast.literal_eval(text.strip())
         return json.loads(json.dumps(value))
@@ -63,11 +63,11 @@ def decode_python(text: str) -> object:
 
 
 def encode(value: object) -> str:
-    """Return a value as JSON that can be sent."""
+    """Return a value as JSON text that can be encoded as UTF-8."""
     written = json.dumps(value, ensure_ascii=False)
     try:
         written.encode()
-    except UnicodeEncodeError:  # half a surrogate pair, as an escape in what the model wrote
+    except UnicodeEncodeError:  # the model wrote half a surrogate pair as an escape
         return json.dumps(value)
     return written
 
@@ -75,15 +75,15 @@ def encode(value: object) -> str:
 def first_tokens(text: str, at: int, count: int) -> list[str]:
     """Return up to `count` tokens of the JSON at a position, strings with their quotes.
 
-    There are fewer if the text ends before. A token that is neither a string nor a mark is its
-    first character; a string without an end that is too long for a name is "".
+    There are fewer tokens if the text ends. A token that is neither a string nor a mark is
+    represented by its first character, and a string too long for a name by "".
     """
     tokens: list[str] = []
     while len(tokens) < count:
         found = _TOKEN.match(text, at)
         if found is None:
             break
-        if found[1] == '"':  # a string without an end: too long for a name, or not there yet
+        if found[1] == '"':  # an unfinished string: too long for a name, or incomplete
             if len(text) - found.end() > _LONGEST_NAME:
                 tokens.append("")
             break

@@ -1,4 +1,4 @@
-"""Calls written as Python: `read(path="a")`, or a list of such calls."""
+"""Read calls written as Python: `read(path="a")`, or a list of such calls."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _FENCE = re.compile(r"```\w+\s*\n(.*?)\n?```", re.DOTALL)
 
 
 def read_python_calls(written: str, tools: Tools) -> list[WrittenCall]:
-    """Return the calls of known tools that a text is, all of whose arguments are named literals.
+    """Return the calls in a text that consists of calls of known tools with named literals.
 
-    `print` and a code block around them are ignored. Empty where any part is something else.
+    `print` and a code block around the calls are ignored. Any other content gives an empty list.
     """
     text = written.strip()
     fenced = _FENCE.fullmatch(text)
@@ -32,7 +32,7 @@ def _call(node: ast.expr, tools: Tools) -> WrittenCall:
     """Return one call.
 
     Raises:
-        ValueError: it is no call of a known tool with named literals.
+        ValueError: the expression is not a call of a known tool with named literals.
     """
     if isinstance(node, ast.Call) and _name(node) == "print" and len(node.args) == 1:
         node = node.args[0]

@@ -1,4 +1,4 @@
-"""Extracts the calls and the reasoning from an answer's text while it streams."""
+"""Extract calls and reasoning from the text of an answer while it streams."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from acp_agent.models.dialects.form import (
 )
 
 _TAIL = 40  # characters; no end of a call is longer
-_BLANK = 500  # characters of a block; behind these, white space alone says no more of it
-_GROWTH = 1.5  # by which a block must have grown before it is read again
+_BLANK = 500  # characters of a block, after which white space alone is not read
+_GROWTH = 1.5  # the factor by which a block must grow before it is read again
 
 
 class HeldBlock:
-    """A text that may be a call, from its opener on.
+    """A text that may be a call, beginning with the opener.
 
     Args:
-        readers: the forms whose call it may be; the first that says so has it.
-        tools: what can be called.
+        readers: the forms that are tried; the first one that recognises a call is used.
+        tools: the tools that can be called.
     """
 
     def __init__(self, readers: tuple[Form, ...], tools: Tools) -> None:
@@ -51,21 +51,21 @@ class HeldBlock:
         self._size = 0
         self._tail = ""
         self._sure = self._due = False
-        self._ends = any_of(())  # once it is sure
-        self._again = 0  # the size at which it is read again
+        self._ends = any_of(())  # set once the text is certainly a call
+        self._again = 0  # the size at which the block is read again
 
     @property
     def text(self) -> str:
-        """All of the text so far."""
+        """Return the whole text so far."""
         if len(self._pieces) > 1:
             self._pieces = ["".join(self._pieces)]
         return "".join(self._pieces)
 
     def grow(self, text: str) -> Verdict:
-        """Take in more of the text, and return the verdict.
+        """Add text and return the verdict.
 
-        A certain call is read again when its end may have come; if it has not, only after the
-        block has grown a good deal.
+        A certain call is read again when its end may have arrived, or when the block has grown by a
+        certain factor.
         """
         self._pieces.append(text)
         self._size += len(text)
@@ -86,7 +86,7 @@ class HeldBlock:
         return verdict
 
     def end(self, text: str) -> tuple[Verdict, bool]:
-        """Take in the rest; return the verdict, and whether the end is missing."""
+        """Add the last text; return the verdict, and whether the end of the call is missing."""
         self._pieces.append(text)
         verdict = self._judge(final=False)
         endless = isinstance(verdict, More)
@@ -103,21 +103,21 @@ class HeldBlock:
         return None
 
 
-# Extracts calls and reasoning from the text of an answer while it streams.
+# The scanner of an answer.
 #
-# Text goes on as soon as it can be no part of a tag. What begins as a call is held until it has
-# ended; then it becomes a call, or is passed on as text if it is none. However the text is cut
-# into pieces, the same events come of it, but for the pieces of text.
+# Text is passed on as soon as it cannot be part of a tag. Text that begins like a call is held back
+# until its end, and then becomes a call or is passed on as text. The division of the stream into
+# pieces affects only the division of the text that is passed on.
 
 _THINK, _THOUGHT = "<think>", "</think>"
-_PATIENCE = 16  # blocks without an end; what follows so many is text, whatever it looks like
+_PATIENCE = 16  # unfinished blocks, after which the rest of the answer is treated as text
 
 
 class Scanner:
-    """One answer."""
+    """Extracts calls and reasoning from one answer."""
 
     def __init__(self, forms: Sequence[Form], tools: Tools) -> None:
-        self.calls = 0  # that could be read
+        self.calls = 0  # the number of readable calls
         self._tools = tools
         self._by_opener = {
             opener: tuple(form for form in forms if opener in form.openers)
@@ -135,24 +135,22 @@ class Scanner:
         self._longest = len(marks[0])
         self._code = CodeSpans()
         self._held = ""  # text that may be the beginning of a mark
-        self._blank: list[str] = []  # white space that nothing but white space came before
-        self._fresh = True  # nothing has been said, or nothing since a block
-        self._trim = (
-            False  # white space before what is said is not kept: it is that after reasoning
-        )
+        self._blank: list[str] = []  # white space at the beginning of the text
+        self._fresh = True  # there is no text yet, or none since the last block
+        self._trim = False  # remove white space before the next text, as after reasoning
         self._index = 0
         self._thinking = False
-        self._thought = any_of((_THOUGHT,))  # what ends the reasoning
+        self._thought = any_of((_THOUGHT,))  # the marks that end the reasoning
         self._reasoned = False
         self._told: list[StreamEvent] = []
         self._said: list[str] = []
-        self._block: HeldBlock | None = None  # what may be a call
-        self._endless = 0  # blocks whose end did not come, each of which was sought in all the rest
+        self._block: HeldBlock | None = None  # text that may be a call
+        self._endless = 0  # the number of blocks without an end
 
     def feed(self, text: str) -> list[StreamEvent]:
-        """Take in a piece of the text and return the events that are certain now."""
+        """Add a piece of the text; return the events that are certain now."""
         plain = not (self._held or self._fresh or self._block or self._thinking)
-        if plain and self._firsts.search(text) is None:  # most text, by far
+        if plain and self._firsts.search(text) is None:  # a fast path for most text
             self._code.take(text)
             return [TextDelta(text)] if text else []
         while text:
@@ -160,7 +158,7 @@ class Scanner:
         return self._give()
 
     def end(self, *, cut: bool = False) -> list[StreamEvent]:
-        """Return the events of what was held back; `cut` says that the answer reached its limit."""
+        """Return the last events; `cut` is true if the answer reached its token limit."""
         rest, self._held = self._held, ""
         while rest or self._block:
             if self._block:
@@ -221,7 +219,7 @@ class Scanner:
             if mark == _THINK and self._code.line_start and not self._code.inside:
                 self._begin_thought((_THOUGHT,))
             elif mark == _THOUGHT and not self._reasoned and not self._code.inside:
-                # The template of some models opens the block, and the answer only ends it.
+                # Some chat templates open the reasoning, so the answer only closes it.
                 self._reasoned = self._fresh = self._trim = True
                 self._blank = []
             else:
@@ -229,7 +227,7 @@ class Scanner:
                 if readers:
                     self._block = HeldBlock(readers, self._tools)
                     return text[found.start() :]
-                # What is left of a call that could not be read is not shown.
+                # The rest of an unreadable call is not shown.
                 after_call = self._fresh and self._index > 0
                 if not self._strays.get(mark, False) and not (mark in self._strays and after_call):
                     self._say(mark)
@@ -263,11 +261,11 @@ class Scanner:
         self._flush()
         self._thinking = False
         self._fresh = self._trim = True
-        # What opens something else ends the reasoning as well.
+        # The opener of another block ends the reasoning too.
         return found.start() if found[0] in self._by_opener else found.end()
 
     def _partial(self, text: str, start: int) -> int:
-        """Return where the end of a text begins that may be the beginning of a mark."""
+        """Return where a possible incomplete mark at the end of a text begins."""
         at = max(start, len(text) - self._longest + 1)
         while found := self._firsts.search(text, at):
             at = found.start()
@@ -284,7 +282,7 @@ class Scanner:
         return at + len(blank)
 
     def _say(self, text: str) -> None:
-        """Add text of the answer. White space before the first of it waits until there is more."""
+        """Add text of the answer. Leading white space is held back until other text follows."""
         if not text:
             return
         self._code.take(text)
@@ -297,14 +295,14 @@ class Scanner:
         self._said.append(text)
 
     def _grow(self, block: HeldBlock, text: str) -> str:
-        """Add to a block; return the text behind it."""
+        """Add text to a block; return the text after its end."""
         verdict = block.grow(text)
         return "" if isinstance(verdict, More) else self._leave(block.text, verdict, cut=False)
 
     def _leave(self, whole: str, verdict: Block | None, *, cut: bool) -> str:
         self._block = None
         if verdict is None:
-            # The opener is text; what follows it is read by itself.
+            # The opener is text; the text after it is read separately.
             mark = self._mark.match(whole)
             end = mark.end() if mark else 1
             self._say(whole[:end])
@@ -330,7 +328,8 @@ class Scanner:
         self._blank = []
         index, self._index = self._index, self._index + 1
         self.calls += 1
-        # With a problem it is no JSON, so that nothing can run it, and the model reads why.
+        # With a problem in front, the arguments are not valid JSON. The call cannot run, and its
+        # error shows the model the reason.
         arguments = f"{call.problem}\n{call.arguments}" if call.problem else call.arguments
         self._told.append(CallStarted(index=index, name=call.name))
         self._told.append(CallDelta(index=index, text=arguments))

@@ -1,4 +1,4 @@
-"""Calls between control tokens: DeepSeek V3, R1 and V3.1, and Kimi K2."""
+"""Forms with calls between control tokens: DeepSeek V3, R1 and V3.1, and Kimi K2."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _BAD = "The arguments of the call are not valid JSON. Write it again."
 
 
 class Tokens(Struct, frozen=True, kw_only=True):
-    """The tokens of one form, and what tells the tool's name from what is before the arguments.
+    """The tokens of one form, and a function that extracts the tool's name.
 
-    `stop` ends an answer; some servers pass it on.
+    `stop` is the token at the end of an answer, which some servers pass on.
     """
 
     open: tuple[str, ...]
@@ -45,7 +45,7 @@ class Tokens(Struct, frozen=True, kw_only=True):
 
 
 class TokenReader:
-    """Reads the calls of one form. A control token is never text, so everything is a call."""
+    """Reads the calls of one form. Control tokens never occur in text, so every match is a call."""
 
     def __init__(self, tokens: Tokens) -> None:
         self._tokens = tokens
@@ -72,7 +72,7 @@ class TokenReader:
                 elif at == len(text) or not opener:
                     return Block(at, tuple(parts))
                 else:
-                    # Text between calls, or after the last where nothing closes the section.
+                    # Text between calls, or after the last call of an unclosed section.
                     marks = (tokens.call, *tokens.close)
                     found = [place for one in marks if (place := text.find(one, at)) >= 0]
                     if not found and not final:
@@ -86,7 +86,7 @@ class TokenReader:
             return SURE
 
     def _one(self, text: str, at: int, tools: Tools, *, final: bool) -> tuple[WrittenCall, int]:
-        """One call and where it ends."""
+        """Return one call and its end."""
         tokens = self._tokens
         start = at + len(tokens.call)
         separator = text.find(tokens.arguments, start)
@@ -116,12 +116,12 @@ class TokenReader:
         return self._broken(text, start, text.find(tokens.call_end, at), tools, final=final)
 
     def _name(self, text: str, start: int, separator: int, *, final: bool) -> tuple[str, int]:
-        """The tool's name and where the arguments begin."""
+        """Return the tool's name and the start of the arguments."""
         head = text[start:separator].strip()
         at = after_space(text, separator + len(self._tokens.arguments))
         if head != "function" or self._tokens.name(head) != head:
             return self._tokens.name(head), at
-        # DeepSeek V3 and R1: the kind of tool, then its name on a line, then fenced arguments.
+        # DeepSeek V3 and R1: the kind of tool, then a line with its name, then fenced arguments.
         line = text.find("\n", at)
         if at == len(text) or (line < 0 and text[at] != "{"):
             if not final:
@@ -134,7 +134,7 @@ class TokenReader:
     def _broken(
         self, text: str, start: int, stop: int, tools: Tools, *, final: bool
     ) -> tuple[WrittenCall, int]:
-        """A call that cannot be read: up to its end token, or to the end of all."""
+        """Return an unreadable call, up to its end token or the end of the text."""
         if stop < 0 and not final:
             raise CutError
         end = len(text) if stop < 0 else stop
@@ -146,10 +146,10 @@ class TokenReader:
         return call, end if stop < 0 else stop + len(self._tokens.call_end)
 
 
-# DeepSeek V3, R1 and V3.1: control tokens around each call and around all of them.
+# DeepSeek V3, R1 and V3.1: control tokens around each call and around all calls.
 #
-# Calls are written in the short form of DeepSeek-V3.1's template. DeepSeek-V3-0324's puts the
-# kind of the tool before its name, and the arguments into a fence.
+# Calls are written in the short form of DeepSeek-V3.1's template. The template of DeepSeek-V3-0324
+# has the kind of the tool before its name, and fenced arguments.
 
 _DEEPSEEK_BEGIN, _DEEPSEEK_END = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
 _DEEPSEEK_CALL, _DEEPSEEK_CALL_END, _SEP = (
@@ -210,9 +210,9 @@ class DeepSeek:
         )
 
 
-# Kimi K2: control tokens, and the tool's name in an id.
+# Kimi K2: control tokens, with the tool's name in an id.
 #
-# The chat template of moonshotai/Kimi-K2-Instruct has it so.
+# This is the chat template of moonshotai/Kimi-K2-Instruct.
 
 _KIMI_BEGIN, _KIMI_END = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
 _KIMI_CALL, _KIMI_CALL_END = "<|tool_call_begin|>", "<|tool_call_end|>"
@@ -222,14 +222,14 @@ _ID = re.compile(r"(?:functions\.)?(.*?)(?::\d+)?", re.DOTALL)
 
 
 def _name(written: str) -> str:
-    """`functions.read:0` is the first call of the conversation, of `read`."""
+    """Return the tool's name; `functions.read:0` is the conversation's first call, of `read`."""
     found = _ID.fullmatch(written)
     return found[1] if found else written
 
 
 _KIMI_READER = TokenReader(
     Tokens(
-        # The model writes the section's tokens in the singular now and then.
+        # The model sometimes writes the section's tokens in the singular.
         open=(_KIMI_BEGIN, "<|tool_call_section_begin|>"),
         close=(_KIMI_END, "<|tool_call_section_end|>"),
         call=_KIMI_CALL,

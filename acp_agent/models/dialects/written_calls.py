@@ -1,10 +1,10 @@
-"""Takes calls that a model wrote as text, in place of calling its API's tools, for what they mean.
+"""Recognise calls that a model wrote as text instead of using the tools of its API.
 
-Only where there is no doubt: calls of known tools, in a form that models are taught, at the end of
-an answer that has no other call, outside code, and with no words before them that speak of a call
-instead of making it. Every other text passes as it is. What may be such a call is held back until
-its end; all other text streams on. Reasoning between tags becomes reasoning, and control tokens at
-the end of an answer are dropped.
+A text counts as a call only if there is no doubt: it calls known tools in a form that models are
+trained on, it is at the end of an answer without other calls, it is not in code, and the words
+before it do not only mention a call. Text that may be such a call is held back until its end. All
+other text is streamed unchanged, except that reasoning between tags becomes reasoning, and control
+tokens at the end of an answer are dropped.
 """
 
 from __future__ import annotations
@@ -46,23 +46,23 @@ from acp_agent.models.dialects.call_marks import (
 from acp_agent.models.dialects.code_spans import CodeSpans
 from acp_agent.models.dialects.form import LONGEST_TAG
 
-if TYPE_CHECKING:  # the forms are imported where a text may be a call
+if TYPE_CHECKING:  # the forms are imported only if a text may be a call
     from acp_agent.models.dialects.form import Tools, WrittenCall
     from acp_agent.models.dialects.scanner import Scanner
 
-LONGEST_CALLS = 512 * 1024  # characters of an answer that are held back
+LONGEST_CALLS = 512 * 1024  # the most characters of an answer that are held back
 _MOST_TRIES = 100  # places of one answer at which a call may begin
 
-_HARMONY = ("<|channel|>", "<|start|>")  # an answer that begins so is all in this form
+_HARMONY = ("<|channel|>", "<|start|>")  # a whole answer in this form begins with one of these
 _JSON = re.compile(r"[`{]|\[\s*\{")
 
 
 class WrittenCalls:
-    """Reads one answer after the other, each until it has ended or begins again.
+    """Replaces the text of calls by events of calls, in one answer after another.
 
     Args:
-        tools: makes what says which tools are known; asked where a text may be a call.
-        is_reasoning: whether the text is reasoning, whose own reasoning contains no calls.
+        tools: returns the known tools; called only if a text may be a call.
+        is_reasoning: true if the text is reasoning, in which no further reasoning is searched.
     """
 
     def __init__(self, tools: Callable[[], Tools], *, is_reasoning: bool = False) -> None:
@@ -71,7 +71,7 @@ class WrittenCalls:
         self._reset()
 
     def read(self, batch: Sequence[StreamEvent]) -> Sequence[StreamEvent]:
-        """Return the events in place of a batch."""
+        """Return the events that replace those of a batch."""
         read: list[StreamEvent] = []
         said: list[str] = []
         for item in batch:
@@ -104,29 +104,29 @@ class WrittenCalls:
 
     def _reset(self) -> None:
         self._thoughts: list[str] = []
-        self._told = False  # text that is no white space was passed on
+        self._told = False  # text other than white space was passed on
         self._tail = ""  # the end of the text, which may be a control token
         self._off = False
         self._tries = 0
         self._begin_part()
 
     def _begin_part(self) -> None:
-        """Begin the answer, or go on with it behind reasoning."""
-        self._code = CodeSpans()  # over all that was passed on
-        self._text = ""  # the end of the text, from where the words before a call are looked for
-        self._is_long = False  # more came before that
-        self._shown = 0  # how much of the text was passed on
-        self._looked = 0  # how much of it opens no call
+        """Start an answer, or the part of it after reasoning."""
+        self._code = CodeSpans()  # of the text that was passed on
+        self._text = ""  # the end of the text, including the words before a possible call
+        self._is_long = False  # there is more text before `_text`
+        self._shown = 0  # characters of `_text` that were passed on
+        self._looked = 0  # characters of `_text` in which no call begins
         self._may_be_python = True
-        self._thought_end = ""  # what ends the reasoning that the text is
-        self._trim = False  # white space after reasoning is no part of the answer
+        self._thought_end = ""  # the closing tag if the text is reasoning
+        self._trim = False  # remove white space after reasoning
         self._scanner: Scanner | None = None  # reads the call
         self._is_harmony = False
-        self._after = ""  # what follows the calls
+        self._after = ""  # the text after the calls
         self._calls: list[StreamEvent] = []
 
     def _say(self, text: str, read: list[StreamEvent]) -> None:
-        """Pass on text, but for an end that may be a control token."""
+        """Pass on text, except for an end that may be a control token."""
         if self._tail:
             text, self._tail = self._tail + text, ""
         if "<" in text:
@@ -142,13 +142,13 @@ class WrittenCalls:
             read.append(TextDelta(text))
 
     def _end_text(self, read: list[StreamEvent]) -> None:
-        """Pass on the end of the text that was held back, unless it is control tokens."""
+        """Pass on the end of the text, unless it is a control token."""
         if self._tail and not self._tail.rstrip().endswith(END_TOKENS):
             read.append(TextDelta(self._tail))
         self._tail = ""
 
     def _release(self, read: list[StreamEvent]) -> None:
-        """Pass on what is held back: no call can follow in this answer."""
+        """Pass on the text that is held back, and stop looking for calls in this answer."""
         rest = self._text[self._shown :]
         if rest and self._thought_end:
             read.append(ThoughtDelta(rest))
@@ -170,7 +170,7 @@ class WrittenCalls:
             return
         if self._trim and not self._text:
             text = text.lstrip()
-        if not SPECIAL.search(text) and not self._is_held:  # most text, by far
+        if not SPECIAL.search(text) and not self._is_held:  # a fast path for most text
             self._text += text
             self._show(len(self._text), read)
             self._forget()
@@ -185,13 +185,13 @@ class WrittenCalls:
 
     @property
     def _is_held(self) -> bool:
-        """Whether some of the text was not passed on, or is of a kind of its own."""
+        """Return whether text is held back, or may be Python, reasoning or a call."""
         held = self._shown < len(self._text) or self._may_be_python
         return held or bool(self._thought_end) or self._scanner is not None
 
     def _forget(self) -> None:
-        """Forget the text that is too far before what may be a call."""
-        line = self._text.rfind("\n") + 1  # white space at its beginning is looked at again
+        """Remove text that is too far before a possible call."""
+        line = self._text.rfind("\n") + 1  # white space at its beginning is searched again
         at_line_start = not self._text[line:].strip()
         self._looked = max(self._looked, line - 1 if at_line_start else len(self._text))
         if len(self._text) > 4 * LONGEST_LEAD:
@@ -200,7 +200,7 @@ class WrittenCalls:
             self._shown, self._looked = self._shown - gone, max(0, self._looked - gone)
 
     def _look(self, read: list[StreamEvent]) -> None:
-        """Look for what may open a call, and pass on the text before it."""
+        """Look for the opener of a call, and pass on the text before it."""
         if self._may_be_python and begins_python(self._text, self._tools):
             return
         self._may_be_python = False
@@ -220,10 +220,10 @@ class WrittenCalls:
         self._forget()
 
     def _opens(self, at: int) -> bool | None:
-        """Whether a call may open at a place; False: with more text it may. None: it does not."""
+        """Return whether a call may begin at a place: True, False (with more text), None (no)."""
         if self._text.startswith("`", at - 1) and at:
             return None  # the tag is quoted
-        begins_line = self._code.line_start  # all before it was passed on
+        begins_line = self._code.line_start  # all text before the place was passed on
         if self._text[at : at + 1] in {"{", "`"} and self._lead_is_long(at):
             return None
         if self._text[at : at + 1] == "{":
@@ -267,13 +267,13 @@ class WrittenCalls:
         self._scan(self._scanner.feed(self._text[at:]), read)
 
     def _go_on(self, rest: str, read: list[StreamEvent]) -> None:
-        """Go on with the text behind reasoning."""
+        """Continue with the text after reasoning."""
         self._begin_part()
         self._trim = not self._told
         self._take(rest, read)
 
     def _pass_by(self, at: int, read: list[StreamEvent]) -> None:
-        """Go on behind a place at which no call begins."""
+        """Continue after a place at which no call begins."""
         self._scanner, self._after, self._calls = None, "", []
         self._looked = at + 1
         while self._text.startswith("`", self._looked):
@@ -281,7 +281,7 @@ class WrittenCalls:
         self._look(read)
 
     def _scan(self, events: Sequence[StreamEvent], read: list[StreamEvent]) -> None:
-        """Keep the events of calls; any text but what may follow calls shows that they are none."""
+        """Collect the events of calls. They are text after all if unexpected text follows them."""
         for event in events:
             match event:
                 case TextDelta(text) if self._is_harmony:
@@ -304,7 +304,7 @@ class WrittenCalls:
             self._release(read)
 
     def _think(self, read: list[StreamEvent]) -> None:
-        """Pass on reasoning that stands in the text, up to its end."""
+        """Pass on reasoning in the text, up to its closing tag."""
         end = self._text.find(self._thought_end, self._shown)
         hold = end if end >= 0 else _before_half(self._text, self._thought_end)
         if hold > self._shown:
@@ -321,7 +321,7 @@ class WrittenCalls:
         is_cut = finished.stop == "max_tokens"
         if self._scanner is not None:
             events = self._scanner.end(cut=is_cut)
-            # Without its end a call is not whole, even if its arguments are.
+            # A call without its end is incomplete, even if its arguments are complete.
             self._scan([_cut(event) for event in events] if is_cut else events, read)
         elif not self._off and not is_cut:
             self._calls = self._python_calls()
@@ -348,7 +348,7 @@ class WrittenCalls:
         )
 
     def _calls_in_thoughts(self) -> list[StreamEvent]:
-        """Return the calls with which the reasoning of an answer ends that says nothing else."""
+        """Return the calls at the end of the reasoning, for an answer without text."""
         text = "".join(self._thoughts)
         if self._is_reasoning or len(text) > LONGEST_CALLS or not MARK.search(text):
             return []
@@ -357,7 +357,7 @@ class WrittenCalls:
         return [e for e in read if isinstance(e, CallStarted | CallDelta | CallDone)]
 
     def _python_calls(self) -> list[StreamEvent]:
-        """The calls that the whole answer is, in Python or in a list with a name before it."""
+        """Return the calls if the whole answer is Python calls or a `functools[…]` list."""
         if not self._may_be_python or not self._text.strip():
             return []
         from acp_agent.models.dialects.json_calls import read_calls  # noqa: PLC0415 - rarely needed
@@ -387,6 +387,6 @@ def _cut(event: StreamEvent) -> StreamEvent:
 
 
 def _before_half(text: str, mark: str) -> int:
-    """Where the beginning of a mark begins with which a text may end."""
+    """Return where an incomplete mark at the end of a text begins."""
     sizes = (size for size in range(len(mark) - 1, 0, -1) if text.endswith(mark[:size]))
     return len(text) - next(sizes, 0)

@@ -1,7 +1,7 @@
-"""Calls written as tags, with a tag for every argument and its value as bare text.
+"""Read calls written as tags, with a tag for every argument and its value as bare text.
 
-What is in a value is not escaped in these forms, so a value ends only where its closing tag is
-followed by something that can follow it: a value may have such tags in it.
+These forms do not escape values, so a value may contain such tags. A value ends only at a closing
+tag that is followed by text that is allowed there.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ _STRAY = "There is text between the arguments of the call: it was not run. Write
 
 
 class Tags(Struct, frozen=True, kw_only=True):
-    """The tags of one form. `call` and `argument` are the beginnings of tags with a name in them.
+    """The tags of one form.
 
     Attributes:
-        wrappers: the tags around all calls of an answer, opening and closing.
-        call: the beginning of the tag that opens a call, up to its name.
-        call_end: the tag that closes it.
-        argument: the beginning of the tag that opens an argument, up to its name.
-        argument_end: the tag that closes it.
+        wrappers: the opening and closing tags around all calls of an answer.
+        call: the beginning of the tag that opens a call, up to the name.
+        call_end: the tag that closes a call.
+        argument: the beginning of the tag that opens an argument, up to the name.
+        argument_end: the tag that closes an argument.
         quoted: whether names are in quotation marks.
-        framed: whether values stand on lines of their own.
-        tag_end: what closes a tag with a name in it.
-        whole: the tags around arguments that are one JSON object; None: there are none such.
-        control: whether the tags are control tokens, so that everything in them is a call.
-        marks: what is taken out of text between calls.
+        framed: whether values are on separate lines.
+        tag_end: the end of a tag with a name.
+        whole: the tags around arguments that are one JSON object; None if the form has none.
+        control: whether the tags are control tokens, so that their content is always a call.
+        marks: texts that are removed between calls.
     """
 
     wrappers: tuple[tuple[str, str], ...]
@@ -89,7 +89,7 @@ class TagReader:
                 if not stands(text, at, (self._tags.call,), final=final):
                     if not parts:
                         return Block(at, ()) if self._tags.control and closer else None
-                    # Anything else between calls is text; calls that nothing closes end here.
+                    # Other content between calls is text. Without a wrapper, the calls end here.
                     later = self._later(text, at, closer, final=final)
                     between = text[at:later]
                     if closer and later == len(text):
@@ -120,11 +120,11 @@ class TagReader:
     def _no_call(
         self, text: str, at: int, parts: Sequence[WrittenCall | str], closer: str, *, final: bool
     ) -> Verdict:
-        """What ends before a tag that should open a call and does not."""
+        """Return the verdict for text before a tag that should open a call but does not."""
         control = self._tags.control
         short = len(text) - at < LONGEST_TAG
         if control and final and short and self._tags.tag_end not in text[at:]:
-            return Block(len(text), tuple(parts))  # half a tag, with which the answer ends
+            return Block(len(text), tuple(parts))  # the answer ends with an incomplete tag
         if control and not parts:
             return Block(at + (0 if closer else len(self._tags.call)), ())
         return Block(at, tuple(parts)) if parts else None
@@ -132,7 +132,7 @@ class TagReader:
     def _one(
         self, text: str, opened: re.Match[str], tools: Tools, *, final: bool
     ) -> tuple[WrittenCall, int]:
-        """One call and where it ends."""
+        """Return one call and its end."""
         tags, name = self._tags, opened[1]
         given: dict[str, object] = {}
         at = after_space(text, opened.end())
@@ -172,7 +172,7 @@ class TagReader:
         *,
         final: bool,
     ) -> tuple[WrittenCall, int]:
-        """A call whose arguments are one JSON object, and where it ends."""
+        """Return a call whose arguments are one JSON object, and its end."""
         begin = at + len(around[0])
         end = json_text.value_end(text, begin)
         if end is None:
@@ -195,7 +195,7 @@ class TagReader:
         return call, follows
 
     def _value(self, text: str, start: int, *, final: bool) -> tuple[int, int]:
-        """Where a value ends, and where what follows it begins; -1 where it has no end."""
+        """Return the end of a value and the start of the text after it; -1 if it has no end."""
         tags = self._tags
         at = start
         while True:
@@ -212,7 +212,7 @@ class TagReader:
             at = end + 1
 
     def _later(self, text: str, at: int, closer: str, *, final: bool) -> int:
-        """Where the next call or the wrapper's end begins."""
+        """Return where the next call or the end of the wrapper begins."""
         if not closer:
             return at
         found = [place for mark in (self._tags.call, closer) if (place := text.find(mark, at)) >= 0]
@@ -242,9 +242,9 @@ def _value(tools: Tools, name: str, argument: re.Match[str], text: str) -> objec
 def written_calls(
     calls: Sequence[tuple[int, str, str]], argument: Callable[[str, str, bool], str]
 ) -> list[tuple[str, str]]:
-    """The name of each call, and its arguments as tags, each written by `argument`.
+    """Return the name of each call, and its arguments as tags written by `argument`.
 
-    It is given a name, a value, and whether that is a text; anything else is JSON.
+    `argument` receives a name, a value, and whether the value is a text; otherwise it is JSON.
     """
     return [(name, _written_values(arguments, argument)) for _, name, arguments in calls]
 

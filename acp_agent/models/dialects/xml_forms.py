@@ -1,4 +1,4 @@
-"""Calls written as tags: Claude's form, MiniMax M2, Qwen3-Coder, GLM."""
+"""Forms with calls as tags: Claude's form, MiniMax M2, Qwen3-Coder, GLM."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from acp_agent.models.dialects.form import (
 from acp_agent.models.dialects.json_forms import CLOSE, OPEN, tool_responses
 from acp_agent.models.dialects.xml_calls import TagReader, Tags, written_calls
 
-# The tags of Claude's own form, which other models learnt from it.
+# The tags of Claude's form, which other models have adopted.
 
 _INVOKE_READER = TagReader(
     Tags(
@@ -77,14 +77,14 @@ class Invoke:
 
 
 def invocations(calls: Sequence[tuple[int, str, str]]) -> str:
-    """Calls as `invoke` tags, a line each and one for each argument."""
+    """Return calls as `invoke` tags, with a line for each tag and each argument."""
     written = written_calls(
         calls, lambda key, value, _: f'<parameter name="{key}">{value}</parameter>\n'
     )
     return "".join(f'<invoke name="{name}">\n{values}</invoke>\n' for name, values in written)
 
 
-# MiniMax M2: `invoke` tags in a wrapper of its own (the template of MiniMaxAI/MiniMax-M2).
+# MiniMax M2: `invoke` tags in another wrapper (the template of MiniMaxAI/MiniMax-M2).
 
 _MINIMAX_OPEN, _MINIMAX_CLOSE = "<minimax:tool_call>", "</minimax:tool_call>"
 _MINIMAX_READER = TagReader(
@@ -132,10 +132,10 @@ class MiniMax:
         return "\n".join(f"<response>{text}</response>" for _, _, text in results)
 
 
-# Qwen3-Coder, Qwen 3.5, Nemotron 3: a tag for every argument, its value on lines of its own.
+# Qwen3-Coder, Qwen 3.5, Nemotron 3: a tag for every argument, with its value on separate lines.
 #
-# The chat template of Qwen/Qwen3-Coder-30B-A3B-Instruct has it so. Such models leave the outer tag
-# out now and then, which is understood where the tool is known.
+# This is the chat template of Qwen/Qwen3-Coder-30B-A3B-Instruct. These models sometimes omit the
+# outer tag, which is accepted if the tool is known.
 
 _QWEN_CODER_READER = TagReader(
     Tags(
@@ -146,7 +146,7 @@ _QWEN_CODER_READER = TagReader(
         argument_end="</parameter>",
         quoted=False,
         framed=True,
-        whole=("", ""),  # Llama's models write JSON there
+        whole=("", ""),  # Llama models write JSON there
     )
 )
 
@@ -268,7 +268,7 @@ class Glm:
 
 
 def _pair(text: str, at: int, *, final: bool) -> tuple[str, str, int] | More | None:
-    """A key, its value as it is written, and where they end; None: it is no pair."""
+    """Return a key, its value as written, and their end, or None if there is no pair."""
     key_end = text.find(_KEY_END, at)
     if key_end < 0:
         return None if final else MORE

@@ -1,4 +1,4 @@
-"""Calls written as tags of control tokens: DeepSeek V3.2 to V4.1, and Kimi K3."""
+"""Forms with calls as tags of control tokens: DeepSeek V3.2 to V4.1, and Kimi K3."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from acp_agent.models.dialects.form import LONGEST_TAG, MORE, Block, Tools, Verd
 from acp_agent.models.dialects.token_calls import STOP
 from acp_agent.models.dialects.xml_calls import TagReader, Tags, written_calls
 
-# DeepSeek V3.2 to V4.1: Claude's tags with a mark of DeepSeek's own in each.
+# DeepSeek V3.2 to V4.1: Claude's tags with a mark of DeepSeek in each.
 #
-# What sglang's and vLLM's parsers for deepseek_v32, deepseek_v4 and deepseek_v41 read. V3.2 has its
-# calls in `function_calls`, V4 in `tool_calls`; V4.1 has a space behind the mark, and `calls`. Some
-# services double the bars of the mark.
+# The parsers of sglang and vLLM for deepseek_v32, deepseek_v4 and deepseek_v41 read the same. V3.2
+# has its calls in `function_calls`, V4 in `tool_calls`. V4.1 has a space after the mark, and
+# `calls`. Some services double the bars of the mark.
 
 _MARK = "｜DSML｜"
-_WRITTEN = "tool_calls"  # as V4 writes it
+_WRITTEN = "tool_calls"  # as in V4
 _MARKS = tuple(
     (mark, names)
     for bars in (_MARK, "｜｜DSML｜｜")
@@ -59,7 +59,7 @@ class Dsml:
 
     def read(self, text: str, tools: Tools, *, final: bool) -> Verdict:
         """See `form.Form`."""
-        # A mark with a space behind it begins like the one without.
+        # The longest mark counts: one with a space begins like the one without.
         _, reader = max((one for one in _READERS if text.startswith(one[0])), key=_length)
         return reader.read(text, tools, final=final)
 
@@ -98,10 +98,10 @@ def _length(reader: tuple[str, TagReader]) -> int:
     return len(reader[0])
 
 
-# Kimi K3: tags of three control tokens, around reasoning, the answer and the calls alike.
+# Kimi K3: tags of three control tokens, around reasoning, the answer and the calls.
 #
-# As vLLM's and sglang's parsers for kimi_k3 read it: `<|open|>NAME ATTRIBUTES<|sep|>` opens an
-# element, `<|close|>NAME<|sep|>` ends it. Values are not escaped; each has its type.
+# As in the parsers of vLLM and sglang for kimi_k3, `<|open|>NAME ATTRIBUTES<|sep|>` opens an
+# element, and `<|close|>NAME<|sep|>` closes it. Values are not escaped, and each has a type.
 
 _OPEN, _CLOSE, _SEP = "<|open|>", "<|close|>", "<|sep|>"
 
@@ -188,7 +188,7 @@ class KimiK3:
 
 
 def _may_be_tag(rest: str) -> bool:
-    """Whether what is left of an answer is the beginning of a tag."""
+    """Return whether the rest of an answer may be the beginning of a tag."""
     words, mark, after = rest.partition("<")
     if not _SEP.startswith(mark + after):
         return False
@@ -197,7 +197,7 @@ def _may_be_tag(rest: str) -> bool:
 
 
 def _type(value: str, is_text: bool) -> str:
-    """The type that a value is said to have."""
+    """Return the type to declare for a value."""
     if is_text:
         return "string"
     kinds = {"{": "object", "[": "array", "t": "boolean", "f": "boolean", "n": "null"}
