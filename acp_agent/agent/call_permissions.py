@@ -32,7 +32,7 @@ from acp_agent.permissions.access import (
 from acp_agent.tools.base import AnyTool, Prepared
 from acp_agent.workspace.threads import in_daemon_thread
 
-if TYPE_CHECKING:  # where there are hooks
+if TYPE_CHECKING:  # only needed if there are hooks
     from acp_agent.agent.call_hooks import CallHooks
     from acp_agent.hooks.types import HookAnswer
 

@@ -67,12 +67,12 @@ class HookedCall(Protocol):
 
     @property
     def call(self) -> str:
-        """The id of the call."""
+        """Return the id of the call."""
         ...
 
     @property
     def name(self) -> str:
-        """The name of the tool."""
+        """Return the name of the tool."""
         ...
 
 

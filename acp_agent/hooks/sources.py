@@ -142,7 +142,7 @@ def _other_contracts(cwd: Path) -> Iterator[HookProblem]:
 
 
 def _gemini_hooks_line(file: Path) -> int | None:
-    """Return the line of the hooks in settings of Gemini; None where these have none.
+    """Return the line of the hooks in settings of Gemini, or None if there are none.
 
     They have other events, names of tools, answers and units of time than ours
     (https://geminicli.com/docs/hooks/reference).

@@ -142,7 +142,7 @@ class AnthropicCloudDriver:
 
 _ABOUT_LIMIT = re.compile(r"max_(?:\w+_)?tokens|completion tokens|output tokens", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![\w.-])\d[\d,]{2,}(?![\w-])")
-_LEAST = 256  # tokens; a smaller number is no limit of a model
+_LEAST = 256  # tokens; a smaller number cannot be the limit of a model
 
 Ask = Callable[[ModelRequest], AsyncGenerator[Sequence[StreamEvent]]]
 

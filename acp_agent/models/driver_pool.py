@@ -11,7 +11,7 @@ from acp_agent.errors import ConfigError
 from acp_agent.models.base import Driver
 from acp_agent.models.providers import Api, Platform, Provider
 
-if TYPE_CHECKING:  # where a command prints a key
+if TYPE_CHECKING:  # only needed if a command prints the key
     from acp_agent.models.key_command import CommandKey
 
 # The APIs that each cloud offers.

@@ -25,7 +25,7 @@ THOUGHTS = {
     "<|START_THINKING|>": "<|END_THINKING|>",
     "◁think▷": "◁/think▷",
 }
-# Words that mention a call without making it.
+# Words that only mention a call.
 _QUOTES = re.compile(
     r"\b(?:you (?:can|could|may|might|should|would|need)|example|e\.g\.|format|syntax|instead of"
     r"|looks? like|like this|such as|(?:will|'ll|’ll|am) not)\b|\bwon't\b|`$|例如|比如|格式|不会",

@@ -8,8 +8,8 @@ import re
 from enum import Enum
 from typing import Final
 
-# Strings are one step each, whatever brackets are in them; a lone quotation mark begins one that
-# has no end yet. Possessive, so that a long text without an end takes one look.
+# A string is one step, including brackets in it. A lone quotation mark begins an unfinished string.
+# Possessive quantifiers avoid repeated searches in a long unfinished text.
 _STEP = re.compile(r'"(?:[^"\\]++|\\.)*+"|["{}\[\]]', re.DOTALL)
 _TOKEN = re.compile(r'\s*+("(?:[^"\\]++|\\.)*+"|[^\s"]|")', re.DOTALL)
 

@@ -166,7 +166,7 @@ class Scanner:
                 assert not isinstance(verdict, More)
                 self._endless += endless
                 if cut and endless and verdict is None and self._mark.match(self._block.text):
-                    break  # what may be a call and was cut off is not told, as one that is
+                    break  # drop a possible call that was cut off, like a certain one
                 rest = self._leave(self._block.text, verdict, cut=cut)
             else:
                 rest = self._scan(rest, final=True, cut=cut)
