@@ -25,6 +25,7 @@ from acp_agent.config.json_comments import read_json
 from acp_agent.config.json_lines import member_line
 from acp_agent.errors import ConfigError, InvalidInputError
 from acp_agent.extensions.definitions.locations import (
+    AGENT_TABLES,
     DefinitionFolders,
     any_plugin_folder,
     find_repository,
@@ -129,11 +130,22 @@ def project_items(cwd: Path) -> tuple[Item, ...]:
 
 
 def _other_contracts(cwd: Path) -> Iterator[HookProblem]:
-    """Name the hooks, plugins and tools of a project that are written for another program."""
+    """Name the hooks, plugins and tools of a project that are written for another program.
+
+    Hooks of Gemini have other events, names of tools, answers and units of time than ours
+    (https://geminicli.com/docs/hooks/reference).
+    """
     for file in other_hook_files(cwd):
         if file.name == "settings.json":
-            if (line := _gemini_hooks_line(file)) is not None:
+            hooks, line = _setting(file, "hooks")
+            if isinstance(hooks, dict) and any(
+                isinstance(one, list) and one for one in hooks.values()
+            ):
                 yield HookProblem(f"{file}:{line}", _OTHER_CONTRACT)
+        elif file.name in AGENT_TABLES:
+            plugins, line = _setting(file, "plugin")
+            if plugins:
+                yield HookProblem(f"{file}:{line}", _OTHER_CODE["plugin"])
         elif file.parent.name == ".opencode":
             if any(is_visible(one.name) for one in file.glob("*")):
                 yield HookProblem(str(file), _OTHER_CODE[file.name.removesuffix("s")])
@@ -141,23 +153,15 @@ def _other_contracts(cwd: Path) -> Iterator[HookProblem]:
             yield HookProblem(str(file), _OTHER_CONTRACT)
 
 
-def _gemini_hooks_line(file: Path) -> int | None:
-    """Return the line of the hooks in settings of Gemini, or None if there are none.
-
-    They have other events, names of tools, answers and units of time than ours
-    (https://geminicli.com/docs/hooks/reference).
-    """
+def _setting(file: Path, name: str) -> tuple[object, int]:
+    """Return a value in another program's settings, None if it has none, and its line."""
     try:
         raw = read_bytes(file) or b""
         settings = read_json(raw)
     except (OSError, ConfigError, InvalidInputError):
-        return None  # reported with its MCP servers
-    hooks = settings.get("hooks") if isinstance(settings, dict) else None
-    if not isinstance(hooks, dict) or not any(
-        isinstance(one, list) and one for one in hooks.values()
-    ):
-        return None
-    return member_line(raw.decode("utf-8", "replace"), ("hooks",))
+        return None, 0  # reported with its MCP servers
+    value = settings.get(name) if isinstance(settings, dict) else None
+    return value, member_line(raw.decode("utf-8", "replace"), (name,))
 
 
 class _Collected:

@@ -52,7 +52,7 @@ _HOOK_FILES = (
 # Only some settings of Gemini have hooks.
 OTHER_HOOKS = (
     ".cursor/hooks.json", ".github/hooks", ".gemini/settings.json", ".opencode/plugin",
-    ".opencode/plugins", ".opencode/tool", ".opencode/tools",
+    ".opencode/plugins", ".opencode/tool", ".opencode/tools", *AGENT_TABLES,
 )  # fmt: skip
 PACKAGES = ".packages"  # has a folder for each plugin that is a Python package
 BUNDLED_INDEX = "index.json"  # in the folders `skills` and `agents`
