@@ -38,7 +38,7 @@ BROKEN: dict[str, tuple[bytes, int | None, tuple[str, ...]]] = {
     "a provider under two names": (
         b"[providers.gemini]\nheaders = {}\n\n[providers.google]\nheaders = {}\n",
         4,
-        ("providers.google", "the same provider as providers.gemini", "one table"),
+        ("providers.google", "the same provider as providers.gemini", "merge the two tables"),
     ),
     "binary": (b"\x00\x01\x02\xff\xfe", 1, ("UTF-8",)),
     "latin-1": (b"mode = 'ask'\n# caf\xe9\n", 2, ("UTF-8",)),

@@ -389,7 +389,7 @@ async def test_compact_says_so_where_there_is_nothing_to_sum_up(
     await narrow.say("Hi.")
     await narrow.say("/compact")
     assert not model.summed_up
-    assert "hardly anything" in narrow.editor.of(AgentText)[-1].text
+    assert "too little" in narrow.editor.of(AgentText)[-1].text
 
 
 async def test_compact_can_be_cancelled_and_nothing_changes(

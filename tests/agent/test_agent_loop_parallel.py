@@ -264,7 +264,7 @@ async def test_a_turn_waits_in_sight_where_as_many_run_as_may(
         other = await desk.manager.create(str(desk.folder), [], desk.editor)
         said = await other.prompts.submit(_text("Me too"), cancelled=lambda: False)
         notice = await desk.editor.until(NoticeShown)
-        assert "waits" in notice.title
+        assert "waiting" in notice.title
         assert len(model_server.requests) == 1
         model_server.add(answer("Now."))
         await desk.cancel(first)
@@ -287,7 +287,7 @@ async def test_summing_up_waits_for_a_slot_like_a_turn(
         await desk.editor.until_asked()
         said = await other.prompts.submit(_text("/compact"), cancelled=lambda: False)
         notice = await desk.editor.until(NoticeShown)
-        assert "waits" in notice.title
+        assert "waiting" in notice.title
         assert len(model_server.requests) == 2
         model_server.add(answer("They said words."))
         await desk.cancel(first)

@@ -173,8 +173,8 @@ def test_what_is_no_ordinary_file_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "closed").chmod(0o444)
     assert "no ordinary file" in refusal(tmp_path / "fifo")
     assert "no ordinary file" in refusal(tmp_path)
-    assert "circle" in refusal(tmp_path / "round")
-    assert "several names" in refusal(tmp_path / "two")
+    assert "circular" in refusal(tmp_path / "round")
+    assert "several hard links" in refusal(tmp_path / "two")
     assert "read-only" in refusal(tmp_path / "closed")
     (tmp_path / "One").write_bytes(b"")
     inside = tmp_path / "One" / "settings.json"

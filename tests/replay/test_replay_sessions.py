@@ -177,7 +177,7 @@ DAMAGED: dict[str, tuple[bytes, str]] = {
     "cut": (EDIT.read_bytes()[:-100], "the record is damaged"),
     "no event": (HEAD + b'{"event": {"event": "surprise"}}\n', "the record is damaged"),
     "deep": (HEAD + b"[" * 100_000, "the record is damaged"),
-    "settings": (HEAD.replace(b"}", b', "settings": {"providers": {}}}'), "may not have"),
+    "settings": (HEAD.replace(b"}", b', "settings": {"providers": {}}}'), "not allowed"),
     "mode": (HEAD + WILD, "settings are wrong"),
 }
 

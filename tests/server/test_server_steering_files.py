@@ -59,7 +59,7 @@ async def test_a_file_that_steers_agents_is_asked_about_by_each_tool_that_writes
         ("update agents.md, please", "AGENTS.md"),
         ("/init", "AGENTS.md"),
         ("Write (sub/AGENTS.md).", "sub/AGENTS.md"),
-        ("add a rule to sub/.grok", "sub/.grok/style.md"),
+        ("add a rule to sub/.warp", "sub/.warp/style.md"),
     ],
 )
 async def test_a_file_that_the_user_named_is_written_unasked(

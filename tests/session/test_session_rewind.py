@@ -360,7 +360,7 @@ async def test_a_folder_that_cannot_be_kept_is_told_once_and_the_work_goes_on(
         (desk.folder / "b").write_text("1")
         await two_turns(desk, model_server)
         assert files(desk)["two.txt"] == "2\n"
-        notices = [one for one in desk.editor.of(NoticeShown) if "put back" in one.title]
+        notices = [one for one in desk.editor.of(NoticeShown) if "cannot be restored" in one.title]
         assert len(notices) == (0 if told is None else 1)
         assert all((told or "") in one.description for one in notices)
         assert not any(made.checkpoint for made in desk.editor.of(CheckpointMade))

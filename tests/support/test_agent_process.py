@@ -89,7 +89,7 @@ async def test_an_error_and_an_early_end_are_told_apart(home: Path) -> None:
     assert (raised.value.code, raised.value.message) == (-32601, "no")
     await agent.stop()
     agent = await start(home, "sys.exit(3)")
-    with pytest.raises(AssertionError, match="ended before"):
+    with pytest.raises(AssertionError, match="exited before"):
         await agent.request("session/list", {})
     assert await agent.wait() == 3
     await agent.stop()

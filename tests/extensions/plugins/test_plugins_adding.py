@@ -193,7 +193,7 @@ def test_a_marketplace_shows_what_it_has_and_gives_the_plugin_that_is_chosen(
                 "sha": commit,
             },
         },
-        {"name": "npm", "source": {"source": "npm", "package": "x"}},
+        {"name": "svn", "source": {"source": "svn", "url": "https://example.org/x"}},
         {"name": "out", "source": "../.."},
     ]
     market = write_plugin(
@@ -210,7 +210,7 @@ def test_a_marketplace_shows_what_it_has_and_gives_the_plugin_that_is_chosen(
         plugin("add", str(market), name, "--yes")
     assert sorted(names()) == ["bare", "far", "near"]
     assert "bare:go" in command("skills")[1]
-    assert "not fetched here" in plugin("add", str(market), "npm", "--yes", status=1)
+    assert "not fetched here" in plugin("add", str(market), "svn", "--yes", status=1)
     assert "no folder of the marketplace" in plugin("add", str(market), "out", "--yes", status=1)
     assert "it has no plugin none" in plugin("add", str(market), "none", "--yes", status=1)
     assert "far is unchanged" in plugin("update", "far")

@@ -25,6 +25,7 @@ from tests.server.remote.remote_agent import DEMO
 from tests.server.remote.remote_clients import http, http_client, websocket_client
 from tests.support.counted_steps import Counted, until_still
 from tests.support.model_server import Answer, ModelServer, Text
+from tests.support.module_trace import until_idle
 from tests.support.process_memory import peak_memory
 
 MODEL = ("--model", "openai/gpt-5")
@@ -99,6 +100,7 @@ async def test_a_websocket_message_over_the_limit_costs_one_error_and_nothing_el
     async with websocket_client(agent) as client:
         await client.initialize()
         session = await client.new_session(project)
+        await until_idle(agent.process.pid)  # the first prompt is prepared
         before = peak_memory(agent.process.pid)
         await client.send(request("session/list", {"x": "y" * 40_000_000}, 90))
         refused = await client.expect(lambda m: "error" in m)
