@@ -153,7 +153,7 @@ def test_the_doctor_tells_what_is_broken_and_what_will_be_otherwise_than_written
     assert [state for state, _ in found] == ["ok", "broken", "missing", "missing"]
     assert found[0][1] == "skills: 1, agents: 3"
     assert found[1][1].startswith(f"{broken}:2: name: expected a name of lowercase letters")
-    assert found[2][1].startswith(f"{other}: model: opus is not known here")
+    assert found[2][1].startswith(f"{other}:4: model: opus is not known here")
     assert found[3][1].startswith(f"{keyless}: its model openai/gpt-5.2 cannot be used: OpenAI ")
 
 

@@ -68,6 +68,8 @@ def outer_sandbox(shadow: Path) -> list[str]:
         argv += ["--perms", "1777", "--tmpfs", folder]
     argv += ["--ro-bind", str(shadow), "/etc/shadow"]
     argv += ["--unshare-net", "--unshare-ipc", "--unshare-uts", "--die-with-parent"]
+    if ROOT.is_relative_to("/tmp"):
+        argv += ["--ro-bind", str(ROOT), str(ROOT)]
     argv += ["--chdir", str(ROOT)]
     if not IS_ROOT:
         return [*argv, "--unshare-user", "--unshare-pid", "--proc", "/proc", "--"]
