@@ -151,7 +151,7 @@ class LoopDetector:
     ) -> tuple[LoopStep, Loop] | None:
         """Return the step that is due now and its loop, or None.
 
-        Steps are not skipped: the model is told before the user is asked.
+        Steps are not skipped: the model is warned before the user is asked.
 
         Args:
             limits: the number of rounds after which each step is due.

@@ -57,12 +57,12 @@ class Body(Protocol):
         """Wait for data and return all that has arrived, or None at the end.
 
         Raises:
-            Exception: the body could not be read to its end.
+            Exception: the body could not be read completely.
         """
         ...
 
     async def close(self) -> None:
-        """Close the connection, unless the body was read to its end and it can be reused."""
+        """Close the connection, unless the whole body was read and it can be reused."""
         ...
 
 

@@ -281,7 +281,7 @@ class _Body:
             raise CompressionError(str(error)) from error
 
     async def close(self) -> None:
-        """Close the connection, unless the body was read to its end; see `Body`."""
+        """Close the connection, unless the whole body was read; see `Body`."""
         if self._connection is not None:
             connection, self._connection = self._connection, None
             self._client.give_back(connection, reusable=False)

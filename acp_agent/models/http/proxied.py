@@ -98,7 +98,7 @@ class HttpxBody:
             asyncio.get_running_loop().call_soon(self._arrived.set)
 
     async def close(self) -> None:
-        """Close the connection, unless the body was read to its end."""
+        """Close the connection, unless the whole body was read."""
         self._task.cancel()
         try:
             # Awaiting the task itself would not distinguish its cancellation from the caller's.

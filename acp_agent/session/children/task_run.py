@@ -319,7 +319,7 @@ async def _own_turns(
 
 
 async def run_to_end(work: Coroutine[Any, Any, None]) -> None:
-    """Run `work` to its end before a cancellation of the caller takes effect.
+    """Run `work` until it ends before a cancellation of the caller takes effect.
 
     An agent can be stopped at the same moment as its turn; its end must still be recorded.
     """
