@@ -132,8 +132,8 @@ class Grant(Struct, frozen=True, kw_only=True):
     @property
     def id(self) -> str:
         """Eight hexadecimal digits that identify this grant, the same in every process."""
-        about = "\0".join((self.project, self.kind, self.pattern))
-        return f"{crc32(about.encode('utf-8', 'replace')):08x}"
+        key = "\0".join((self.project, self.kind, self.pattern))
+        return f"{crc32(key.encode('utf-8', 'replace')):08x}"
 
     @property
     def text(self) -> str:

@@ -62,14 +62,14 @@ class Option(Struct, frozen=True):
 class Arguments(Struct, frozen=True):
     """The options and operands of a command, in order; `paths` are the values that name files.
 
-    `doubtful` are words that another version of the program may take as operands: those after the
+    `ambiguous` are words that another version of the program may take as operands: those after the
     first operand (some versions stop parsing options there) and those after an `either` option.
     """
 
     options: tuple[Option, ...]
     operands: tuple[Word, ...]
     paths: tuple[Word, ...]
-    doubtful: tuple[Word, ...] = ()
+    ambiguous: tuple[Word, ...] = ()
 
     def has(self, *names: str) -> bool:
         """Return whether any of the options is present."""
@@ -90,83 +90,85 @@ def parse_arguments(
     """
     options: list[Option] = []
     operands: list[Word] = []
-    doubtful: list[Word] = []
-    rest = list(words)
-    while rest:
-        word = rest.pop(0)
+    ambiguous: list[Word] = []
+    remaining = list(words)
+    while remaining:
+        word = remaining.pop(0)
         if not word.static or (word.pattern and word.text[:1] in "-*?[" and not patterns):
             return None
         if word.text == "--":
-            operands += rest
+            operands += remaining
             break
         if word.text == "-" or not word.text.startswith("-"):
             if not operands and not table.single_dash:
-                doubtful += rest
+                ambiguous += remaining
             operands.append(word)
             if table.stop_at_operand:
-                operands += rest
+                operands += remaining
                 break
             continue
-        left = len(rest)
-        found = _options_in(word, rest, table)
-        if found is None:
+        remaining_count = len(remaining)
+        parsed = _parse_option_word(word, remaining, table)
+        if parsed is None:
             return None
-        options += found
-        if any(option.name in table.either for option in found):
-            doubtful += rest
-        if len(rest) < left and (value := found[-1].value) and value.pattern:
-            doubtful.append(value)  # it may expand to several words
+        options += parsed
+        if any(option.name in table.either for option in parsed):
+            ambiguous += remaining
+        if len(remaining) < remaining_count and (value := parsed[-1].value) and value.pattern:
+            ambiguous.append(value)  # it may expand to several words
     if not all(word.static for word in operands):
         return None
     paths = tuple(o.value for o in options if o.value is not None and o.name in table.paths)
-    return Arguments(tuple(options), tuple(operands), paths, tuple(doubtful))
+    return Arguments(tuple(options), tuple(operands), paths, tuple(ambiguous))
 
 
-def _options_in(word: Word, rest: list[Word], table: OptionTable) -> list[Option] | None:
-    """Return the options in one word; remove a value from `rest` if it is the next word."""
+def _parse_option_word(
+    word: Word, remaining: list[Word], table: OptionTable
+) -> list[Option] | None:
+    """Return the options in one word; remove a value from `remaining` if it is the next word."""
     text = word.text
     if table.numbers and text[1:].isdigit():
         return [Option(text)]
     if text.startswith("--") or table.single_dash:
         name, mark, value = text.partition("=")
         if mark and (name in table.attached or table.takes(name, value)):
-            return _attached(name, value, word, table)
+            return _attached_option(name, value, word, table)
         if text[:2] in table.optional and not text.startswith("--") and len(text) > 2:
-            exact = None if word.pattern else _option(text, rest, table)
-            return exact or _attached(text[:2], text[2:], word, table)
-        return None if mark or word.pattern else _option(text, rest, table)
-    found: list[Option] = []
-    for at in range(1, len(text)):
-        name, value = f"-{text[at]}", text[at + 1 :]
+            exact = None if word.pattern else _parse_option(text, remaining, table)
+            return exact or _attached_option(text[:2], text[2:], word, table)
+        return None if mark or word.pattern else _parse_option(text, remaining, table)
+    options: list[Option] = []
+    for index in range(1, len(text)):
+        name, value = f"-{text[index]}", text[index + 1 :]
         if value and table.takes(name, value):
-            last = _attached(name, value, word, table)
-            return None if last is None else found + last
+            attached = _attached_option(name, value, word, table)
+            return None if attached is None else options + attached
         if value and name not in table.flags:
             return None
-        one = _option(name, rest, table)
-        if one is None:
+        parsed = _parse_option(name, remaining, table)
+        if parsed is None:
             return None
-        found += one
-    return None if word.pattern else found
+        options += parsed
+    return None if word.pattern else options
 
 
-def _attached(name: str, value: str, word: Word, table: OptionTable) -> list[Option] | None:
+def _attached_option(name: str, value: str, word: Word, table: OptionTable) -> list[Option] | None:
     """Return an option with its attached value; None if a pattern may match more than a value."""
     if word.pattern and (name in table.paths or set(name) & set("*?[")):
         return None
     return [Option(name, Word(value, pattern=word.pattern))]
 
 
-def _option(name: str, rest: list[Word], table: OptionTable) -> list[Option] | None:
+def _parse_option(name: str, remaining: list[Word], table: OptionTable) -> list[Option] | None:
     if name in table.flags:
         return [Option(name)]
     separate = table.values | table.paths | table.counts | table.choices.keys()
-    following = rest[0] if rest and _is_value(rest[0], table) else None
+    following = remaining[0] if remaining and _is_value(remaining[0], table) else None
     if following is not None and name in separate and table.takes(name, following.text):
-        return [Option(name, rest.pop(0))]
-    if name in table.pairs and len(rest) > 1 and rest[0].fixed and rest[1].fixed:
-        rest.pop(0)
-        return [Option(name, rest.pop(0))]
+        return [Option(name, remaining.pop(0))]
+    if name in table.pairs and len(remaining) > 1 and remaining[0].fixed and remaining[1].fixed:
+        remaining.pop(0)
+        return [Option(name, remaining.pop(0))]
     return [Option(name)] if name in table.optional | table.counts else None
 
 

@@ -90,21 +90,21 @@ def command_choices(
         texts,
         always=_always_label(texts, allow) if allow else "",
         allowed=allowed,
-        never=texts.never_commands.format(names=_list(texts, refuse)),
+        never=texts.never_commands.format(names=_join_names(texts, refuse)),
         refused=refused,
     )
 
 
 def _always_label(texts: Texts, allow: Sequence[Scope]) -> str:
-    named = [shlex.join(scope.words) for scope in allow if not scope.exact]
+    prefixes = [shlex.join(scope.words) for scope in allow if not scope.exact]
     exact = [shlex.join(scope.words) for scope in allow if scope.exact]
     if not exact:
-        return texts.commands.format(names=_list(texts, named))
-    label = texts.mixed_commands if named else texts.exact_commands
-    return label.format(names=_list(texts, named), exact=_list(texts, exact))
+        return texts.commands.format(names=_join_names(texts, prefixes))
+    label = texts.mixed_commands if prefixes else texts.exact_commands
+    return label.format(names=_join_names(texts, prefixes), exact=_join_names(texts, exact))
 
 
-def _list(texts: Texts, patterns: Sequence[str]) -> str:
+def _join_names(texts: Texts, patterns: Sequence[str]) -> str:
     names = [texts.quote.format(pattern) for pattern in patterns]
     if len(names) < 2:
         return "".join(names)
@@ -114,9 +114,11 @@ def _list(texts: Texts, patterns: Sequence[str]) -> str:
 def with_confined(texts: Texts, project: str, choices: tuple[Choice, ...]) -> tuple[Choice, ...]:
     """Return the buttons plus one that allows all sandboxed commands that can be undone."""
     grant = Grant(project=project, kind="confined", pattern="")
-    every = Choice(id="allow_confined", label=texts.confined, kind="allow_always", grants=(grant,))
-    place = next(i for i, one in enumerate(choices) if one.kind.startswith("reject"))
-    return (*choices[:place], every, *choices[place:])
+    confined_choice = Choice(
+        id="allow_confined", label=texts.confined, kind="allow_always", grants=(grant,)
+    )
+    position = next(i for i, choice in enumerate(choices) if choice.kind.startswith("reject"))
+    return (*choices[:position], confined_choice, *choices[position:])
 
 
 def edit_choices(texts: Texts, project: str, paths: Sequence[str]) -> tuple[Choice, ...]:
@@ -128,9 +130,11 @@ def edit_choices(texts: Texts, project: str, paths: Sequence[str]) -> tuple[Choi
     if path == Path(project):
         return _always_and_never(texts, texts.project_edits, texts.never_project_edits, grant)
     inside = path.is_relative_to(project)
-    shown = path.relative_to(project).as_posix() if inside else folder.rstrip("/")
-    always = texts.edits.format(folder=f"{shown}/")
-    return _always_and_never(texts, always, texts.never_edits.format(folder=f"{shown}/"), grant)
+    folder_text = path.relative_to(project).as_posix() if inside else folder.rstrip("/")
+    always = texts.edits.format(folder=f"{folder_text}/")
+    return _always_and_never(
+        texts, always, texts.never_edits.format(folder=f"{folder_text}/"), grant
+    )
 
 
 def fetch_choices(texts: Texts, project: str, host: str) -> tuple[Choice, ...]:
@@ -196,10 +200,10 @@ def translate_reason(language: Language, reason: str) -> str:
     texts = reason_texts(language)
     if reason in texts:
         return texts[reason]
-    for known, text in texts.items():
-        before, gap, after = known.partition("{}")
-        if gap and reason.startswith(before) and reason.endswith(after):
-            return text.format(reason[len(before) : len(reason) - len(after)])
+    for template, text in texts.items():
+        prefix, placeholder, suffix = template.partition("{}")
+        if placeholder and reason.startswith(prefix) and reason.endswith(suffix):
+            return text.format(reason[len(prefix) : len(reason) - len(suffix)])
     return reason
 
 
@@ -213,7 +217,7 @@ def definition_pattern(access: McpAccess) -> str:
 
 def tool_pattern(access: McpAccess) -> str:
     """Return the pattern that matches a tool with any definition."""
-    return f"{_shown(access.server)} {_shown(access.tool)} {_tool_digest(access)}"
+    return f"{_sanitize_name(access.server)} {_sanitize_name(access.tool)} {_tool_digest(access)}"
 
 
 def names_tool(pattern: str, access: McpAccess) -> bool:
@@ -233,11 +237,11 @@ def _tool_digest(access: McpAccess) -> str:
     return _digest(access.identity, access.tool)
 
 
-def _shown(name: str) -> str:
+def _sanitize_name(name: str) -> str:
     """Return a name shortened, with blanks and unprintable characters replaced."""
     return "".join(c if c.isprintable() and c != " " else "_" for c in name)[:60]
 
 
-def _digest(*parts: str) -> str:
-    text = "\0".join(parts).encode("utf-8", "replace")
+def _digest(*fields: str) -> str:
+    text = "\0".join(fields).encode("utf-8", "replace")
     return hashlib.sha256(text).hexdigest()[:_DIGITS]

@@ -38,11 +38,11 @@ from acp_agent.permissions.written_files import WrittenFiles
 _ORDER: tuple[Tier, ...] = ("read_only", "standard", "destructive", "blocked")
 _NESTING_LIMIT = 12  # levels of nested shells
 _FOLDER_LIMIT = 8  # folders that a line may have changed to
-_SHOWN_LIMIT = 120  # characters of a command in a reason
+_DISPLAY_LIMIT = 120  # characters of a command in a reason
 
 
 _INSERTERS = frozenset({"find", "gfind", "fd", "fdfind", "xargs", "parallel"})
-_UNSEEN = {ord(UNKNOWN): "…", ord(NONEMPTY): "…"}
+_DISPLAY_TRANSLATION = {ord(UNKNOWN): "…", ord(NONEMPTY): "…"}
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -77,7 +77,7 @@ class Classified(Struct, frozen=True, kw_only=True):
 
     def translate_reason(self, language: Language) -> str:
         """Return the reason in the user's language."""
-        deciding = _deciding(self.findings, self.tier)
+        deciding = _deciding_finding(self.findings, self.tier)
         if deciding is None:
             return self.reason
         return f"`{deciding.command}` {translate_reason(language, deciding.reason)}"
@@ -90,26 +90,26 @@ def worst_tier(tiers: Sequence[Tier]) -> Tier:
 
 def classify(command: str, context: CommandContext) -> Classified:
     """Classify a command line that a shell would run in `context`. Never raises."""
-    judge = _Classifier(context)
-    judge.line(command)
-    findings = judge.findings
-    if not judge.followed:
-        findings = [_at_least(finding, "standard") for finding in findings]
+    classifier = _Classifier(context)
+    classifier.line(command)
+    findings = classifier.findings
+    if not classifier.followed:
+        findings = [_raise_tier(finding, "standard") for finding in findings]
     tier = worst_tier([finding.tier for finding in findings])
-    deciding = _deciding(findings, tier)
+    deciding = _deciding_finding(findings, tier)
     return Classified(
         tier=tier,
         reason=f"`{deciding.command}` {deciding.reason}" if deciding else "does nothing",
         findings=tuple(findings),
-        plain=judge.plain,
+        plain=classifier.plain,
     )
 
 
-def _deciding(findings: Sequence[Finding], tier: Tier) -> Finding | None:
+def _deciding_finding(findings: Sequence[Finding], tier: Tier) -> Finding | None:
     return next((finding for finding in findings if finding.tier == tier), None)
 
 
-def _at_least(finding: Finding, tier: Tier) -> Finding:
+def _raise_tier(finding: Finding, tier: Tier) -> Finding:
     if finding.tier != "read_only":
         return finding
     return replace(finding, tier=tier, reason="runs among things that are not certain beforehand")
@@ -124,13 +124,13 @@ class _Classifier:
         self.findings: list[Finding] = []
         self.plain = True
         self.followed = True
-        self.written = WrittenFiles(context.cwd)
+        self.written_files = WrittenFiles(context.cwd)
         self.inserting = False  # inside a command that replaces {} with file names
         self.guessing = False  # while interpreting words in a way that is only a guess
 
     def line(self, text: str) -> None:
         """Classify the whole line."""
-        if UNKNOWN in text or NONEMPTY in text or not _can_be_passed(text):
+        if UNKNOWN in text or NONEMPTY in text or not _is_encodable(text):
             self.plain = self.followed = False
             self._add("blocked", text, "has control characters that no command needs")
         else:
@@ -155,19 +155,19 @@ class _Classifier:
         elif not line.followed and not line.commands:
             self._add("standard", text, "evaluates what is only known when it runs")
         for command in line.commands:
-            self._command(command, line, depth)
+            self._classify_command(command, line, depth)
 
     def _add(
         self, tier: Tier, command: Command | str, reason: str, leaf: Command | None = None
     ) -> None:
-        shown = " ".join(str(command).translate(_UNSEEN).split())
-        if len(shown) > _SHOWN_LIMIT:
-            shown = shown[: _SHOWN_LIMIT - 1] + "…"
+        display = " ".join(str(command).translate(_DISPLAY_TRANSLATION).split())
+        if len(display) > _DISPLAY_LIMIT:
+            display = display[: _DISPLAY_LIMIT - 1] + "…"
         words = () if isinstance(command, str) else tuple(word.text for word in command.words)
         self.findings.append(
             Finding(
                 tier=tier,
-                command=shown,
+                command=display,
                 reason=reason,
                 words=words,
                 parsed=None if isinstance(command, str) else command,
@@ -176,54 +176,54 @@ class _Classifier:
             )
         )
 
-    def _command(self, command: Command, line: ShellLine, depth: int) -> None:
+    def _classify_command(self, command: Command, line: ShellLine, depth: int) -> None:
         if depth > _NESTING_LIMIT:
             self._add("blocked", command, "is nested too deeply to be checked")
             return
-        refused = refusal_reason(command, self.context, self.folders)
-        if refused:
-            self._add("blocked", command, refused)
+        refusal = refusal_reason(command, self.context, self.folders)
+        if refusal:
+            self._add("blocked", command, refusal)
             return
-        self._values(command, depth + 1)
-        self._program_texts(command, depth + 1)
-        readings = [*inner_commands(command), *self.written.run_by(command)]
-        self.written.note(command)
-        inner = [each for each in readings if not each.guess]
-        named = bool(inner) and names_what_it_runs(command)
-        before = len(self.findings)
+        self._add_command_values(command, depth + 1)
+        self._add_program_texts(command, depth + 1)
+        readings = [*inner_commands(command), *self.written_files.run_by(command)]
+        self.written_files.note(command)
+        inner = [reading for reading in readings if not reading.guess]
+        names_inner = bool(inner) and names_what_it_runs(command)
+        start = len(self.findings)
         inserting = self.inserting
         self.inserting = inserting or base_name(command) in _INSERTERS
-        for each in inner:
-            self._inner(command, each, line, depth + 1)
-        for each in readings:
-            if each.guess and not self.guessing:
-                self._guess(command, each, line, depth + 1)
+        for reading in inner:
+            self._classify_inner(command, reading, line, depth + 1)
+        for reading in readings:
+            if reading.guess and not self.guessing:
+                self._add_guess(command, reading, line, depth + 1)
         self.inserting = inserting
-        if named:
-            self.findings[before:] = [
-                replace(finding, within=True) for finding in self.findings[before:]
+        if names_inner:
+            self.findings[start:] = [
+                replace(finding, within=True) for finding in self.findings[start:]
             ]
-        if any(each.transparent for each in inner) and is_installed(
+        if any(reading.transparent for reading in inner) and is_installed(
             command.words[0], self.context, self.folders
         ):
             return
-        own = without_actions(command)
-        tier, reason = self._own(own, line)
-        if inner and tier == "read_only" and own is command:
+        stripped = without_actions(command)
+        tier, reason = self._direct_tier(stripped, line)
+        if inner and tier == "read_only" and stripped is command:
             tier, reason = "standard", "runs another command"
-        self._add(tier, command, reason, None if inner and not named else command)
+        self._add(tier, command, reason, None if inner and not names_inner else command)
         if base_name(command) in {"cd", "pushd", "popd", "chdir"}:
             self._change_folder(command)
 
-    def _inner(self, outer: Command, inner: Inner, line: ShellLine, depth: int) -> None:
+    def _classify_inner(self, outer: Command, inner: Inner, line: ShellLine, depth: int) -> None:
         if inner.why:
             self._add(inner.tier, outer, inner.why)
         if inner.command is not None:
-            before = list(self.folders)
+            folders = list(self.folders)
             self._enter(*inner.folders)
-            self._command(inner.command, line, depth)
+            self._classify_command(inner.command, line, depth)
             if inner.folders:  # without folders it may be the shell's own builtin: `command cd x`
-                self.folders = before
+                self.folders = folders
         if inner.text is None:
             return
         if not inner.text.static and inner.strict:
@@ -237,47 +237,47 @@ class _Classifier:
         else:
             self.text(inner.text.text, depth, stdin=outer.stdin, piped=outer.piped)
 
-    def _values(self, command: Command, depth: int) -> None:
+    def _add_command_values(self, command: Command, depth: int) -> None:
         """Add the refused commands among the texts that the command may run."""
         texts = command_values(command)
         if not texts or is_read_only(command, self.context, self.folders):
             return
         for text in texts:
-            judge = self._nested_classifier()
-            judge.text(text, depth)
-            self._refused_by(judge)
+            nested = self._nested_classifier()
+            nested.text(text, depth)
+            self._add_refused(nested)
 
-    def _program_texts(self, command: Command, depth: int) -> None:
+    def _add_program_texts(self, command: Command, depth: int) -> None:
         """Add the destructive commands that a program text among the words runs."""
         for text in program_texts(command):
-            judge = self._nested_classifier()
-            judge.text(text, depth)
+            nested = self._nested_classifier()
+            nested.text(text, depth)
             self.findings += [
                 finding
-                for finding in judge.findings
+                for finding in nested.findings
                 if finding.tier in {"destructive", "blocked"} and finding.words
             ]
 
-    def _guess(self, outer: Command, inner: Inner, line: ShellLine, depth: int) -> None:
+    def _add_guess(self, outer: Command, inner: Inner, line: ShellLine, depth: int) -> None:
         """Add the refused commands that result if the words of `outer` are read this way."""
-        judge = self._nested_classifier()
-        judge.guessing = True
-        judge._inner(outer, inner, line, depth)  # noqa: SLF001 - its own class
-        self._refused_by(judge)
+        nested = self._nested_classifier()
+        nested.guessing = True
+        nested._classify_inner(outer, inner, line, depth)  # noqa: SLF001 - its own class
+        self._add_refused(nested)
 
     def _nested_classifier(self) -> _Classifier:
-        judge = _Classifier(self.context)
-        judge.folders = list(self.folders)
-        judge.guessing = self.guessing
-        judge.written = self.written
-        return judge
+        nested = _Classifier(self.context)
+        nested.folders = list(self.folders)
+        nested.guessing = self.guessing
+        nested.written_files = self.written_files
+        return nested
 
-    def _refused_by(self, judge: _Classifier) -> None:
+    def _add_refused(self, nested: _Classifier) -> None:
         self.findings += [
-            finding for finding in judge.findings if finding.tier == "blocked" and finding.words
+            finding for finding in nested.findings if finding.tier == "blocked" and finding.words
         ]
 
-    def _own(self, command: Command, line: ShellLine) -> tuple[Tier, str]:
+    def _direct_tier(self, command: Command, line: ShellLine) -> tuple[Tier, str]:
         """Return the tier and the reason for what a command does itself."""
         overwrites = "overwrites data" if self._empties_file(command) else ""
         outside = self._writes_outside(command) or overwrites
@@ -328,8 +328,8 @@ class _Classifier:
         writers = shell_rules().writers
         if target.text in writers.harmless or UNKNOWN in target.text or NONEMPTY in target.text:
             return True  # unknown parts lead to a question anyway
-        known = Word(target.text)
-        if stays_inside(known, self.context, self.folders):
+        path_word = Word(target.text)
+        if stays_inside(path_word, self.context, self.folders):
             return True
         path = os.path.realpath(Path(self.context.cwd) / target.text)
         scratch = [os.path.realpath(folder) for folder in (*writers.scratch, gettempdir())]
@@ -347,12 +347,12 @@ class _Classifier:
 
     def _enter(self, *targets: str) -> None:
         """Record that later commands may run in one of `targets`, too."""
-        new = [
+        new_folders = [
             os.path.normpath(Path(folder) / target.replace(UNKNOWN, "?"))
             for folder in self.folders
             for target in targets
         ]
-        self.folders = list(dict.fromkeys([*self.folders, *new]))
+        self.folders = list(dict.fromkeys([*self.folders, *new_folders]))
         if len(self.folders) > _FOLDER_LIMIT:
             self.plain = self.followed = False
             del self.folders[
@@ -360,7 +360,7 @@ class _Classifier:
             ]  # the latest is the most likely
 
 
-def _can_be_passed(text: str) -> bool:
+def _is_encodable(text: str) -> bool:
     """Return whether a text can be passed as a program argument; a lone surrogate cannot."""
     try:
         os.fsencode(text)

@@ -28,7 +28,7 @@ def offer_for_line(classified: Classified, context: CommandContext) -> LineOffer
     """Return what can be remembered about a line."""
     if not _may_be_remembered(classified):
         return LineOffer()
-    offers = [_offer(finding, context) for finding in _to_cover(classified)]
+    offers = [_offer(finding, context) for finding in _findings_to_cover(classified)]
     allow = dict.fromkeys(scope for offer in offers for scope in offer.allow[:1])
     refuse = dict.fromkeys(shlex.join(offer.refuse) for offer in offers)
     return LineOffer(
@@ -50,12 +50,12 @@ def covering(
     """
     if not _may_be_remembered(classified):
         return None
-    found = [
+    scopes = [
         next((scope for scope in _offer(finding, context).allow if scope in remembered), None)
-        for finding in _to_cover(classified)
+        for finding in _findings_to_cover(classified)
     ]
-    known = [scope for scope in found if scope is not None]
-    return tuple(dict.fromkeys(known)) if len(known) == len(found) else None
+    covering_scopes = [scope for scope in scopes if scope is not None]
+    return tuple(dict.fromkeys(covering_scopes)) if len(covering_scopes) == len(scopes) else None
 
 
 def refusing(classified: Classified, never: Iterable[Grant]) -> Grant | None:
@@ -69,7 +69,9 @@ def refusing(classified: Classified, never: Iterable[Grant]) -> Grant | None:
             name = texts[0].rpartition("/")[2]
             # Options before a subcommand do not hide it: `git -C x push`.
             leading = (name, *operands(texts[1:], shell_rules().globals.get(name, ())))
-            if words in (each[: len(words)] for each in (texts, (name, *texts[1:]), leading)):
+            if words in (
+                spelling[: len(words)] for spelling in (texts, (name, *texts[1:]), leading)
+            ):
                 return grant
     return None
 
@@ -86,7 +88,7 @@ def _may_be_remembered(classified: Classified) -> bool:
     return classified.plain and classified.tier == "standard"
 
 
-def _to_cover(classified: Classified) -> list[Finding]:
+def _findings_to_cover(classified: Classified) -> list[Finding]:
     return [f for f in classified.findings if f.tier != "read_only" and not f.within]
 
 

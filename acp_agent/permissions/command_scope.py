@@ -23,9 +23,9 @@ from acp_agent.permissions.paths import CommandContext, stays_inside
 from acp_agent.permissions.shell.syntax import Command
 from acp_agent.permissions.shell.words import LITERAL, Piece, TooComplexError, Word, to_words
 
-_SHOWN_LIMIT = 100  # longest command that a button shows in full
-_BOUND = frozenset({"ref", "remote", "target", "program"})
-_PATHS = frozenset({"path", "selector", "folder", "package", "program"})
+_MAX_BUTTON_LENGTH = 100  # longest command that a button shows in full
+_BOUND_KINDS = frozenset({"ref", "remote", "target", "program"})
+_PATH_KINDS = frozenset({"path", "selector", "folder", "package", "program"})
 
 
 class Scope(Struct, frozen=True, kw_only=True):
@@ -49,7 +49,7 @@ class Offer(Struct, frozen=True, kw_only=True):
     refuse: tuple[str, ...] = ()
 
 
-class _Bound(Struct, frozen=True, kw_only=True):
+class _BoundArguments(Struct, frozen=True, kw_only=True):
     """The arguments of a command that become part of the grant."""
 
     operands: tuple[str, ...]
@@ -76,23 +76,25 @@ def offer_for(command: Command, context: CommandContext, folders: Sequence[str])
     if fetched:
         return Offer(refuse=_texts(words[: count + 1]))
     inner = words[count:]
-    found = find_name(inner)
-    if found is None:
-        return _unknown(words, count, context, folders)
-    named = _texts(words[: count + found.count])
-    if found.kind != "table":
-        return Offer(refuse=_subcommand(words, count) if found.kind == "installs" else ())
-    if any("/" in text for text in named) and any(folder != context.roots[0] for folder in folders):
+    match = find_name(inner)
+    if match is None:
+        return _unlisted_offer(words, count, context, folders)
+    name_words = _texts(words[: count + match.count])
+    if match.kind != "table":
+        return Offer(refuse=_subcommand(words, count) if match.kind == "installs" else ())
+    if any("/" in text for text in name_words) and any(
+        folder != context.roots[0] for folder in folders
+    ):
         return Offer()  # its meaning depends on the folder: `cd x && source .venv/bin/activate`
-    exact = _exact(words, context, folders) if _may_be_exact(found.name, inner) else ()
-    table = grant_tables().tables[found.name]
-    bound = _bound(table, inner[found.count :], context, folders)
-    if bound is None or not _keeps_its_name(found, inner, bound.operands):
-        installs = found.name in grant_tables().names.installs
-        return Offer(allow=exact, refuse=_subcommand(words, count) if installs else named)
-    matches_tool = Scope(words=(*named, *bound.operands, *bound.options))
+    exact = _exact_scopes(words, context, folders) if _may_be_exact(match.name, inner) else ()
+    table = grant_tables().tables[match.name]
+    bound = _bind_arguments(table, inner[match.count :], context, folders)
+    if bound is None or not _keeps_name(match, inner, bound.operands):
+        installs = match.name in grant_tables().names.installs
+        return Offer(allow=exact, refuse=_subcommand(words, count) if installs else name_words)
+    matches_tool = Scope(words=(*name_words, *bound.operands, *bound.options))
     script = bound.operands[:1] if table.operands[:1] and "target" in table.operands[0] else ()
-    return Offer(allow=(matches_tool, *exact), refuse=(*named, *script))
+    return Offer(allow=(matches_tool, *exact), refuse=(*name_words, *script))
 
 
 def _texts(words: Sequence[Word]) -> tuple[str, ...]:
@@ -105,23 +107,25 @@ def is_elsewhere(program: str, context: CommandContext, folders: Sequence[str]) 
     A clone inside the project has its own hooks and remotes, and `./run` differs between folders.
     """
     project = context.roots[0]
-    others = [folder for folder in folders if folder != project]
-    if not others or "/" in program:
-        return bool(others)
-    own = _repository(project)
-    return own is not None and any(_repository(folder) != own for folder in others)
+    other_folders = [folder for folder in folders if folder != project]
+    if not other_folders or "/" in program:
+        return bool(other_folders)
+    repository = _repository(project)
+    return repository is not None and any(
+        _repository(folder) != repository for folder in other_folders
+    )
 
 
 def _repository(folder: str) -> Path | None:
     """Return the nearest folder at or above that git treats as a repository, bare or not."""
     path = Path(os.path.realpath(folder))
-    for each in (path, *path.parents):
-        if os.path.lexists(each / ".git"):
-            return each
-        if os.path.lexists(each / "HEAD") and any(
-            os.path.lexists(each / name) for name in ("refs", "objects", "commondir")
+    for ancestor in (path, *path.parents):
+        if os.path.lexists(ancestor / ".git"):
+            return ancestor
+        if os.path.lexists(ancestor / "HEAD") and any(
+            os.path.lexists(ancestor / name) for name in ("refs", "objects", "commondir")
         ):
-            return each
+            return ancestor
     return None
 
 
@@ -137,10 +141,10 @@ def _is_installed(program: str, context: CommandContext, folders: Sequence[str])
     )
 
 
-def _keeps_its_name(found: Found, words: Sequence[Word], operands: Sequence[str]) -> bool:
+def _keeps_name(match: Found, words: Sequence[Word], operands: Sequence[str]) -> bool:
     """Return whether removing options leaves the name the same: `yarn -s add` is `yarn add`."""
-    again = find_name([*words[: found.count], *map(Word, operands)])
-    return again is not None and again.name == found.name
+    bare_match = find_name([*words[: match.count], *map(Word, operands)])
+    return bare_match is not None and bare_match.name == match.name
 
 
 # -- exact commands
@@ -159,7 +163,7 @@ def _may_be_exact(name: str, words: Sequence[Word]) -> bool:
     return texts[:1] != () and texts[0][:1].isalnum() and not installing & set(texts)
 
 
-def _unknown(
+def _unlisted_offer(
     words: Sequence[Word], head: int, context: CommandContext, folders: Sequence[str]
 ) -> Offer:
     """Return what can be remembered about a program that no table lists."""
@@ -170,19 +174,19 @@ def _unknown(
         return Offer()
     if names.install_words & {following, third}:
         return Offer(refuse=_subcommand(words, head))
-    exact = _exact(words, context, folders)
-    named = _texts(words[: head + 2]) if script else _subcommand(words, head)
-    return Offer(allow=exact, refuse=(named or _texts(words[: head + 1])) if exact else ())
+    exact = _exact_scopes(words, context, folders)
+    refused_words = _texts(words[: head + 2]) if script else _subcommand(words, head)
+    return Offer(allow=exact, refuse=(refused_words or _texts(words[: head + 1])) if exact else ())
 
 
 def _subcommand(words: Sequence[Word], head: int) -> tuple[str, ...]:
     """Return the words up to the subcommand, or () if the word after the program is not a name."""
     following = words[head + 1] if len(words) > head + 1 else Word("-")
-    named = following.fixed and re.fullmatch(r"[^\W_][\w:.@-]*", following.text, re.ASCII)
-    return _texts(words[: head + 2]) if named else ()
+    is_name = following.fixed and re.fullmatch(r"[^\W_][\w:.@-]*", following.text, re.ASCII)
+    return _texts(words[: head + 2]) if is_name else ()
 
 
-def _exact(
+def _exact_scopes(
     words: Sequence[Word], context: CommandContext, folders: Sequence[str]
 ) -> tuple[Scope, ...]:
     """Return the grant for exactly these words.
@@ -190,8 +194,12 @@ def _exact(
     Empty if a button cannot show them, or if they refer to paths outside the session's folders.
     """
     texts = _texts(words)
-    shown = shlex.join(texts)
-    if len(shown) > _SHOWN_LIMIT or not shown.isprintable() or "`" in shown:
+    command_line = shlex.join(texts)
+    if (
+        len(command_line) > _MAX_BUTTON_LENGTH
+        or not command_line.isprintable()
+        or "`" in command_line
+    ):
         return ()
     if any(folder != context.roots[0] for folder in folders):
         return ()  # the same words may do something else in another folder
@@ -205,26 +213,28 @@ def _keeps_inside(text: str, context: CommandContext, folders: Sequence[str]) ->
     if "/" not in value and value != "..":
         return True
     return "://" not in value and all(
-        stays_inside(each, context, folders) for each in _matched(Word(value))
+        stays_inside(path_word, context, folders) for path_word in _expand_word(Word(value))
     )
 
 
 # -- arguments that a table covers
 
 
-def _bound(
+def _bind_arguments(
     table: GrantTable, words: Sequence[Word], context: CommandContext, folders: Sequence[str]
-) -> _Bound | None:
+) -> _BoundArguments | None:
     """Return the arguments that join the grant, or None if the table does not cover all words."""
     if table.tail is not None:
         end = next((at for at, word in enumerate(words) if word.text == "--"), len(words))
-        if _bound(table.tail, words[end + 1 :], context, folders) is None:
+        if _bind_arguments(table.tail, words[end + 1 :], context, folders) is None:
             return None
         words = words[:end]
     if not table.mentions and any(word.text.startswith("@") for word in words):
         return None
     arguments = parse_arguments(words, table.options())
-    if arguments is None or not all(_fits("path", w, context, folders) for w in arguments.paths):
+    if arguments is None or not all(
+        _fits_kind("path", w, context, folders) for w in arguments.paths
+    ):
         return None
     options: list[str] = []
     for option in arguments.options:
@@ -232,27 +242,27 @@ def _bound(
         if value is not None and value.text.startswith("-"):
             return None  # some programs would take the value as an option
         if option.name in table.queries and value is not None:
-            if not _fits("query", value, context, folders):
+            if not _fits_kind("query", value, context, folders):
                 return None
         elif option.name in table.bound & table.flags:
             options.append(option.name)
         elif option.name in table.bound:
-            if value is None or not _fits("target", value, context, folders):
+            if value is None or not _fits_kind("target", value, context, folders):
                 return None
             options += [option.name, value.text]
-    kinds = _kinds(table.operands, len(arguments.operands))
+    kinds = _operand_kinds(table.operands, len(arguments.operands))
     if kinds is None:
         return None
     pairs = list(zip(kinds, arguments.operands, strict=True))
-    if not all(_fits(kind, word, context, folders) for kind, word in pairs):
+    if not all(_fits_kind(kind, word, context, folders) for kind, word in pairs):
         return None
-    return _Bound(
-        operands=tuple(word.text for kind, word in pairs if kind in _BOUND),
+    return _BoundArguments(
+        operands=tuple(word.text for kind, word in pairs if kind in _BOUND_KINDS),
         options=tuple(options),
     )
 
 
-def _kinds(operands: Sequence[str], count: int) -> list[str] | None:
+def _operand_kinds(operands: Sequence[str], count: int) -> list[str] | None:
     """Return the kind of each of `count` operands, or None for too many or too few operands."""
     kinds: list[str] = []
     for number, operand in enumerate(operands):
@@ -263,22 +273,22 @@ def _kinds(operands: Sequence[str], count: int) -> list[str] | None:
     return kinds[:count] if len(kinds) >= count else None
 
 
-def _fits(kind: str, word: Word, context: CommandContext, folders: Sequence[str]) -> bool:
+def _fits_kind(kind: str, word: Word, context: CommandContext, folders: Sequence[str]) -> bool:
     """Return whether an operand, or an option's value, is of a kind."""
     text = word.text
     shape = grant_tables().shapes[kind]
     if not re.fullmatch(shape, text, re.ASCII | re.DOTALL):
         return False
-    if kind not in _PATHS:
+    if kind not in _PATH_KINDS:
         return word.fixed
     if kind == "selector":
         word = Word(text.partition("::")[0], word.static, word.pattern)
     if kind == "folder" and not all((Path(folder) / text).is_dir() for folder in folders):
         return False
-    return all(stays_inside(each, context, folders) for each in _matched(word))
+    return all(stays_inside(path_word, context, folders) for path_word in _expand_word(word))
 
 
-def _matched(word: Word) -> list[Word]:
+def _expand_word(word: Word) -> list[Word]:
     """Return the paths to which a program may expand a word: `eslint '{a,../b}/*.ts'`."""
     if word.pattern or not set(word.text) & set("\\{"):
         return [word]

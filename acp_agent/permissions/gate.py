@@ -66,7 +66,7 @@ from acp_agent.permissions.policy.verdicts import RulesHere, never
 from acp_agent.permissions.web_requests import judge_request
 from acp_agent.workspace.git_repositories import GitRepositories
 
-_OWN = Refuse(
+_PROGRAM_FILES_REFUSAL = Refuse(
     by="rule",
     why="this is acp-agent's own configuration or data, which no tool changes in any mode",
     advice="tell the user what to change",
@@ -126,15 +126,15 @@ class PolicyGate(Gate):
             case NoAccess():
                 return Allow(by="rule")
             case ReadAccess():
-                return self._read(access, rules, folder)
+                return self._judge_read(access, rules, folder)
             case WriteAccess():
-                return self._edit(access, mode, folder, rules)
+                return self._judge_edit(access, mode, folder, rules)
             case CommandAccess():
-                return self._command(access, mode, folder, self.repositories(stopped), rules)
+                return self._judge_command(access, mode, folder, self.repositories(stopped), rules)
             case FetchAccess():
-                return self._fetch(access, mode, folder, rules)
+                return self._judge_fetch(access, mode, folder, rules)
             case McpAccess():
-                return self._tool(access, mode, folder, rules)
+                return self._judge_tool(access, mode, folder, rules)
             case NoteAccess():
                 return judge_note(access, mode, self._texts)
             case _:
@@ -158,14 +158,16 @@ class PolicyGate(Gate):
 
     # -- files
 
-    def _read(self, access: ReadAccess, rules: RulesHere, project: str) -> Verdict:
+    def _judge_read(self, access: ReadAccess, rules: RulesHere, project: str) -> Verdict:
         rule = rules.files("read", access.paths, access.asked, project)
         strict = rules.strict(rule)
         return strict or Allow(by="rule", why="reading in the session's folders is always allowed")
 
-    def _edit(self, access: WriteAccess, mode: Mode, project: str, rules: RulesHere) -> Verdict:
+    def _judge_edit(
+        self, access: WriteAccess, mode: Mode, project: str, rules: RulesHere
+    ) -> Verdict:
         if any(is_own_file(path, self._own, project) for path in access.paths):
-            return _OWN
+            return _PROGRAM_FILES_REFUSAL
         rule = rules.files("edit", access.paths, access.asked, project)
         strict = rules.strict(rule)
         refused = edit_refusal(access, mode, project, self._draft_folder)
@@ -179,10 +181,12 @@ class PolicyGate(Gate):
                 return never(f"edits below {grant.pattern}", grant)
         if strict is not None:
             return strict
-        asked = [os.path.join(project, name) for name in access.asked]  # noqa: PTH118 - as it is called
-        if mode == "full" and not self._asked_in_full_mode(access, asked, project, rule):
+        requested_paths = [os.path.join(project, name) for name in access.asked]  # noqa: PTH118 - as it is called
+        if mode == "full" and not self._needs_question_in_full_mode(
+            access, requested_paths, project, rule
+        ):
             return Allow(by="mode")
-        warning = self._runs_by_itself([*access.paths, *asked], project)
+        warning = self._auto_run_warning([*access.paths, *requested_paths], project)
         if warning:
             return Ask(choices=once_choices(self._texts), warning=warning)
         if rule is not None:
@@ -198,35 +202,39 @@ class PolicyGate(Gate):
             return Allow(by="grant", why=why, rule=first.label)
         return Ask(choices=edit_choices(self._texts, project, access.paths))
 
-    def _asked_in_full_mode(
-        self, access: WriteAccess, asked: Sequence[str], project: str, rule: PolicyRule | None
+    def _needs_question_in_full_mode(
+        self,
+        access: WriteAccess,
+        requested_paths: Sequence[str],
+        project: str,
+        rule: PolicyRule | None,
     ) -> bool:
-        """Return whether full mode asks about an edit; `asked` is `access.asked` as absolute paths.
+        """Return whether full mode asks about an edit; `requested_paths` are absolute.
 
         A file that steers agents is changed without a question only if the user named it, in the
         session or in a rule that allows it: a file or a page may have told the model what to write.
         """
-        files = (*access.paths, *asked)
+        files = (*access.paths, *requested_paths)
         if any(is_guarded(path, project) for path in files):
             return True
-        named = access.named or (rule is not None and steers_agents(f"/{rule.pattern}", ""))
-        return not named and any(steers_agents(path, project) for path in files)
+        user_named = access.named or (rule is not None and steers_agents(f"/{rule.pattern}", ""))
+        return not user_named and any(steers_agents(path, project) for path in files)
 
-    def _runs_by_itself(self, paths: Sequence[str], project: str) -> str:
+    def _auto_run_warning(self, paths: Sequence[str], project: str) -> str:
         """Return a warning about the first of the files that runs automatically."""
         for path in paths:
             why = auto_run_reason(path)
             if why:
-                shown = os.path.relpath(path, project) if is_below(path, [project]) else path
+                file = os.path.relpath(path, project) if is_below(path, [project]) else path
                 reason = translate_reason(self._language, why)
                 return self._texts.runs_by_itself.format(
-                    file=self._texts.quote.format(shown), reason=reason
+                    file=self._texts.quote.format(file), reason=reason
                 )
         return ""
 
     # -- commands
 
-    def _command(
+    def _judge_command(
         self,
         access: CommandAccess,
         mode: Mode,
@@ -236,30 +244,30 @@ class PolicyGate(Gate):
     ) -> Verdict:
         context = self._context(access, project, repositories)
         classified = classify(access.command, context)
-        more = rules.beyond_sandbox(access)
-        verdict = self._line(classified, context, mode, rules, more)
-        undone = access.reversible and classified.tier == "standard" and not more
-        if undone and isinstance(verdict, Ask) and not verdict.rule:
+        sandbox_warning = rules.beyond_sandbox(access)
+        verdict = self._judge_line(classified, context, mode, rules, sandbox_warning)
+        undoable = access.reversible and classified.tier == "standard" and not sandbox_warning
+        if undoable and isinstance(verdict, Ask) and not verdict.rule:
             verdict = rules.confined(access, verdict, self._grants.of(project))
         return replace(verdict, tier=classified.tier)
 
-    def _line(
+    def _judge_line(
         self,
         classified: Classified,
         context: CommandContext,
         mode: Mode,
         rules: RulesHere,
-        more: str,
+        sandbox_warning: str,
     ) -> Verdict:
-        """Judge a line; `more` is what it asks for beyond the sandbox, or "" for nothing."""
+        """Judge a line; `sandbox_warning` is the warning about access beyond the sandbox, or ""."""
         project = context.project
         if classified.tier == "blocked":
             return Refuse(by="rule", why=f"this command is never run: {classified.reason}")
-        line = self._matched(classified, context, mode, project, rules)
+        line = self._match_rules(classified, context, mode, project, rules)
         strict = rules.strict(line.deny or line.ask)
         if isinstance(strict, Refuse):
             return strict
-        only_reads = classified.tier == "read_only" and not more
+        only_reads = classified.tier == "read_only" and not sandbox_warning
         if only_reads and strict is None:
             return Allow(by="rule", why="the command only reads", only_reads=True)
         if mode in READ_ONLY and not only_reads:
@@ -268,9 +276,11 @@ class PolicyGate(Gate):
         refused = refusing(classified, [grant for grant in grants if not grant.allow])
         if refused is not None:
             return never(f"`{refused.pattern}` commands here", refused)
-        if more:
+        if sandbox_warning:
             reason = classified.translate_reason(self._language)
-            strict = rules.ask_more(more, strict, classified.tier == "destructive" and reason)
+            strict = rules.ask_more(
+                sandbox_warning, strict, classified.tier == "destructive" and reason
+            )
         if strict is not None:
             return strict
         if mode == "full":
@@ -287,9 +297,9 @@ class PolicyGate(Gate):
             why = "these commands are always allowed in this project"
             labels = ", ".join(remembered[scope].label for scope in covered)
             return Allow(by="grant", why=why, rule=labels)
-        return self._ask_for(classified, context, project)
+        return self._ask_about_command(classified, context, project)
 
-    def _matched(
+    def _match_rules(
         self,
         classified: Classified,
         context: CommandContext,
@@ -310,7 +320,7 @@ class PolicyGate(Gate):
         context = self._context(access, folder, self.repositories(lambda: False))
         classified = classify(access.command, context)
         rules = self._rules(folder, mode, agent)
-        return classified, self._matched(classified, context, mode, folder, rules)
+        return classified, self._match_rules(classified, context, mode, folder, rules)
 
     def _may_edit(self, path: str, mode: Mode, rules: RulesHere, grants: Sequence[Grant]) -> bool:
         """Return whether a command may write a file, by its resolved path, without a question."""
@@ -327,7 +337,9 @@ class PolicyGate(Gate):
             is_below(path, [grant.pattern]) for grant in edits
         )
 
-    def _ask_for(self, classified: Classified, context: CommandContext, project: str) -> Ask:
+    def _ask_about_command(
+        self, classified: Classified, context: CommandContext, project: str
+    ) -> Ask:
         if classified.tier == "destructive":
             reason = classified.translate_reason(self._language)
             warning = self._texts.warning.format(reason=reason)
@@ -352,13 +364,15 @@ class PolicyGate(Gate):
 
     # -- the network
 
-    def _fetch(self, access: FetchAccess, mode: Mode, project: str, rules: RulesHere) -> Verdict:
+    def _judge_fetch(
+        self, access: FetchAccess, mode: Mode, project: str, rules: RulesHere
+    ) -> Verdict:
         grants = [grant for grant in self._grants.of(project) if grant.kind == "fetch"]
         return judge_request(access, mode, project, rules, grants)
 
     # -- tools of MCP servers
 
-    def _tool(self, access: McpAccess, mode: Mode, project: str, rules: RulesHere) -> Verdict:
+    def _judge_tool(self, access: McpAccess, mode: Mode, project: str, rules: RulesHere) -> Verdict:
         rule = rules.policy.tool(access.server, access.tool, rules.situation)
         strict = rules.strict(rule)
         if isinstance(strict, Refuse):

@@ -22,9 +22,9 @@ from acp_agent.workspace.environment import INERT
 from acp_agent.workspace.git_repositories import GitRepositories, Repository
 
 _HOOKS = "core.hookspath"
-_SHOWN = 12  # names shown in a question
+_MAX_LISTED_SETTINGS = 12  # names shown in a question
 # Disabled wherever a repository's programs are not trusted.
-_OFF = {name: INERT[name] for name in ("core.fsmonitor", "core.hooksPath")}
+_DISABLED_SETTINGS = {name: INERT[name] for name in ("core.fsmonitor", "core.hooksPath")}
 
 
 class GitPrograms(Struct, frozen=True, kw_only=True):
@@ -52,17 +52,17 @@ class WatchedGitPrograms:
         self._confine = confine
         self._lock = threading.Lock()
         self._closed = False
-        self._known: tuple[str, tuple[object, ...], GitPrograms | None] | None = None
+        self._cached: tuple[str, tuple[object, ...], GitPrograms | None] | None = None
 
     def of(self, folder: Path) -> GitPrograms | None:
         """Return the programs; see `git_programs`."""
         with self._lock:
-            known = self._known
-            if known is not None and known[:2] == (str(folder), _stamps(folder, known[2])):
-                return known[2]
-            found = git_programs(folder, lambda: self._closed, self._confine)
-            self._known = str(folder), _stamps(folder, found), found
-            return found
+            cached = self._cached
+            if cached is not None and cached[:2] == (str(folder), _stamps(folder, cached[2])):
+                return cached[2]
+            programs = git_programs(folder, lambda: self._closed, self._confine)
+            self._cached = str(folder), _stamps(folder, programs), programs
+            return programs
 
     def close(self) -> None:
         """Stop git if it runs, and wait until it has ended. Blocks for a moment."""
@@ -71,10 +71,12 @@ class WatchedGitPrograms:
             pass
 
 
-def _stamps(folder: Path, found: GitPrograms | None) -> tuple[object, ...]:
-    top = next((one for one in (folder, *folder.parents) if os.path.lexists(one / ".git")), folder)
+def _stamps(folder: Path, programs: GitPrograms | None) -> tuple[object, ...]:
+    top = next(
+        (path for path in (folder, *folder.parents) if os.path.lexists(path / ".git")), folder
+    )
     files = [f"{top}/.git{name}" for name in ("", "/config", "/config.worktree", "/hooks")]
-    return tuple(_stamp(file) for file in (*files, *(() if found is None else found.files)))
+    return tuple(_stamp(file) for file in (*files, *(() if programs is None else programs.files)))
 
 
 def _stamp(file: str) -> object:
@@ -96,51 +98,55 @@ def git_programs(
     cwd = os.path.realpath(folder)
     if not _in_repository(Path(cwd)):
         return None
-    used = GitRepositories(stopped, confine).used_in(cwd)
-    top = folder_name(folder) if not used else folder_name(Path(used[0].work_tree))
-    if used is None:
+    repositories = GitRepositories(stopped, confine).used_in(cwd)
+    top = folder_name(folder) if not repositories else folder_name(Path(repositories[0].work_tree))
+    if repositories is None:
         item = Item(kind="git", folder=top, path=".git", digest="")
-        return GitPrograms(item=item, overrides=_OFF)
+        return GitPrograms(item=item, overrides=_DISABLED_SETTINGS)
     context = CommandContext(cwd=cwd, roots=(cwd,), home=str(Path.home()))
     settings = {
         name: value
-        for repository in used
+        for repository in repositories
         for name, value in repository.settings
         if not is_data(name, value, repository, context)
     }
-    hooks = {str(hook): hook for repository in used for hook in _hooks(repository)}
+    hooks = {str(hook): hook for repository in repositories for hook in _hooks(repository)}
     if not settings and not hooks:
         return None
-    digest = hashlib.sha256()
+    hasher = hashlib.sha256()
     for name, value in sorted(settings.items()):
-        digest.update(f"{len(name)}:{name}{len(value)}:{value}".encode("utf-8", "replace"))
+        hasher.update(f"{len(name)}:{name}{len(value)}:{value}".encode("utf-8", "replace"))
     try:
         for name, hook in sorted(hooks.items()):
-            digest.update(f"{name}\0{file_digest(hook)}".encode("utf-8", "replace"))
-        known = digest.hexdigest()
+            hasher.update(f"{name}\0{file_digest(hook)}".encode("utf-8", "replace"))
+        digest = hasher.hexdigest()
     except OSError:
-        known = ""
-    what = [f"{name} = {value[:80]}" for name, value in settings.items()][:_SHOWN]
+        digest = ""
+    descriptions = [f"{name} = {value[:80]}" for name, value in settings.items()][
+        :_MAX_LISTED_SETTINGS
+    ]
     if hooks:
-        what.append(f"hooks: {', '.join(hook.name for hook in hooks.values())}")
-    item = Item(kind="git", folder=top, path=".git", digest=known, what="; ".join(what))
+        descriptions.append(f"hooks: {', '.join(hook.name for hook in hooks.values())}")
+    item = Item(kind="git", folder=top, path=".git", digest=digest, what="; ".join(descriptions))
     # An empty text converter would replace the diff with an error.
-    overrides = {name: "cat" if name.endswith(".textconv") else "" for name in settings} | _OFF
+    overrides = {
+        name: "cat" if name.endswith(".textconv") else "" for name in settings
+    } | _DISABLED_SETTINGS
     return GitPrograms(item=item, overrides=overrides, files=tuple(hooks))
 
 
 def _in_repository(folder: Path) -> bool:
-    return any(os.path.lexists(one / ".git") for one in (folder, *folder.parents))
+    return any(os.path.lexists(path / ".git") for path in (folder, *folder.parents))
 
 
 def _hooks(repository: Repository) -> Iterator[Path]:
     """Yield the hooks that git would run."""
-    named = [value for name, value in repository.settings if name == _HOOKS]
-    place = Path(repository.common_dir, "hooks")
-    if named:
-        place = Path(repository.work_tree, Path(named[-1]).expanduser())
+    hooks_paths = [value for name, value in repository.settings if name == _HOOKS]
+    hooks_folder = Path(repository.common_dir, "hooks")
+    if hooks_paths:
+        hooks_folder = Path(repository.work_tree, Path(hooks_paths[-1]).expanduser())
     try:
-        entries = sorted(place.iterdir())
+        entries = sorted(hooks_folder.iterdir())
     except OSError:
         return
     for entry in entries:

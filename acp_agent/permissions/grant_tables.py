@@ -88,11 +88,11 @@ def find_name(words: Sequence[Word]) -> Found | None:
         name = " ".join(texts[:count])
         if name in tables.tables:
             return Found(name, count + dropped, "table")
-        for each in (name, " ".join([base, *texts[1:count]])):
-            if each in tables.names.never or each in read_only_rules().commands:
-                return Found(each, count + dropped, "never")  # reads, but not in this form
-            if each in tables.names.installs:
-                return Found(each, count + dropped, "installs")
+        for candidate in (name, " ".join([base, *texts[1:count]])):
+            if candidate in tables.names.never or candidate in read_only_rules().commands:
+                return Found(candidate, count + dropped, "never")  # reads, but not in this form
+            if candidate in tables.names.installs:
+                return Found(candidate, count + dropped, "installs")
     return None
 
 
@@ -103,10 +103,10 @@ def _canonical(words: Sequence[Word]) -> tuple[list[str], int]:
     if folder in grant_tables().names.folders:
         texts[0] = name
     for count in (2, 1):
-        other = grant_tables().same.get(" ".join(texts[:count]))
-        if other is not None:
-            new = other.split()
-            return [*new, *texts[count:]], count - len(new)
+        canonical = grant_tables().same.get(" ".join(texts[:count]))
+        if canonical is not None:
+            canonical_words = canonical.split()
+            return [*canonical_words, *texts[count:]], count - len(canonical_words)
     if texts and "/" not in texts[0] and texts[0] not in _programs():
         texts[0] = program_name(texts[0])
     return texts, 0

@@ -75,11 +75,11 @@ class GrantStore:
             StoreNewerError: a newer version of the program wrote the file.
             StoreError: the file cannot be written, or another process holds it for too long.
         """
-        new = tuple(grants)
-        if not new:
+        new_grants = tuple(grants)
+        if not new_grants:
             return
-        about = {_about(grant) for grant in new}
-        self._change(lambda old: (*(g for g in old if _about(g) not in about), *new))
+        keys = {_grant_key(grant) for grant in new_grants}
+        self._change(lambda old: (*(g for g in old if _grant_key(g) not in keys), *new_grants))
 
     def remove(self, grants: Iterable[Grant]) -> tuple[Grant, ...]:
         """Remove grants and return those that were stored.
@@ -87,14 +87,14 @@ class GrantStore:
         Raises:
             StoreNewerError, StoreError: as in `add`.
         """
-        about = {_about(grant) for grant in grants}
+        keys = {_grant_key(grant) for grant in grants}
         removed: list[Grant] = []
 
         def without(old: tuple[Grant, ...]) -> tuple[Grant, ...]:
-            removed[:] = [grant for grant in old if _about(grant) in about]
-            return tuple(grant for grant in old if _about(grant) not in about)
+            removed[:] = [grant for grant in old if _grant_key(grant) in keys]
+            return tuple(grant for grant in old if _grant_key(grant) not in keys)
 
-        if about & {_about(grant) for grant in self.all()}:
+        if keys & {_grant_key(grant) for grant in self.all()}:
             self._change(without)
         return tuple(removed)
 
@@ -170,5 +170,5 @@ class GrantStore:
         self._stamp, self._grants, self._problem, self._newer = stamp, (), problem, newer
 
 
-def _about(grant: Grant) -> tuple[str, str, str]:
+def _grant_key(grant: Grant) -> tuple[str, str, str]:
     return grant.project, grant.kind, grant.pattern

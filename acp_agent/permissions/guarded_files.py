@@ -46,8 +46,8 @@ class _Patterns(Struct, frozen=True):
 def auto_run_reason(path: str) -> str:
     """Return why a file runs automatically, as a predicate of its name; empty if it does not."""
     patterns = _patterns()
-    rest = patterns.work_tree.sub("", plain(path))
-    return next((why for pattern, why in patterns.kinds if pattern.search(rest)), "")
+    relative_path = patterns.work_tree.sub("", plain(path))
+    return next((why for pattern, why in patterns.kinds if pattern.search(relative_path)), "")
 
 
 def is_guarded(path: str, project: str) -> bool:
@@ -92,8 +92,8 @@ def is_own_file(path: str, own: Sequence[str], project: str) -> bool:
 
 def own_paths(paths: Sequence[Path]) -> tuple[str, ...]:
     """Return our files and folders, both as named and with links resolved."""
-    called = [os.path.abspath(path) for path in paths]  # noqa: PTH100 - without following links
-    return tuple(dict.fromkeys([*called, *map(os.path.realpath, called)]))
+    absolute_paths = [os.path.abspath(path) for path in paths]  # noqa: PTH100 - without following links
+    return tuple(dict.fromkeys([*absolute_paths, *map(os.path.realpath, absolute_paths)]))
 
 
 def plain(path: str) -> str:
@@ -102,7 +102,7 @@ def plain(path: str) -> str:
     They ignore case, Unicode forms and invisible characters, and drop trailing dots and blanks.
     """
     folded = unicodedata.normalize("NFKC", path).casefold()
-    visible = "".join(one for one in folded if unicodedata.category(one) != "Cf")
+    visible = "".join(character for character in folded if unicodedata.category(character) != "Cf")
     return re.sub(r"(?<=[^/. ])[. ]+(?=/|$)", "", visible)
 
 

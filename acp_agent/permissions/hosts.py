@@ -15,16 +15,16 @@ def host_of(url: str) -> str:
     so that it cannot be confused with a similar one.
     """
     try:
-        parts = urlsplit(url)
-        host = (parts.hostname or "").encode("idna").decode("ascii").lower().rstrip(".")
-        port = parts.port
+        components = urlsplit(url)
+        host = (components.hostname or "").encode("idna").decode("ascii").lower().rstrip(".")
+        port = components.port
     except (ValueError, UnicodeError):
         return ""
     if not host or not host.isprintable() or set(host) & set(" `/\\@"):
         return ""
-    default = {"http": 80, "https": 443}.get(parts.scheme)
-    shown = f"[{host}]" if ":" in host else host
-    return shown if port in {None, default} else f"{shown}:{port}"
+    default = {"http": 80, "https": 443}.get(components.scheme)
+    host_text = f"[{host}]" if ":" in host else host
+    return host_text if port in {None, default} else f"{host_text}:{port}"
 
 
 def is_documentation(url: str) -> bool:

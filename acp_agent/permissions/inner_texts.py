@@ -17,7 +17,7 @@ from acp_agent.permissions.shell.syntax import Command
 from acp_agent.permissions.shell.words import Word
 from acp_agent.permissions.wrapped_commands import base_name
 
-_LONGEST = 4_000  # characters of a word that are checked
+_MAX_WORD_LENGTH = 4_000  # characters of a word that are checked
 _CONTAINER_VERBS = frozenset({"run", "exec", "create"})
 _GROUPS = frozenset({"container", "compose"})
 _AFTER_DASHES = frozenset({"kubectl", "oc", "k3s"})
@@ -44,9 +44,9 @@ _SED_FILES = re.compile(r"(?:^|[\s;{}!$/,\dgp])[rRwW][ \t]*([^\s;}]+)")
 
 def inner_texts(command: Command) -> Iterator[str]:
     """Yield the command lines that a command's words contain."""
-    name, words = base_name(command), [word.text[:_LONGEST] for word in command.words[1:]]
+    name, words = base_name(command), [word.text[:_MAX_WORD_LENGTH] for word in command.words[1:]]
     if name in shell_rules().languages.containers:
-        yield from _in_container(words)
+        yield from _container_commands(words)
     elif name in _AFTER_DASHES and "exec" in words and "--" in words:
         yield shlex.join(words[words.index("--") + 1 :])
     else:
@@ -58,18 +58,22 @@ def program_texts(command: Command) -> Iterator[str]:
     name, inline = base_name(command), shell_rules().languages.inline
     if name not in inline and name not in _AWKS and name not in _SEDS:
         return
-    words = [word.text[:_LONGEST] for word in command.words[1:]]
+    words = [word.text[:_MAX_WORD_LENGTH] for word in command.words[1:]]
     if name in inline:
-        for found in (each for text in _programs(name, words) for each in _CALL.finditer(text)):
-            yield " ".join(_unquoted(text) for text in _QUOTED.findall(found[1]))
+        for match in (
+            candidate
+            for text in _inline_programs(name, words)
+            for candidate in _CALL.finditer(text)
+        ):
+            yield " ".join(_unquoted(text) for text in _QUOTED.findall(match[1]))
     elif name in _AWKS:
-        for found in (each for word in words for each in _AWK_RUNS.finditer(word)):
-            text = next(part for part in found.groups() if part is not None)
+        for match in (candidate for word in words for candidate in _AWK_RUNS.finditer(word)):
+            text = next(part for part in match.groups() if part is not None)
             yield re.sub(r"\\(.)", r"\1", text)
     elif name in _SEDS:
         for word in words:
-            yield from (found[1] for found in _SED_RUNS.finditer(word))
-            yield from (found[2] for found in _SED_REPLACES.finditer(word))
+            yield from (match[1] for match in _SED_RUNS.finditer(word))
+            yield from (match[2] for match in _SED_REPLACES.finditer(word))
 
 
 def acts(command: Command) -> str:
@@ -78,17 +82,17 @@ def acts(command: Command) -> str:
     name = base_name(command)
     if name not in languages.databases and name not in languages.inline:
         return ""
-    words = [word.text[:_LONGEST] for word in command.words[1:]]
-    programs = words if name in languages.databases else list(_programs(name, words))
+    words = [word.text[:_MAX_WORD_LENGTH] for word in command.words[1:]]
+    program_texts = words if name in languages.databases else list(_inline_programs(name, words))
     for row in languages.destructive_programs:
         if row.databases == (name in languages.databases) and any(
-            re.search(row.text, program) for program in programs
+            re.search(row.text, program) for program in program_texts
         ):
             return row.why
     return ""
 
 
-def _programs(name: str, words: Sequence[str]) -> Iterator[str]:
+def _inline_programs(name: str, words: Sequence[str]) -> Iterator[str]:
     """Yield the program texts that an interpreter gets as option values: `python -c x`."""
     options = shell_rules().languages.inline.get(name, ())
     for option, word in pairwise(words):
@@ -104,10 +108,10 @@ def sed_files(command: Command) -> Iterator[str]:
     """Yield the files that the scripts of a sed command may read or write."""
     if base_name(command) in _SEDS:
         for word in command.words[1:]:
-            yield from _SED_FILES.findall(word.text[:_LONGEST])
+            yield from _SED_FILES.findall(word.text[:_MAX_WORD_LENGTH])
 
 
-def _in_container(words: Sequence[str]) -> Iterator[str]:
+def _container_commands(words: Sequence[str]) -> Iterator[str]:
     flags = shell_rules().languages.container_flags
     verb = ""
     program: list[str] = []
@@ -132,52 +136,60 @@ def _in_container(words: Sequence[str]) -> Iterator[str]:
             verb = word
 
 
-def command_values(command: Command, *, every: bool = False) -> list[str]:
+def command_values(command: Command, *, include_single_words: bool = False) -> list[str]:
     """Return texts in the words of `command` that it, or a program it starts, may run.
 
     These are the values of variables set for the command, values of options that take a command,
     and settings after `-c` and similar options. It is unknown which of them run, so they can only
     be used to refuse a command. Parts that are not certain are left out, and so are single words
-    unless `every` is true.
+    unless `include_single_words` is true.
     """
     if not command.words:
         return []
-    found = [each.value.text for each in command.assignments if each.value.static]
+    texts = [each.value.text for each in command.assignments if each.value.static]
     name, *words = command.words
-    own = shell_rules().languages.own_command_options.get(name.text.rpartition("/")[2], ())
-    before = Word("")
+    program_options = shell_rules().languages.own_command_options.get(
+        name.text.rpartition("/")[2], ()
+    )
+    previous = Word("")
     for word in words:
         if word.static:
-            found += _values(before.text, word.text, own)
-        before = word
+            texts += _option_texts(previous.text, word.text, program_options)
+        previous = word
     return [
         text.lstrip("!|:")
-        for text in found
-        if any(each.isspace() for each in text.strip()) or (every and text.strip())
+        for text in texts
+        if any(each.isspace() for each in text.strip()) or (include_single_words and text.strip())
     ]
 
 
 @cache
-def _marks(options: tuple[str, ...]) -> frozenset[str]:
+def _first_characters(options: tuple[str, ...]) -> frozenset[str]:
     """Return the first characters of options, to avoid comparing each word with every option."""
     return frozenset(option[0] for option in options)
 
 
-def _values(before: str, text: str, own: Sequence[str]) -> list[str]:
-    """Return the parts of `text` that may be a command line; `before` is the word before it."""
+def _option_texts(previous: str, text: str, program_options: Sequence[str]) -> list[str]:
+    """Return the parts of `text` that may be a command line; `previous` is the word before it."""
     languages = shell_rules().languages
-    commands = (*languages.command_options, *own)
-    settings = [text] if before in languages.setting_options else []
+    commands = (*languages.command_options, *program_options)
+    settings = [text] if previous in languages.setting_options else []
     settings += [text[2:] for option in languages.setting_options if text.startswith(option)]
-    marks = _marks(commands)
-    follows = before[:1] in marks and any(option_matches(before, option) for option in commands)
-    found = [text] if follows else []
-    found += [text[2:] for option in own if len(option) == 2 and text.startswith(option)]
+    marks = _first_characters(commands)
+    follows = previous[:1] in marks and any(option_matches(previous, option) for option in commands)
+    texts = [text] if follows else []
+    texts += [
+        text[2:] for option in program_options if len(option) == 2 and text.startswith(option)
+    ]
     for setting in settings:
         key, _, value = setting.partition("=")
-        found += [] if any(map(str.isspace, key)) else [value]
+        texts += [] if any(map(str.isspace, key)) else [value]
     if text.startswith("--") and any(option_matches(text, option) for option in commands):
-        found.append(text.partition("=")[2])
-    found += [text[len(each) + 1 :] for each in own if text.startswith(f"{each}=")]
+        texts.append(text.partition("=")[2])
+    texts += [
+        text[len(candidate) + 1 :]
+        for candidate in program_options
+        if text.startswith(f"{candidate}=")
+    ]
     # Options of tar have the form `exec=…`.
-    return [*found, *(each.partition("=")[2] for each in found if "=" in each)]
+    return [*texts, *(candidate.partition("=")[2] for candidate in texts if "=" in candidate)]

@@ -58,15 +58,15 @@ def edit_refusal(access: WriteAccess, mode: Mode, project: str, draft_folder: st
 
 
 def _draft_refusal(
-    paths: Sequence[str], asked: Sequence[str], project: str, folder: str
+    paths: Sequence[str], requested_names: Sequence[str], project: str, folder: str
 ) -> Refuse | None:
-    place = os.path.normpath(os.path.join(project, folder))  # noqa: PTH118 - is a text
+    target_folder = os.path.normpath(os.path.join(project, folder))  # noqa: PTH118 - is a text
     # The repository may contain a link of that name.
-    if os.path.realpath(place) != place or not is_below(place, [project]):
+    if os.path.realpath(target_folder) != target_folder or not is_below(target_folder, [project]):
         return _refuse(f"the session is in draft mode, and {folder} is a link", folder)
-    if any(".." in PurePath(name).parts for name in asked):
+    if any(".." in PurePath(name).parts for name in requested_names):
         return _refuse("the session is in draft mode, which takes no paths with `..`", folder)
-    if place in paths or not all(is_below(path, [place]) for path in paths):
+    if target_folder in paths or not all(is_below(path, [target_folder]) for path in paths):
         return _refuse(f"the session is in draft mode, which writes only below {folder}", folder)
     if any(os.path.lexists(path) for path in paths):
         return _refuse("the session is in draft mode, which overwrites no files", folder)

@@ -14,7 +14,7 @@ from acp_agent.permissions.rules import shell_rules
 from acp_agent.permissions.shell.words import NONEMPTY, UNKNOWN, Word
 from acp_agent.workspace.git_repositories import GitRepositories
 
-_ANY_OF = re.compile(r"\[[!^]?\]?[^]]*\]")
+_BRACKET_EXPRESSION = re.compile(r"\[[!^]?\]?[^]]*\]")
 _SPLITTING = frozenset(" \t\n*?[\\")
 _LISTING_LIMIT = 500  # entries of a folder that are compared with a pattern
 
@@ -69,30 +69,30 @@ def _pattern_stays_inside(
     """
     if text.startswith("-"):
         return False
-    left = _LISTING_LIMIT
-    waiting = [("/" if text.startswith("/") else "", [part for part in text.split("/") if part])]
-    while waiting:
-        found, rest = waiting.pop()
-        path = os.path.join(folder, found or ".")  # noqa: PTH118 - text that need not be a path
+    budget = _LISTING_LIMIT
+    pending = [("/" if text.startswith("/") else "", [part for part in text.split("/") if part])]
+    while pending:
+        prefix, remaining = pending.pop()
+        path = os.path.join(folder, prefix or ".")  # noqa: PTH118 - text that need not be a path
         if not context.holds(path):
             return False
-        if not rest:
+        if not remaining:
             continue
-        name, *rest = rest
+        name, *remaining = remaining
         if not any(mark in name for mark in "*?["):
-            waiting.append((f"{found}{name}/", rest))
+            pending.append((f"{prefix}{name}/", remaining))
             continue
         try:
             with os.scandir(path) as entries:
                 for entry in entries:
-                    left -= 1
-                    if left < 0 or (entry.name.startswith("-") and not found):
+                    budget -= 1
+                    if budget < 0 or (entry.name.startswith("-") and not prefix):
                         return False
-                    folders_only = bool(rest) or text.endswith("/")
+                    folders_only = bool(remaining) or text.endswith("/")
                     if fnmatchcase(entry.name, name) and (not folders_only or entry.is_dir()):
                         if plain and set(entry.name) & _SPLITTING:
                             return False
-                        waiting.append((f"{found}{entry.name}/", rest))
+                        pending.append((f"{prefix}{entry.name}/", remaining))
         except OSError:
             continue  # nothing can match
     return True
@@ -104,20 +104,20 @@ def possible_paths(text: str, folder: str) -> list[str]:
     if UNKNOWN in text:
         # "$name/" is "/" if the variable is not set.
         texts.append(text.replace(UNKNOWN, ""))
-    return [_normal(os.path.join(folder, each)) for each in texts if each]  # noqa: PTH118 - likewise
+    return [_normalize(os.path.join(folder, candidate)) for candidate in texts if candidate]  # noqa: PTH118 - likewise
 
 
-def _normal(path: str) -> str:
+def _normalize(path: str) -> str:
     return os.path.normpath("/" + path.lstrip("/"))
 
 
 def is_vital(word: Word, context: CommandContext, folders: Sequence[str]) -> bool:
     """Return whether a word names a folder, or all of its content, that no command may remove."""
     vital = shell_rules().refused
-    spared = (*vital.tree_exceptions, *(root for root in context.roots if root != "/"))
+    exceptions = (*vital.tree_exceptions, *(root for root in context.roots if root != "/"))
     return any(
         _is_vital(path, vital.folders, context.home)
-        or (is_below(path, vital.trees) and not is_below(path, spared))
+        or (is_below(path, vital.trees) and not is_below(path, exceptions))
         for folder in folders
         for path in possible_paths(word.text, folder)
     )
@@ -129,14 +129,14 @@ def _is_vital(path: str, folders: frozenset[str], home: str) -> bool:
         return True
     # A pattern for all names in a guarded folder counts as that folder.
     base, _, name = path.rpartition("/")
-    if name and _means_all(name) and _is_guarded(base or "/", guarded):
+    if name and _matches_most_names(name) and _is_guarded(base or "/", guarded):
         return True
     return _is_guarded(path, guarded)
 
 
-def _means_all(name: str) -> bool:
+def _matches_most_names(name: str) -> bool:
     """Return whether a pattern matches most names: `*`, `.*`, `.[!.]*`, `[a-z]*`."""
-    shorter = _ANY_OF.sub("", name)
+    shorter = _BRACKET_EXPRESSION.sub("", name)
     return not shorter.strip("*?.") and (shorter == name or "*" in shorter)
 
 
@@ -150,9 +150,13 @@ def _is_guarded(path: str, guarded: set[str]) -> bool:
 
 def is_disk(path: str) -> bool:
     """Return whether a path is, or as a pattern may match, a disk, a partition or memory."""
-    known = re.split(r"[*?[]", path, maxsplit=1)[0]
+    fixed_prefix = re.split(r"[*?[]", path, maxsplit=1)[0]
     return any(
         path.startswith(prefix)
-        or (known != path and known.startswith("/dev/") and prefix.startswith(known))
+        or (
+            fixed_prefix != path
+            and fixed_prefix.startswith("/dev/")
+            and prefix.startswith(fixed_prefix)
+        )
         for prefix in shell_rules().refused.disks
     )

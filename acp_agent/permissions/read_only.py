@@ -35,13 +35,13 @@ def is_read_only(command: Command, context: CommandContext, folders: Sequence[st
     """Return whether a command that runs no other certainly only reads, in any of `folders`."""
     if not has_harmless_context(command, context, folders) or not command.words:
         return False
-    first, *given = command.words
-    if not is_installed(first, context, folders):
+    program, *arguments = command.words
+    if not is_installed(program, context, folders):
         return False
-    name = first.text.rpartition("/")[2]
-    words = [_settled(word, context, folders) for word in given]
+    name = program.text.rpartition("/")[2]
+    words = [_resolve_word(word, context, folders) for word in arguments]
     if any(not word.static for word in words):
-        return _prints(name, words, context, folders)
+        return _only_prints(name, words, context, folders)
     rules = read_only_rules()
     texts = [word.text for word in words]
     if len(words) == 1 and words[0].fixed and texts[0] in rules.versions.get(name, ()):
@@ -57,10 +57,11 @@ def is_read_only(command: Command, context: CommandContext, folders: Sequence[st
 
 def sets_own_variables(command: Command, context: CommandContext, folders: Sequence[str]) -> bool:
     """Return whether assignments set only variables with no meaning to the shell or a program."""
-    reads = all(_harmless(redirect, context, folders) for redirect in command.redirects)
+    reads = all(_is_harmless_redirect(redirect, context, folders) for redirect in command.redirects)
     return reads and all(
-        is_own_variable(each.name) and (each.value.static or each.value.origin != "")
-        for each in command.assignments
+        is_own_variable(assignment.name)
+        and (assignment.value.static or assignment.value.origin != "")
+        for assignment in command.assignments
     )
 
 
@@ -70,7 +71,7 @@ def is_own_variable(name: str) -> bool:
     return bool(_OWN_NAME.fullmatch(name)) and name not in special and name not in os.environ
 
 
-def _settled(word: Word, context: CommandContext, folders: Sequence[str]) -> Word:
+def _resolve_word(word: Word, context: CommandContext, folders: Sequence[str]) -> Word:
     """Return a word as certain if the line itself determines its parts; else unchanged."""
     if word.static or UNKNOWN in word.text.replace(UNKNOWN, "", word.origin == "pipe"):
         return word
@@ -82,7 +83,7 @@ def _settled(word: Word, context: CommandContext, folders: Sequence[str]) -> Wor
     return Word(word.text, pattern=True) if plain or word.origin == "match" else word
 
 
-def _prints(
+def _only_prints(
     name: str, words: Sequence[Word], context: CommandContext, folders: Sequence[str]
 ) -> bool:
     """Return whether a command only prints or compares the output of commands of the line."""
@@ -115,23 +116,28 @@ def is_installed(program: Word, context: CommandContext, folders: Sequence[str])
         return folder in rules.program_folders
     entries = list(dict.fromkeys(os.environ.get("PATH", os.defpath).split(os.pathsep)))
     if any(entry[:1] != "/" for entry in entries):
-        return _is_found_outside(name, entries, context, folders)
+        return _is_outside_project(name, entries, context, folders)
     if name not in context.installed:
-        context.installed[name] = _is_found_outside(name, entries, context, folders[:1])
+        context.installed[name] = _is_outside_project(name, entries, context, folders[:1])
     return context.installed[name]
 
 
-def _is_found_outside(
+def _is_outside_project(
     name: str, entries: Sequence[str], context: CommandContext, folders: Sequence[str]
 ) -> bool:
     """Return whether the first program of this name on the search path is outside the project."""
-    for where in folders:
+    for folder in folders:
         for entry in entries:
-            found = os.path.join(where, entry, name)  # noqa: PTH118 - text that need not be a path
-            if os.access(found, os.X_OK) and not os.path.isdir(found):  # noqa: PTH112 - likewise
-                real = os.path.realpath(found)
-                kept = is_below(os.path.normpath(found), context.roots) or context.holds(real)
-                if kept or read_only_rules().shim_folder in {*found.split("/"), *real.split("/")}:
+            path = os.path.join(folder, entry, name)  # noqa: PTH118 - text that need not be a path
+            if os.access(path, os.X_OK) and not os.path.isdir(path):  # noqa: PTH112 - likewise
+                resolved = os.path.realpath(path)
+                in_project = is_below(os.path.normpath(path), context.roots) or context.holds(
+                    resolved
+                )
+                if in_project or read_only_rules().shim_folder in {
+                    *path.split("/"),
+                    *resolved.split("/"),
+                }:
                     return False
                 break
     return True
@@ -139,9 +145,9 @@ def _is_found_outside(
 
 def has_harmless_context(command: Command, context: CommandContext, folders: Sequence[str]) -> bool:
     """Return whether no redirection writes a file and no variable changes the command's meaning."""
-    return all(_harmless(redirect, context, folders) for redirect in command.redirects) and all(
-        is_harmless(assignment) for assignment in command.assignments
-    )
+    return all(
+        _is_harmless_redirect(redirect, context, folders) for redirect in command.redirects
+    ) and all(is_harmless(assignment) for assignment in command.assignments)
 
 
 def is_harmless(assignment: Assignment) -> bool:
@@ -149,8 +155,10 @@ def is_harmless(assignment: Assignment) -> bool:
     return assignment.value.fixed and assignment.name in read_only_rules().variables
 
 
-def _harmless(redirect: Redirect, context: CommandContext, folders: Sequence[str]) -> bool:
-    target = _settled(redirect.target, context, folders)
+def _is_harmless_redirect(
+    redirect: Redirect, context: CommandContext, folders: Sequence[str]
+) -> bool:
+    target = _resolve_word(redirect.target, context, folders)
     if redirect.operator == "<" and target.static:
         return _may_be_read(target, context, folders)
     if not target.fixed:
@@ -166,7 +174,7 @@ def _reads(
     if reader.operands == "words":
         return all(stays_inside(word, context, folders) for word in words if word.pattern)
     if reader.operands == "test":
-        return _tests(words, context, folders)
+        return _is_plain_test(words, context, folders)
     arguments = parse_arguments(words, reader, patterns=True)
     if arguments is None or not _is_allowed(reader, arguments, context, folders):
         return False
@@ -184,7 +192,7 @@ def _reads(
         if not _is_text(reader, arguments.operands):
             return False
     else:
-        paths += arguments.doubtful
+        paths += arguments.ambiguous
     if reader.operands == "files" and any(_may_be_folder(word, folders) for word in paths):
         return False
     return all(_may_be_read(word, context, folders) for word in (*paths, *arguments.paths))
@@ -196,7 +204,7 @@ def _may_be_read(word: Word, context: CommandContext, folders: Sequence[str]) ->
     return public or stays_inside(word, context, folders)
 
 
-def _is_like(word: Word, form: str) -> bool:
+def _has_form(word: Word, form: str) -> bool:
     """Return whether an operand has the form; a pattern must not begin with a wildcard."""
     return word.text[:1] not in "*?[" * word.pattern and bool(re.fullmatch(form, word.text))
 
@@ -207,7 +215,7 @@ def _is_allowed(
     """Return whether options, their values and operands have the form that the table requires."""
     if reader.requires and not arguments.has(*reader.requires):
         return False
-    if reader.like and not all(_is_like(word, reader.like) for word in arguments.operands):
+    if reader.like and not all(_has_form(word, reader.like) for word in arguments.operands):
         return False
     if not all(is_installed(Word(name), context, folders) for name in reader.runs):
         return False
@@ -224,9 +232,9 @@ def _takes_pattern(reader: Reader, arguments: Arguments, paths: list[Word]) -> b
     patterns = [option.value for option in arguments.options if option.name in names]
     if not patterns and not paths:
         return False
-    known = [word for word in (patterns or [paths.pop(0)]) if word is not None]
-    texts = [word.text for word in known]
-    if not all(word.fixed for word in known):
+    pattern_words = [word for word in (patterns or [paths.pop(0)]) if word is not None]
+    texts = [word.text for word in pattern_words]
+    if not all(word.fixed for word in pattern_words):
         return False
     if reader.operands == "awk":
         return all(map(awk_only_prints, texts))
@@ -257,7 +265,7 @@ def _may_be_folder(word: Word, folders: Sequence[str]) -> bool:
     return word.pattern or any(map(os.path.isdir, paths))
 
 
-def _tests(words: Sequence[Word], context: CommandContext, folders: Sequence[str]) -> bool:
+def _is_plain_test(words: Sequence[Word], context: CommandContext, folders: Sequence[str]) -> bool:
     """Return whether the shell evaluates no text in a `test` or `[` command (-v, -R, sums)."""
     texts = [word.text for word in words]
     if {"-v", "-R"} & set(texts) or any(word.pattern for word in words):
@@ -271,17 +279,17 @@ def _tests(words: Sequence[Word], context: CommandContext, folders: Sequence[str
 
 
 def _git_reads(words: Sequence[Word], context: CommandContext, folders: Sequence[str]) -> bool:
-    found = subcommand(words, context, folders)
-    if found is None:
+    parsed = subcommand(words, context, folders)
+    if parsed is None:
         return False
-    rest, where = found
+    command_words, git_folders = parsed
     commands = read_only_rules().commands
-    texts = [word.text for word in rest]
+    texts = [word.text for word in command_words]
     for length in (2, 1):
         reader = commands.get("git " + " ".join(texts[:length]))
         if reader is not None and len(texts) >= length:
-            return _reads(reader, rest[length:], context, where) and all(
-                runs_no_program(folder, context) for folder in where
+            return _reads(reader, command_words[length:], context, git_folders) and all(
+                runs_no_program(folder, context) for folder in git_folders
             )
     return False
 
@@ -313,41 +321,41 @@ def subcommand(
 
     None is returned if an option before the subcommand, or a word after it, may run a program.
     """
-    rest = list(words)
-    where = list(folders)
-    while rest and rest[0].text.startswith("-"):
-        option = rest.pop(0).text
-        if option == "-C" and rest:
-            target = rest.pop(0)
-            if target.pattern or not stays_inside(target, context, where):
+    remaining = list(words)
+    git_folders = list(folders)
+    while remaining and remaining[0].text.startswith("-"):
+        option = remaining.pop(0).text
+        if option == "-C" and remaining:
+            target = remaining.pop(0)
+            if target.pattern or not stays_inside(target, context, git_folders):
                 return None
-            where = [os.path.join(folder, target.text) for folder in where]  # noqa: PTH118 - text that need not be a path
+            git_folders = [os.path.join(folder, target.text) for folder in git_folders]  # noqa: PTH118 - text that need not be a path
         elif option not in _HARMLESS_OPTIONS:
             return None
-    texts = [word.text for word in rest]
+    texts = [word.text for word in remaining]
     rules = _rules()
     if has_option(texts, rules.refused_options) or any(
         re.search(rules.refused_text, text) for text in texts
     ):
         return None
-    return rest, where
+    return remaining, git_folders
 
 
 def runs_no_program(folder: str, context: CommandContext) -> bool:
     """Return whether git, when it reads in a folder, runs no program that the repository names."""
     path = os.path.realpath(folder)
-    used = context.repositories.used_in(path)
-    if used is None:
+    repositories = context.repositories.used_in(path)
+    if repositories is None:
         return False
     return all(
         (number or is_below(path, [repository.work_tree]))
-        and _is_its_own(repository, context)
+        and _belongs_to_work_tree(repository, context)
         and all(is_data(name, value, repository, context) for name, value in repository.settings)
-        for number, repository in enumerate(used)
+        for number, repository in enumerate(repositories)
     )
 
 
-def _is_its_own(repository: Repository, context: CommandContext) -> bool:
+def _belongs_to_work_tree(repository: Repository, context: CommandContext) -> bool:
     """Return whether git's files belong to the working tree, or are in the session's folders.
 
     A file `.git`, a link, or a file `commondir` can lead to a repository that is not part of the
@@ -355,21 +363,24 @@ def _is_its_own(repository: Repository, context: CommandContext) -> bool:
     linked working trees and submodules do.
     """
     git_dir, common_dir = repository.git_dir, repository.common_dir
-    own = f"{repository.work_tree.rstrip('/')}/.git"
+    expected_git_dir = f"{repository.work_tree.rstrip('/')}/.git"
     if context.holds(git_dir) and context.holds(common_dir):
         return True
     if git_dir == common_dir:
-        named = [value for name, value in repository.settings if name == "core.worktree"]
-        return git_dir == own or any(
+        work_trees = [value for name, value in repository.settings if name == "core.worktree"]
+        return git_dir == expected_git_dir or any(
             os.path.realpath(os.path.join(git_dir, value)) == repository.work_tree  # noqa: PTH118 - likewise
-            for value in named
+            for value in work_trees
         )
     entry = Path(git_dir)
     try:
         text = (entry / "gitdir").read_text("utf-8").strip()
     except (OSError, ValueError):
         return False
-    return entry.parent.parent == Path(common_dir) and os.path.realpath(entry / text) == own
+    return (
+        entry.parent.parent == Path(common_dir)
+        and os.path.realpath(entry / text) == expected_git_dir
+    )
 
 
 def is_data(name: str, value: str, repository: Repository, context: CommandContext) -> bool:

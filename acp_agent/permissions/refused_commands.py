@@ -14,7 +14,7 @@ from acp_agent.permissions.shell.words import NONEMPTY, UNKNOWN, Word
 from acp_agent.permissions.wrapped_commands import base_name
 
 _DISK = "writes to a disk or to the machine's memory"
-_OWN = "changes acp-agent's own configuration or data"
+_CHANGES_PROGRAM_FILES = "changes acp-agent's own configuration or data"
 _SYSTEM_FILE = "overwrites a file that the system needs"
 
 
@@ -22,9 +22,9 @@ def refusal_reason(command: Command, context: CommandContext, folders: Sequence[
     """Return why `command`, run in any of `folders`, is never run; "" if it is not refused."""
     for redirect in command.redirects:
         if redirect.writes:
-            if _leads_to_own(redirect.target, context, folders):
-                return _OWN
-            reason = _written(redirect.target, folders)
+            if _leads_to_program_file(redirect.target, context, folders):
+                return _CHANGES_PROGRAM_FILES
+            reason = _write_refusal(redirect.target, folders)
             if reason:
                 return reason
     if not command.words:
@@ -39,9 +39,11 @@ def refusal_reason(command: Command, context: CommandContext, folders: Sequence[
         return "switches the machine off"
     if name == "kill" and _kills_all(texts):
         return "ends every process of the user"
-    if _changes_own(command, context, folders):
-        return _OWN
-    return _deletes(command, context, folders) or _writes(name, words, folders)
+    if _changes_program_files(command, context, folders):
+        return _CHANGES_PROGRAM_FILES
+    return _delete_refusal(command, context, folders) or _program_write_refusal(
+        name, words, folders
+    )
 
 
 def _kills_all(texts: list[str]) -> bool:
@@ -49,7 +51,9 @@ def _kills_all(texts: list[str]) -> bool:
     return texts[-1:] == ["-1"] and len(texts) > 1
 
 
-def _changes_own(command: Command, context: CommandContext, folders: Sequence[str]) -> bool:
+def _changes_program_files(
+    command: Command, context: CommandContext, folders: Sequence[str]
+) -> bool:
     """Return whether a command changes, moves or deletes one of our files or a folder above one."""
     if not context.own:
         return False
@@ -60,28 +64,28 @@ def _changes_own(command: Command, context: CommandContext, folders: Sequence[st
     editing = name in {"sed", "perl"} and has_option(texts, ("-i", "--in-place"))
     if editing or name in {*rules.refused.deleters, *rules.refused.disk_writers, "rmdir"}:
         targets += [Word(word.text.removeprefix("of=")) for word in words]
-    taken = [word for word in words if has_option(texts, rules.refused.deleters.get(name, ()))]
-    taken = list(words) if name in {"mv", "trash", "rmtree"} else taken
-    return any(_leads_to_own(word, context, folders) for word in targets) or any(
-        is_below(plain(own), [plain(path)])
-        for word in taken
+    removed = [word for word in words if has_option(texts, rules.refused.deleters.get(name, ()))]
+    removed = list(words) if name in {"mv", "trash", "rmtree"} else removed
+    return any(_leads_to_program_file(word, context, folders) for word in targets) or any(
+        is_below(plain(program_file), [plain(path)])
+        for word in removed
         if not word.text.startswith("-")
         for folder in folders
         for path in possible_paths(word.text, folder)
-        for own in context.own
+        for program_file in context.own
     )
 
 
-def _leads_to_own(word: Word, context: CommandContext, folders: Sequence[str]) -> bool:
+def _leads_to_program_file(word: Word, context: CommandContext, folders: Sequence[str]) -> bool:
     return any(
-        is_own_file(each, context.own, context.project)
+        is_own_file(candidate, context.own, context.project)
         for folder in folders
         for path in possible_paths(word.text, folder)
-        for each in (path, path if {UNKNOWN, NONEMPTY} & {*path} else os.path.realpath(path))
+        for candidate in (path, path if {UNKNOWN, NONEMPTY} & {*path} else os.path.realpath(path))
     )
 
 
-def _deletes(command: Command, context: CommandContext, folders: Sequence[str]) -> str:
+def _delete_refusal(command: Command, context: CommandContext, folders: Sequence[str]) -> str:
     rules = shell_rules().refused
     name, words = base_name(command), command.words[1:]
     texts = [word.text for word in words]
@@ -89,7 +93,7 @@ def _deletes(command: Command, context: CommandContext, folders: Sequence[str]) 
     unknown = UNKNOWN in name or NONEMPTY in name or command.words[0].pattern
     options = rules.deleters["rm"] if unknown else rules.deleters.get(name)
     if name in {"find", "gfind"}:
-        return _find_deletes(words, context, folders)
+        return _find_delete_refusal(words, context, folders)
     if options is None or not (options == ("",) or has_option(texts, options)):
         return ""
     targets = [word for word in words if not word.text.startswith("-")]
@@ -97,22 +101,24 @@ def _deletes(command: Command, context: CommandContext, folders: Sequence[str]) 
         targets = targets[:-1] if name == "mv" else targets[-1:]
     for word in targets:
         if is_vital(word, context, folders):
-            return f"takes away {_shown(word)}, which the system or all your work is in"
+            return f"takes away {_display_word(word)}, which the system or all your work is in"
     return ""
 
 
-def _find_deletes(words: Sequence[Word], context: CommandContext, folders: Sequence[str]) -> str:
+def _find_delete_refusal(
+    words: Sequence[Word], context: CommandContext, folders: Sequence[str]
+) -> str:
     texts = [word.text for word in words]
     if "-delete" not in texts or {"-name", "-iname", "-path", "-ipath", "-regex"} & set(texts):
         return ""
     first = next((at for at, text in enumerate(texts) if text[:1] in {"-", "(", "!"}), 0)
     for word in words[:first] or [Word(".")]:
         if is_vital(word, context, folders):
-            return f"takes away {_shown(word)}, which the system or all your work is in"
+            return f"takes away {_display_word(word)}, which the system or all your work is in"
     return ""
 
 
-def _writes(name: str, words: Sequence[Word], folders: Sequence[str]) -> str:
+def _program_write_refusal(name: str, words: Sequence[Word], folders: Sequence[str]) -> str:
     rules = shell_rules()
     texts = [word.text for word in words]
     if name in rules.refused.disk_writers:
@@ -120,17 +126,17 @@ def _writes(name: str, words: Sequence[Word], folders: Sequence[str]) -> str:
             words = [Word(word.text[3:]) for word in words if word.text.startswith("of=")]
         elif has_option(texts, rules.refused.disk_readers):
             return ""
-        return _first(_written(word, folders) for word in words)
+        return _first_reason(_write_refusal(word, folders) for word in words)
     if name in rules.writers.all or name in {"chmod", "chown", "sed", "perl"}:
         if name in {"sed", "perl"} and not has_option(texts, ("-i", "--in-place")):
             return ""
-        return _first(_written(word, folders) for word in words)
+        return _first_reason(_write_refusal(word, folders) for word in words)
     if name in rules.writers.last or name == "mv":
-        return _first(_written(word, folders) for word in words[-1:])
+        return _first_reason(_write_refusal(word, folders) for word in words[-1:])
     return ""
 
 
-def _written(word: Word, folders: Sequence[str]) -> str:
+def _write_refusal(word: Word, folders: Sequence[str]) -> str:
     for folder in folders:
         for path in possible_paths(word.text, folder):
             if is_disk(path):
@@ -140,34 +146,34 @@ def _written(word: Word, folders: Sequence[str]) -> str:
     return ""
 
 
-def _first(reasons: Iterable[str]) -> str:
+def _first_reason(reasons: Iterable[str]) -> str:
     return next((reason for reason in reasons if reason), "")
 
 
-def _shown(word: Word) -> str:
+def _display_word(word: Word) -> str:
     return word.text.replace(UNKNOWN, "").replace(NONEMPTY, "…") or "/"
 
 
 def is_fork_bomb(commands: Sequence[Command], functions: frozenset[str]) -> bool:
     """Return whether a function of the line starts several copies of itself."""
     calls: dict[str, set[str]] = {name: set() for name in functions}
-    several: set[str] = set()
-    counted: set[tuple[str, str]] = set()
+    repeated: set[str] = set()
+    edges: set[tuple[str, str]] = set()
     for command in commands:
         name = base_name(command)
         if command.function in calls and name in functions:
             edge = (command.function, name)
-            if command.concurrent or edge in counted:
-                several.add(command.function)
-            counted.add(edge)
+            if command.concurrent or edge in edges:
+                repeated.add(command.function)
+            edges.add(edge)
             calls[command.function].add(name)
-    return any(_reaches(name, name, calls, set()) for name in several)
+    return any(_reaches(name, name, calls, set()) for name in repeated)
 
 
-def _reaches(start: str, goal: str, calls: dict[str, set[str]], seen: set[str]) -> bool:
-    for name in calls[start] - seen:
-        seen.add(name)
-        if name == goal or _reaches(name, goal, calls, seen):
+def _reaches(start: str, goal: str, calls: dict[str, set[str]], visited: set[str]) -> bool:
+    for name in calls[start] - visited:
+        visited.add(name)
+        if name == goal or _reaches(name, goal, calls, visited):
             return True
     return False
 
@@ -183,40 +189,40 @@ def written_paths(name: str, words: Sequence[Word]) -> list[Word]:
     words = expand_tar_letters(name, words)
     paths = [word for word in words if not word.text.startswith("-")]
     options = writers.output_options.get(name, ())
-    found: list[Word] = []
+    outputs: list[Word] = []
     if name in writers.last:
         options = (*options, *writers.target_options)
-        found += paths[-1:]
+        outputs += paths[-1:]
     elif name in writers.all:
-        found += paths
+        outputs += paths
     for word, following in zip(words, [*words[1:], Word(".")], strict=False):
         for option in options:
             text = word.text
             if text == option:
-                found.append(following)
+                outputs.append(following)
             elif not option_matches(text, option):
                 continue
             elif len(option) > 2:
-                found.append(
+                outputs.append(
                     Word(text.partition("=")[2], word.static) if "=" in text else following
                 )
             else:  # in a cluster, the text after the letter is its value
                 attached = text[1:].partition(option[1])[2]
-                found.append(Word(attached, word.static) if attached else following)
-    return found
+                outputs.append(Word(attached, word.static) if attached else following)
+    return outputs
 
 
 def expand_tar_letters(name: str, words: Sequence[Word]) -> Sequence[Word]:
     """Return the words of `tar xfC a /opt` as `-x -f a -C /opt`; other words unchanged."""
     if name not in _TAR or not words or words[0].text.startswith("-"):
         return words
-    letters, *rest = words
-    found: list[Word] = []
+    letters, *remaining = words
+    expanded: list[Word] = []
     for letter in letters.text:
-        found.append(Word(f"-{letter}", letters.static))
-        if letter in _TAR_VALUES and rest:
-            found.append(rest.pop(0))
-    return [*found, *rest]
+        expanded.append(Word(f"-{letter}", letters.static))
+        if letter in _TAR_VALUES and remaining:
+            expanded.append(remaining.pop(0))
+    return [*expanded, *remaining]
 
 
 def discards_changes(texts: Sequence[str], folders: Sequence[str]) -> bool:

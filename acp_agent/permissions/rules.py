@@ -146,18 +146,18 @@ class Reader(OptionTable, frozen=True, forbid_unknown_fields=True):
     like: str = ""
     values_like: dict[str, str] = field(default_factory=dict)
 
-    def merged(self, shared: Mapping[str, Reader]) -> Reader:
+    def merge_shared(self, shared: Mapping[str, Reader]) -> Reader:
         """Return this row with the options, and missing fields, of the shared rows that it uses."""
         row = self
         for name in self.use:
-            other = shared[name].merged(shared)
+            shared_row = shared[name].merge_shared(shared)
             changes: dict[str, object] = {}
             for key in self.__struct_fields__:
-                own, theirs = getattr(row, key), getattr(other, key)
+                value, shared_value = getattr(row, key), getattr(shared_row, key)
                 if key in _OPTION_LISTS:
-                    changes[key] = own | theirs
-                elif own == getattr(_NO_ROW, key):
-                    changes[key] = theirs
+                    changes[key] = value | shared_value
+                elif value == getattr(_NO_ROW, key):
+                    changes[key] = shared_value
             row = replace(row, **changes)
         return row
 
@@ -194,12 +194,12 @@ def shell_rules() -> ShellRules:
 def read_only_rules() -> ReadOnlyRules:
     """Return the rules of read_only_commands.toml."""
     data = tomllib.loads((files(__package__) / "read_only_commands.toml").read_text("utf-8"))
-    for part in ("commands", "shared"):
-        data[part] = _split_rows(data[part])
+    for section in ("commands", "shared"):
+        data[section] = _split_rows(data[section])
     with first_use:
         rules = convert(data, ReadOnlyRules)
     informing = frozenset(rules.informing.split())
-    commands = {name: row.merged(rules.shared) for name, row in rules.commands.items()}
+    commands = {name: row.merge_shared(rules.shared) for name, row in rules.commands.items()}
     for name, row in commands.items():
         if not name.startswith("git "):  # its --help may start a program that git's settings name
             commands[name] = replace(
@@ -245,13 +245,13 @@ def has_option(words: Iterable[str], options: Sequence[str]) -> bool:
 
 def operands(words: Sequence[str], value_options: Sequence[str]) -> list[str]:
     """Return the words that are neither options nor values of `value_options`."""
-    found: list[str] = []
-    rest = iter(words)
-    for word in rest:
+    result: list[str] = []
+    remaining = iter(words)
+    for word in remaining:
         if word == "--":
-            found += rest
+            result += remaining
         elif word in value_options:
-            next(rest, None)
+            next(remaining, None)
         elif not word.startswith("-") or word == "-":
-            found.append(word)
-    return found
+            result.append(word)
+    return result

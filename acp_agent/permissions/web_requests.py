@@ -43,7 +43,7 @@ def judge_request(
         return strict
     granted = grants[0] if host and grants else None
     if access.changes:
-        return _change(access, mode, rules, rule, granted)
+        return _judge_change(access, mode, rules, rule, granted)
     if mode == "full" and (access.named or access.search or is_documentation(access.url)):
         return Allow(by="mode")
     if rule is not None:
@@ -55,7 +55,7 @@ def judge_request(
     return Ask(choices=choices, warning=rules.unnamed([access.url]) if mode == "full" else "")
 
 
-def _change(
+def _judge_change(
     access: FetchAccess,
     mode: Mode,
     rules: RulesHere,

@@ -47,13 +47,13 @@ def inner_commands(command: Command) -> list[Inner]:
             for word in words[1:]
             if "=" in word.text
         ]
-    found = _find_actions(command) if name in {"find", "gfind", "fd", "fdfind"} else []
+    inner = _find_actions(command) if name in {"find", "gfind", "fd", "fdfind"} else []
     if name == "git":
-        found += _git_aliases(command)
+        inner += _git_aliases(command)
     for wrapper in shell_rules().wrappers:
         if name in wrapper.programs:
-            found += wrapped_commands(command, name, wrapper)
-    return found
+            inner += wrapped_commands(command, name, wrapper)
+    return inner
 
 
 def _shell(command: Command) -> list[Inner]:
@@ -76,11 +76,11 @@ def _shell(command: Command) -> list[Inner]:
             at += 1 if text in {"-", "--"} else 0
             break
         at += 1
-    rest = words[at:]
+    arguments = words[at:]
     if takes_text:
-        return [Inner(text=rest[0], strict=True)] if rest else []
-    if rest and not reads_input and rest[0].text not in {"/dev/stdin", "-", "/dev/fd/0"}:
-        return _script(rest[0])
+        return [Inner(text=arguments[0], strict=True)] if arguments else []
+    if arguments and not reads_input and arguments[0].text not in {"/dev/stdin", "-", "/dev/fd/0"}:
+        return _script(arguments[0])
     return _from_input(command)
 
 
@@ -89,8 +89,8 @@ def _interpreter(command: Command, inline: Sequence[str]) -> list[Inner]:
     words = command.words[1:]
     if not words or all(word.text[:1] == "-" for word in words):
         takes_text = has_option([word.text for word in words], (*inline, "-m"))
-        given = command.piped or any(redirect.operator == "<" for redirect in command.redirects)
-        return _from_input(command) if given and not takes_text else []
+        has_input = command.piped or any(redirect.operator == "<" for redirect in command.redirects)
+        return _from_input(command) if has_input and not takes_text else []
     for option, word in pairwise(words):
         if has_option([option.text], inline) and word.text[:1] == UNKNOWN:
             return _script(Word(UNKNOWN))
@@ -121,7 +121,7 @@ def _sourced(command: Command) -> list[Inner]:
 
 def _find_actions(command: Command) -> list[Inner]:
     """Return the commands after -exec and the like, up to `;` or `+` (fd: up to the end)."""
-    found: list[Inner] = []
+    actions: list[Inner] = []
     words = command.words
     names = {"-exec", "-execdir", "-ok", "-okdir"}
     if base_name(command) in {"fd", "fdfind"}:
@@ -133,8 +133,8 @@ def _find_actions(command: Command) -> list[Inner]:
             if word.text == ";" or (word.text == "+" and inner and inner[-1].text == "{}"):
                 break
             inner.append(word)
-        found.append(Inner(command=with_words(command, _at_starting_points(command, inner))))
-    return found
+        actions.append(Inner(command=with_words(command, _at_starting_points(command, inner))))
+    return actions
 
 
 def without_actions(command: Command) -> Command:
@@ -144,11 +144,11 @@ def without_actions(command: Command) -> Command:
         return command
     words: list[Word] = []
     inside = False
-    for word, before in zip(command.words, [Word(""), *command.words], strict=False):
+    for word, previous in zip(command.words, [Word(""), *command.words], strict=False):
         inside = inside or word.text == "-exec"
         if not inside:
             words.append(word)
-        if word.text == ";" or (word.text == "+" and before.text == "{}"):
+        if word.text == ";" or (word.text == "+" and previous.text == "{}"):
             inside = False
     return replace(command, words=tuple(words))
 
@@ -168,33 +168,37 @@ def _at_starting_points(command: Command, words: list[Word]) -> tuple[Word, ...]
     Left unchanged if an option narrows the search.
     """
     texts = [word.text for word in command.words[1:]]
-    first = next((at for at, text in enumerate(texts) if text[:1] in {"-", "(", "!"}), len(texts))
-    if _NARROWING & set(texts) or not first:
+    first_option = next(
+        (at for at, text in enumerate(texts) if text[:1] in {"-", "(", "!"}), len(texts)
+    )
+    if _NARROWING & set(texts) or not first_option:
         return tuple(words)
     if words and words[0].text.rpartition("/")[2] in shell_rules().languages.shells:
         return tuple(words)  # `sh -c {}` runs the names themselves
-    points = command.words[1 : first + 1]
-    found = [each for word in words for each in (points if word.text == "{}" else (word,))]
+    points = command.words[1 : first_option + 1]
+    expanded = [
+        replacement for word in words for replacement in (points if word.text == "{}" else (word,))
+    ]
     options = shell_rules().refused.deleters.get(words[0].text if words else "", ("",))
-    named = any(word.text == "{}" for word in words)
-    if named and options[0] and not _LIMITING & set(texts):
-        found.insert(1, Word(options[0]))  # file by file it reaches the whole tree
-    return tuple(found)
+    uses_placeholder = any(word.text == "{}" for word in words)
+    if uses_placeholder and options[0] and not _LIMITING & set(texts):
+        expanded.insert(1, Word(options[0]))  # file by file it reaches the whole tree
+    return tuple(expanded)
 
 
 def _git_aliases(command: Command) -> list[Inner]:
-    found: list[Inner] = []
+    aliases: list[Inner] = []
     texts = command.words
     for word, following in zip(texts, [*texts[1:], Word("")], strict=True):
         name, mark, value = word.text.partition("=")
         if not mark and name.lower().startswith("alias."):
             value = following.text
         if value.startswith("!"):
-            found.append(Inner(text=Word(value[1:], word.static and following.static)))
+            aliases.append(Inner(text=Word(value[1:], word.static and following.static)))
         elif value and name.lower().startswith("alias."):
             words = (texts[0], *(Word(text, word.static) for text in value.split()))
-            found.append(Inner(command=replace(command, words=words)))
-    return found
+            aliases.append(Inner(command=replace(command, words=words)))
+    return aliases
 
 
 _GUESS_LIMIT = 8
@@ -233,17 +237,17 @@ def with_words(command: Command, words: tuple[Word, ...]) -> Command:
 
 def wrapped_commands(command: Command, name: str, wrapper: Wrapper) -> list[Inner]:
     """Return what `command`, a use of the program `name`, runs according to `wrapper`."""
-    words = _behind(command.words[1:], wrapper)
+    words = _after_subcommand(command.words[1:], wrapper)
     if words is None:
         return []
-    found: list[Inner] = []
+    option_commands: list[Inner] = []
     assignments = list(command.assignments)
     takes_text = not wrapper.text_programs or name in wrapper.text_programs
     table = wrapper.options.get(name)
     value_options = wrapper.value_options if table is None else tuple(table.values)
     skipped = wrapper.leading.get(name, 0)
     ended = False
-    passed = 0  # operands before the command
+    operand_count = 0  # operands before the command
     values: list[list[Word]] = []  # the words from each option value on, which may be a command
     folders: list[str] = []
     while words:
@@ -253,13 +257,13 @@ def wrapped_commands(command: Command, name: str, wrapper: Wrapper) -> list[Inne
         if any(option_matches(text, option) for option in wrapper.no_run_options):
             return []
         following = words[1].text if len(words) > 1 else ""
-        folders += _folder_of(text, following, wrapper.folder_options)
+        folders += _folder_option(text, following, wrapper.folder_options)
         is_option = text[:1] == "-" and len(text) > 1 and not ended
         if text == "--" and not ended:
             ended = True
             words.pop(0)
         elif is_option and option and takes_text:
-            found.append(_text_option(words, option, wrapper))
+            option_commands.append(_text_option(words, option, wrapper))
             words.pop(0)
         elif is_option:
             words.pop(0)
@@ -269,29 +273,29 @@ def wrapped_commands(command: Command, name: str, wrapper: Wrapper) -> list[Inne
         elif wrapper.assignments and "=" in text and text.partition("=")[0].isidentifier():
             assignments.append(Assignment(text.partition("=")[0], Word(text.partition("=")[2])))
             words.pop(0)
-            passed += 1
+            operand_count += 1
         elif text in wrapper.skip_words:
             words.pop(0)
         elif skipped:
             skipped -= 1
             values.append(list(words))
             words.pop(0)
-            passed += 1
+            operand_count += 1
         else:
             break
     guesses = _guesses(command, values, assignments, wrapper)
     if wrapper.text_only or not words:
-        return [*(found or _alone(command, name, wrapper)), *guesses]
-    inner = replace(_remaining(command, words, assignments, wrapper), folders=tuple(folders))
-    if table is not None and _covers(table, command.words[1:], passed + len(words)):
-        return [*found, replace(inner, transparent=True)]
-    return [*found, inner, *guesses]
+        return [*(option_commands or _default_commands(command, name, wrapper)), *guesses]
+    inner = replace(_inner_command(command, words, assignments, wrapper), folders=tuple(folders))
+    if table is not None and _covers(table, command.words[1:], operand_count + len(words)):
+        return [*option_commands, replace(inner, transparent=True)]
+    return [*option_commands, inner, *guesses]
 
 
-def _alone(command: Command, name: str, wrapper: Wrapper) -> list[Inner]:
+def _default_commands(command: Command, name: str, wrapper: Wrapper) -> list[Inner]:
     """Return what a wrapper runs without a command: a shell, or nothing."""
-    found = [Inner(tier=wrapper.tier, why=wrapper.why)] if wrapper.why else []
-    return found + (_from_input(command) if name in wrapper.shells else [])
+    commands = [Inner(tier=wrapper.tier, why=wrapper.why)] if wrapper.why else []
+    return commands + (_from_input(command) if name in wrapper.shells else [])
 
 
 def _guesses(
@@ -300,7 +304,7 @@ def _guesses(
     """Return the commands that result if words taken as option values are not values."""
     starts = [] if wrapper.text_only else values[:_GUESS_LIMIT]
     return [
-        replace(_remaining(command, words, assignments, wrapper), guess=True)
+        replace(_inner_command(command, words, assignments, wrapper), guess=True)
         for words in starts
         if words[0].fixed
     ]
@@ -312,20 +316,20 @@ def _covers(table: OptionTable, words: Sequence[Word], operand_count: int) -> bo
     return arguments is not None and len(arguments.operands) == operand_count
 
 
-def _behind(words: Sequence[Word], wrapper: Wrapper) -> list[Word] | None:
+def _after_subcommand(words: Sequence[Word], wrapper: Wrapper) -> list[Word] | None:
     """Return the words after the wrapper's subcommand, or None if it is missing."""
     leading = operands([word.text for word in words], wrapper.value_options)
     if tuple(leading[: len(wrapper.subcommand)]) != wrapper.subcommand:
         return None
-    waiting = list(wrapper.subcommand)
-    rest = list(words)
-    while waiting and rest:
-        text = rest.pop(0).text
-        if text in wrapper.value_options and rest:
-            rest.pop(0)
-        elif text == waiting[0]:
-            waiting.pop(0)
-    return rest
+    expected = list(wrapper.subcommand)
+    remaining = list(words)
+    while expected and remaining:
+        text = remaining.pop(0).text
+        if text in wrapper.value_options and remaining:
+            remaining.pop(0)
+        elif text == expected[0]:
+            expected.pop(0)
+    return remaining
 
 
 def _takes_next(text: str, value_options: Sequence[str]) -> bool:
@@ -337,7 +341,7 @@ def _takes_next(text: str, value_options: Sequence[str]) -> bool:
     return first == len(text) - 1
 
 
-def _folder_of(text: str, following: str, options: Sequence[str]) -> list[str]:
+def _folder_option(text: str, following: str, options: Sequence[str]) -> list[str]:
     """Return the folder that an option names: `-C x`, `-Cx`, `--chdir x`, `--chdir=x`."""
     for option in options:
         if text == option:
@@ -368,7 +372,7 @@ def _text_option(words: list[Word], option: str, wrapper: Wrapper) -> Inner:
     return Inner(text=value, tier=wrapper.tier, why=wrapper.why, strict=True)
 
 
-def _remaining(
+def _inner_command(
     command: Command, words: list[Word], assignments: list[Assignment], wrapper: Wrapper
 ) -> Inner:
     if wrapper.joined:

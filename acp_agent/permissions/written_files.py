@@ -15,9 +15,9 @@ from acp_agent.permissions.shell.words import UNKNOWN, Word
 from acp_agent.permissions.wrapped_commands import Inner, base_name
 
 _FETCHERS = frozenset({"aria2c", "curl", "fetch", "ftp", "http", "https", "scp", "wget", "xh"})
-_NAMED_BY_ADDRESS = ("-O", "--remote-name", "--remote-name-all")
+_URL_NAMED_OPTIONS = ("-O", "--remote-name", "--remote-name-all")
 _PRINTERS = frozenset({"cat", "echo", "printf", "tee"})  # their output may be known
-_UNSEEN = Inner(text=None, tier="destructive", why="runs a program that nobody has seen")
+_UNKNOWN_PROGRAM = Inner(text=None, tier="destructive", why="runs a program that nobody has seen")
 
 
 class WrittenFile(Struct, frozen=True):
@@ -51,10 +51,10 @@ class WrittenFiles(Struct):
             return
         if not self.fetched and name not in _PRINTERS:
             return
-        targets = [each.target for each in command.redirects if each.writes]
+        targets = [redirect.target for redirect in command.redirects if redirect.writes]
         targets += written_paths(name, words) if words else []
         if (name == "wget" and not targets) or (
-            name == "curl" and has_option(texts, _NAMED_BY_ADDRESS)
+            name == "curl" and has_option(texts, _URL_NAMED_OPTIONS)
         ):
             targets += [Word(os.path.basename(text)) for text in texts if "/" in text]  # noqa: PTH119 - an address
         output = known_output(replace(command, redirects=()))
@@ -84,7 +84,7 @@ class WrittenFiles(Struct):
             words: Sequence[Word] = (Word(file.program), *command.words[1:])
             return [Inner(command=replace(command, words=tuple(words)))]
         if file.text is None:
-            return [_UNSEEN]
+            return [_UNKNOWN_PROGRAM]
         first = file.text.partition("\n")[0]
         if not is_shell or (first.startswith("#!") and "sh" not in first):
             return []
@@ -97,8 +97,12 @@ class WrittenFiles(Struct):
 def _program(text: str) -> str:
     """Return the program that a path names, or "" if it is not a system program."""
     folder, _, name = text.rpartition("/")
-    known = folder in read_only_rules().program_folders or (not folder and name in _NAMES)
-    return name if known else ""
+    is_system_program = folder in read_only_rules().program_folders or (
+        not folder and name in _PROGRAM_NAMES
+    )
+    return name if is_system_program else ""
 
 
-_NAMES = frozenset({"bash", "dd", "mv", "rm", "sh", "shred", "unlink", "zsh"})  # `$(which rm)`
+_PROGRAM_NAMES = frozenset(
+    {"bash", "dd", "mv", "rm", "sh", "shred", "unlink", "zsh"}
+)  # `$(which rm)`

@@ -21,8 +21,8 @@ from acp_agent.permissions.rules import read_only_rules, shell_rules
 from acp_agent.permissions.shell.words import NONEMPTY, UNKNOWN, Word
 from acp_agent.permissions.wrapped_commands import base_name
 
-_MATCHES = 500  # files of a pattern that are checked
-_LONGEST = 4_096  # characters of a word that may be a path
+_MAX_MATCHES = 500  # files of a pattern that are checked
+_MAX_LENGTH = 4_096  # characters of a word that may be a path
 _QUOTES = "'\"`"
 _IN_PROGRAM = re.compile(r"[\w./~-]+")
 _TEXTS = frozenset({"text", "format", "words"})  # operands of programs that print them
@@ -37,7 +37,7 @@ def named_files(line: Classified, context: CommandContext, *, writes: bool) -> I
         writes: yield only the files that a command is known to write, move or delete.
     """
     for finding in line.findings:
-        for word in _written(finding) if writes else _words(finding):
+        for word in _output_words(finding) if writes else _mentioned_words(finding):
             for folder in finding.folders or (context.cwd,):
                 for path in _paths(word, folder):
                     yield path
@@ -49,7 +49,7 @@ def named_files(line: Classified, context: CommandContext, *, writes: bool) -> I
                 yield from files_below(finding.parsed, folder)
 
 
-def _written(finding: Finding) -> Iterator[Word]:
+def _output_words(finding: Finding) -> Iterator[Word]:
     command = finding.parsed
     if command is None:
         return
@@ -57,15 +57,15 @@ def _written(finding: Finding) -> Iterator[Word]:
     if command.words:
         yield from written_paths(base_name(command), command.words[1:])
     if finding.tier == "destructive":
-        yield from _words(finding)
+        yield from _mentioned_words(finding)
 
 
-def _words(finding: Finding) -> Iterator[Word]:
+def _mentioned_words(finding: Finding) -> Iterator[Word]:
     command = finding.parsed
     if command is None:
         return
     yield from (redirect.target for redirect in command.redirects)
-    if _prints(command.words):
+    if _only_prints(command.words):
         return
     languages, name = shell_rules().languages, base_name(command)
     program = name in languages.inline or name in languages.acting_texts
@@ -73,7 +73,7 @@ def _words(finding: Finding) -> Iterator[Word]:
     for word in command.words[1:]:
         if word.text[:1] != "-":
             yield word
-            for text in _parts(word.text, program=program):
+            for text in _embedded_paths(word.text, program=program):
                 yield Word(text, word.static)
         option, mark, value = word.text.partition("=")
         if name in languages.folder_readers and is_exclusion(option):
@@ -84,17 +84,17 @@ def _words(finding: Finding) -> Iterator[Word]:
             yield Word(word.text[2:], word.static, word.pattern)  # -I/path
 
 
-def _parts(text: str, *, program: bool) -> Iterator[str]:
+def _embedded_paths(text: str, *, program: bool) -> Iterator[str]:
     """Yield the paths within a word: `HEAD:.env`, `file=@.env`, candidates in a program text."""
     for mark in (":", "@"):
-        _, found, rest = text.rpartition(mark)
-        if found and rest:
-            yield rest
+        _, separator, tail = text.rpartition(mark)
+        if separator and tail:
+            yield tail
     if program and any(mark in text for mark in _QUOTES):
-        yield from islice(_IN_PROGRAM.findall(text), _MATCHES)
+        yield from islice(_IN_PROGRAM.findall(text), _MAX_MATCHES)
 
 
-def _prints(words: Sequence[Word]) -> bool:
+def _only_prints(words: Sequence[Word]) -> bool:
     """Return whether a command only prints its words, so that they are not paths: `echo .env`."""
     name = words[0].text.rpartition("/")[2] if words else ""
     reader = read_only_rules().commands.get(name)
@@ -103,10 +103,10 @@ def _prints(words: Sequence[Word]) -> bool:
 
 def _paths(word: Word, folder: str) -> Iterator[str]:
     text = word.text
-    if not text or len(text) > _LONGEST or NONEMPTY in text:
+    if not text or len(text) > _MAX_LENGTH or NONEMPTY in text:
         return
     path = os.path.normpath(os.path.join(folder, text.replace(UNKNOWN, "")))  # noqa: PTH118 - text that need not be a path
     yield path
     if word.pattern:
         # Only a pattern that begins with a dot matches a name that begins with one.
-        yield from islice(glob.iglob(path), _MATCHES)  # noqa: PTH207 - as the shell does it
+        yield from islice(glob.iglob(path), _MAX_MATCHES)  # noqa: PTH207 - as the shell does it

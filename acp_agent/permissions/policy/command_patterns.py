@@ -18,7 +18,7 @@ from acp_agent.permissions.rules import operands, option_matches, shell_rules
 from acp_agent.permissions.shell.syntax import Command
 from acp_agent.permissions.shell.words import NONEMPTY, UNKNOWN
 
-_BETWEEN = "\x1f"  # separates words; command lines with this character are blocked
+_SEPARATOR = "\x1f"  # separates words; command lines with this character are blocked
 _ANY = "\x02"  # a `*` of the pattern
 _STAR = "\x03"  # an escaped `*`
 _OPERATORS = re.compile(r"[|&;<>\n`]|\$\(")
@@ -31,7 +31,7 @@ class CommandPattern(Struct, frozen=True):
     Attributes:
         words: its words; a wildcard is stored as `_ANY`.
         fixed: the words before the first wildcard.
-        regex: matches the words of a command, joined with `_BETWEEN`.
+        regex: matches the words of a command, joined with `_SEPARATOR`.
     """
 
     words: tuple[str, ...]
@@ -50,14 +50,14 @@ class CommandPattern(Struct, frozen=True):
 
     def matches(self, words: Sequence[str]) -> bool:
         """Return whether exactly these words match."""
-        return self.regex.fullmatch(_BETWEEN.join(words)) is not None
+        return self.regex.fullmatch(_SEPARATOR.join(words)) is not None
 
     def may_match(self, words: Sequence[str]) -> bool:
         """Return whether words with unknown parts may match the fixed words of the pattern."""
         if not self.fixed or len(words) < len(self.fixed):
             return False
-        parts = zip(self.fixed, words, strict=False)
-        return all(_may_be(word, known) for known, word in parts)
+        pairs = zip(self.fixed, words, strict=False)
+        return all(_may_equal(word, expected) for expected, word in pairs)
 
     def matches_reordered(self, words: Sequence[str]) -> bool:
         """Return whether words match with their options in any position: `push origin --force`.
@@ -68,13 +68,13 @@ class CommandPattern(Struct, frozen=True):
         if not options or any(word[:1] == "-" and _ANY in word for word in self.words):
             return False
         plain = [word for word in self.words if word not in options]
-        rest = _without_options(words)
-        if _compile(plain).fullmatch(_BETWEEN.join(rest)) is None:
+        without_options = _without_options(words)
+        if _compile(plain).fullmatch(_SEPARATOR.join(without_options)) is None:
             return False
         return all(
-            any(option_matches(word, one) for word in words[1:] if word[:1] == "-")
+            any(option_matches(word, single_option) for word in words[1:] if word[:1] == "-")
             for option in options
-            for one in _single(option)
+            for single_option in _split_cluster(option)
         )
 
 
@@ -115,27 +115,27 @@ def _unquoted(text: str) -> str:
 def _compile(words: Sequence[str]) -> re.Pattern[str]:
     open_end = len(words) > 1 and words[-1] == _ANY
     body = words[:-1] if open_end else words
-    parts = [
+    expressions = [
         "".join(".*" if part == _ANY else re.escape(part.replace(_STAR, "*")) for part in _split(w))
         for w in body
     ]
-    end = f"(?:{_BETWEEN}.*)?" if open_end else ""
-    return re.compile(_BETWEEN.join(parts) + end, re.DOTALL)
+    end = f"(?:{_SEPARATOR}.*)?" if open_end else ""
+    return re.compile(_SEPARATOR.join(expressions) + end, re.DOTALL)
 
 
 def _split(word: str) -> list[str]:
     return [part for part in re.split(f"({_ANY})", word) if part]
 
 
-def _may_be(word: str, known: str) -> bool:
-    """Return whether a word with unknown parts may turn out to be `known`."""
+def _may_equal(word: str, expected: str) -> bool:
+    """Return whether a word with unknown parts may turn out to be `expected`."""
     if not _UNKNOWN.search(word):
-        return word == known
-    parts = (re.escape(part) for part in _UNKNOWN.split(word))
-    return re.fullmatch(".*".join(parts), known, re.DOTALL) is not None
+        return word == expected
+    fragments = (re.escape(part) for part in _UNKNOWN.split(word))
+    return re.fullmatch(".*".join(fragments), expected, re.DOTALL) is not None
 
 
-def _single(option: str) -> list[str]:
+def _split_cluster(option: str) -> list[str]:
     """Return the single options of a cluster: `-rf` is `-r` and `-f`."""
     if option.startswith("--") or len(option) == 2:
         return [option]
@@ -158,15 +158,15 @@ def spellings(command: Command) -> list[tuple[str, ...]]:
     if not words:
         return []
     name = words[0].rstrip("/").rpartition("/")[2] or words[0]
-    found = [words, (name, *words[1:]), (name.lower(), *words[1:])]
-    found.append((name, *_behind_globals(name, words[1:])))
+    variants = [words, (name, *words[1:]), (name.lower(), *words[1:])]
+    variants.append((name, *_from_subcommand(name, words[1:])))
     targets = [redirect.target.text for redirect in command.redirects]
     if targets:
-        found += [(*each, *targets) for each in found]
-    return list(dict.fromkeys(found))
+        variants += [(*variant, *targets) for variant in variants]
+    return list(dict.fromkeys(variants))
 
 
-def _behind_globals(name: str, words: Sequence[str]) -> Sequence[str]:
+def _from_subcommand(name: str, words: Sequence[str]) -> Sequence[str]:
     """Return the words from the subcommand on."""
     values = shell_rules().globals.get(name, ())
     at = 0

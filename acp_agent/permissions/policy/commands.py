@@ -56,17 +56,17 @@ class CommandRule:
         nowhere = CommandContext(cwd="/nowhere", roots=("/nowhere",), home="/nobody")
         return classify(self.pattern.literal, nowhere).tier == "destructive"
 
-    def refuses(self, ways: Iterable[tuple[str, ...]]) -> bool:
+    def refuses(self, variants: Iterable[tuple[str, ...]]) -> bool:
         """Return whether a command with these spellings matches."""
         pattern = self.pattern
         return pattern is None or any(
-            pattern.matches(words) or pattern.matches_reordered(words) for words in ways
+            pattern.matches(words) or pattern.matches_reordered(words) for words in variants
         )
 
-    def may_refuse(self, ways: Iterable[tuple[str, ...]]) -> bool:
+    def may_refuse(self, variants: Iterable[tuple[str, ...]]) -> bool:
         """Return whether a command that is only partly known may match."""
         pattern = self.pattern
-        return pattern is not None and any(pattern.may_match(words) for words in ways)
+        return pattern is not None and any(pattern.may_match(words) for words in variants)
 
 
 class Part(Struct, frozen=True, kw_only=True):
@@ -109,8 +109,14 @@ class LineMatch(Struct, frozen=True, kw_only=True):
         allowed = [part.finding for part in self.parts if part.rule is not None and part.covered]
         if not allowed:
             return line
-        findings = tuple(one for one in line.findings if all(one is not each for each in allowed))
-        return replace(line, findings=findings, tier=worst_tier([one.tier for one in findings]))
+        findings = tuple(
+            remaining
+            for remaining in line.findings
+            if all(remaining is not finding for finding in allowed)
+        )
+        return replace(
+            line, findings=findings, tier=worst_tier([remaining.tier for remaining in findings])
+        )
 
 
 class CommandRules:
@@ -118,10 +124,10 @@ class CommandRules:
 
     def __init__(self, rules: Sequence[CommandRule]) -> None:
         self._rules: dict[Effect, dict[str, list[CommandRule]]] = {}
-        for each in rules:
-            program = each.pattern.program if each.pattern is not None else ""
-            by_program = self._rules.setdefault(each.rule.effect, {})
-            by_program.setdefault(program, []).append(each)
+        for rule in rules:
+            program = rule.pattern.program if rule.pattern is not None else ""
+            by_program = self._rules.setdefault(rule.rule.effect, {})
+            by_program.setdefault(program, []).append(rule)
 
     def match(
         self, line: Classified, context: CommandContext, *, may_edit: Callable[[str], bool]
@@ -136,42 +142,56 @@ class CommandRules:
         """
         deny: PolicyRule | None = None
         ask: PolicyRule | None = None
-        parts: list[Part] = []
+        matches: list[Part] = []
         for finding in line.findings:
-            ways = spellings(finding.parsed) if finding.parsed is not None else []
-            ways += self._told_to_run(finding, context)
-            refused, asked = (self._strict(effect, ways) for effect in ("deny", "ask"))
-            if asked is None and any(UNKNOWN in word for words in ways for word in words):
-                uncertain = (*self._about("deny", ways), *self._about("ask", ways))
-                asked = next((each.rule for each in uncertain if each.may_refuse(ways)), None)
-            deny, ask = deny or refused, ask or asked
-            if refused or asked:
-                parts.append(Part(finding=finding, rule=refused or asked))
-            elif _is_stripped(finding):
+            variants = spellings(finding.parsed) if finding.parsed is not None else []
+            variants += self._embedded_commands(finding, context)
+            deny_rule, ask_rule = (self._strict(effect, variants) for effect in ("deny", "ask"))
+            if ask_rule is None and any(UNKNOWN in word for words in variants for word in words):
+                uncertain = (
+                    *self._possible_rules("deny", variants),
+                    *self._possible_rules("ask", variants),
+                )
+                ask_rule = next(
+                    (rule.rule for rule in uncertain if rule.may_refuse(variants)), None
+                )
+            deny, ask = deny or deny_rule, ask or ask_rule
+            if deny_rule or ask_rule:
+                matches.append(Part(finding=finding, rule=deny_rule or ask_rule))
+            elif _is_plain_wrapper(finding):
                 continue
             elif not finding.within or finding.tier == "destructive":
-                parts.append(self._allowed(finding, line.plain, context, may_edit))
-        return LineMatch(parts=tuple(parts), deny=deny, ask=ask)
+                matches.append(self._allowed(finding, line.plain, context, may_edit))
+        return LineMatch(parts=tuple(matches), deny=deny, ask=ask)
 
-    def _told_to_run(self, finding: Finding, context: CommandContext) -> list[tuple[str, ...]]:
+    def _embedded_commands(
+        self, finding: Finding, context: CommandContext
+    ) -> list[tuple[str, ...]]:
         """Return the commands in options, settings and variables, for strict rules: `PAGER=x`."""
         if finding.parsed is None or not self._rules.keys() & {"deny", "ask"}:
             return []
-        values = command_values(finding.parsed, every=True)[:_MOST_VALUES]
-        values += islice(inner_texts(finding.parsed), _MOST_VALUES)
-        inner = [one for text in values for one in classify(text, context).findings]
-        return [way for one in inner if one.parsed is not None for way in spellings(one.parsed)]
+        values = command_values(finding.parsed, include_single_words=True)[:_MAX_VALUES]
+        values += islice(inner_texts(finding.parsed), _MAX_VALUES)
+        inner = [nested for text in values for nested in classify(text, context).findings]
+        return [
+            variant
+            for nested in inner
+            if nested.parsed is not None
+            for variant in spellings(nested.parsed)
+        ]
 
-    def _strict(self, effect: Effect, ways: Sequence[tuple[str, ...]]) -> PolicyRule | None:
+    def _strict(self, effect: Effect, variants: Sequence[tuple[str, ...]]) -> PolicyRule | None:
         """Return the first rule with this effect that a command matches."""
-        programs = dict.fromkeys(("", *(words[0] for words in ways)))
+        programs = dict.fromkeys(("", *(words[0] for words in variants)))
         by_program = self._rules.get(effect, {})
-        candidates = (each for program in programs for each in by_program.get(program, ()))
-        return next((each.rule for each in candidates if each.refuses(ways)), None)
+        candidates = (rule for program in programs for rule in by_program.get(program, ()))
+        return next((rule.rule for rule in candidates if rule.refuses(variants)), None)
 
-    def _about(self, effect: Effect, ways: Sequence[tuple[str, ...]]) -> Iterator[CommandRule]:
+    def _possible_rules(
+        self, effect: Effect, variants: Sequence[tuple[str, ...]]
+    ) -> Iterator[CommandRule]:
         """Yield the rules with this effect for programs that the first words may turn out to be."""
-        names = {words[0] for words in ways if words}
+        names = {words[0] for words in variants if words}
         open_ended = any(UNKNOWN in name or NONEMPTY in name for name in names)
         for program, rules in self._rules.get(effect, {}).items():
             if open_ended or program in names:
@@ -187,24 +207,24 @@ class CommandRules:
         if finding.tier == "read_only":
             return Part(finding=finding)
         note = ""
-        for each in self._candidates(finding):
-            why = _why_not(each, finding, plain, context, may_edit)
+        for rule in self._candidates(finding):
+            why = _uncovered_reason(rule, finding, plain, context, may_edit)
             if not why:
-                return Part(finding=finding, rule=each.rule)
-            note = note or f"{each.rule.text} matches, but the command {why}"
+                return Part(finding=finding, rule=rule.rule)
+            note = note or f"{rule.rule.text} matches, but the command {why}"
         return Part(finding=finding, note=note)
 
     def _candidates(self, finding: Finding) -> Iterator[CommandRule]:
         """Yield the rules that allow the words of a command."""
         command = finding.parsed
-        words = () if command is None else _as_named(command)
+        words = () if command is None else _words_without_folder(command)
         by_program = self._rules.get("allow", {})
-        for each in (*by_program.get(words[0] if words else "", ()), *by_program.get("", ())):
-            if each.pattern is None or (words and each.pattern.matches(words)):
-                yield each
+        for rule in (*by_program.get(words[0] if words else "", ()), *by_program.get("", ())):
+            if rule.pattern is None or (words and rule.pattern.matches(words)):
+                yield rule
 
 
-def _is_stripped(finding: Finding) -> bool:
+def _is_plain_wrapper(finding: Finding) -> bool:
     """Return whether a command only wraps another one that rules are checked against: `nohup x`.
 
     `timeout` and similar programs are not among the findings at all.
@@ -213,7 +233,7 @@ def _is_stripped(finding: Finding) -> bool:
     return finding.leaf is None and words[:1] == ("nohup",) and words[1][:1] not in {"-", ""}
 
 
-def _as_named(command: Command) -> tuple[str, ...]:
+def _words_without_folder(command: Command) -> tuple[str, ...]:
     """Return the words of a command, its program without a system folder."""
     texts = tuple(word.text for word in command.words)
     if not texts:
@@ -222,7 +242,7 @@ def _as_named(command: Command) -> tuple[str, ...]:
     return (name, *texts[1:]) if folder in read_only_rules().program_folders else texts
 
 
-def _why_not(
+def _uncovered_reason(
     allowing: CommandRule,
     finding: Finding,
     plain: bool,
@@ -243,9 +263,9 @@ def _why_not(
     variable = next((each.name for each in command.assignments if not is_harmless(each)), "")
     if variable:
         return f"sets {variable}, which may change what it does"
-    written = next((f for f in _written(command, finding.folders) if not may_edit(f)), "")
-    if written:
-        return f"writes {written}"
+    output_file = next((f for f in _output_files(command, finding.folders) if not may_edit(f)), "")
+    if output_file:
+        return f"writes {output_file}"
     option = _running_option(command)
     hidden = option if option not in pattern.words else ""
     hidden = hidden or hidden_action(command.words, pattern.words)
@@ -273,7 +293,7 @@ def _is_certain(text: str, static: bool) -> bool:
     return static and UNKNOWN not in text and NONEMPTY not in text
 
 
-def _written(command: Command, folders: Sequence[str]) -> Iterator[str]:
+def _output_files(command: Command, folders: Sequence[str]) -> Iterator[str]:
     """Yield the files that a command's redirections write, apart from harmless ones."""
     harmless = read_only_rules().harmless_redirects
     for redirect in command.redirects:
@@ -301,8 +321,8 @@ def _running_option(command: Command) -> str:
 
 
 _GIT_SETTINGS = frozenset({"-c", "--config-env", "--exec-path", "--git-dir", "--work-tree"})
-_LONGEST_WORD = 4_000
-_MOST_VALUES = 8  # values of a command that may be commands themselves
+_MAX_WORD_LENGTH = 4_000
+_MAX_VALUES = 8  # values of a command that may be commands themselves
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^\s'\"`<>|()]+", re.IGNORECASE)
 # Hosts for curl, ssh and git: `host.example/x`, `me@host.example:x`, also attached to an option.
 _HOST = re.compile(r"(?:-[\w-]*=?)?(?:[\w.+-]+@)?([\w-]+(?:\.[\w-]+)+)\.?(?:[:/?#].*)?", re.DOTALL)
@@ -312,7 +332,7 @@ def hosts_in(line: Classified) -> Iterator[str]:
     """Yield the addresses that the words of a line contain or may contain."""
     for finding in line.findings:
         for each in finding.words:
-            word = each[:_LONGEST_WORD]
+            word = each[:_MAX_WORD_LENGTH]
             yield from _ADDRESS.findall(word)
             host = _HOST.fullmatch(word)
             if host is not None:
@@ -328,9 +348,11 @@ def all_match(command: str, patterns: Sequence[str], context: CommandContext) ->
     source = Source(file="")
     rules = [
         CommandRule(
-            PolicyRule(effect="allow", subject="shell", pattern=one, text=one, source=source)
+            PolicyRule(
+                effect="allow", subject="shell", pattern=pattern, text=pattern, source=source
+            )
         )
-        for one in patterns
+        for pattern in patterns
     ]
     line = classify(command, context)
     parts = CommandRules(rules).match(line, context, may_edit=lambda _path: True).parts

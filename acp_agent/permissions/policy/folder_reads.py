@@ -14,7 +14,7 @@ from acp_agent.permissions.wrapped_commands import base_name
 
 _LIMIT = 1_000  # entries checked for one command
 _SKIPPED = frozenset({".git", "node_modules"})
-_EXCLUDING = ("--exclude", "--exclude-dir", "--glob", "-g")
+_EXCLUDE_OPTIONS = ("--exclude", "--exclude-dir", "--glob", "-g")
 
 
 def files_below(command: Command, folder: str) -> Iterator[str]:
@@ -32,12 +32,12 @@ def files_below(command: Command, folder: str) -> Iterator[str]:
     if reader is None or not (reader.when is None or _has(words, reader.when)):
         return
     hidden = reader.hidden is None or _has(words, reader.hidden)
-    excluded = [value.lstrip("!") for value in _values(words)]
-    named = [text for text in words if text[:1] != "-" and not {UNKNOWN, NONEMPTY} & {*text}]
-    roots = [path for path in (_joined(folder, text) for text in named) if os.path.isdir(path)]  # noqa: PTH112 - text that need not be a path
+    excluded = [value.lstrip("!") for value in _excluded_names(words)]
+    operands = [text for text in words if text[:1] != "-" and not {UNKNOWN, NONEMPTY} & {*text}]
+    roots = [path for path in (_joined(folder, text) for text in operands) if os.path.isdir(path)]  # noqa: PTH112 - text that need not be a path
     if not roots and reader.here:
         roots = [folder]
-    pending, seen = deque(roots), 0
+    pending, entry_count = deque(roots), 0
     while pending:
         try:
             entries = os.scandir(pending.popleft())
@@ -45,8 +45,8 @@ def files_below(command: Command, folder: str) -> Iterator[str]:
             continue
         with entries:
             for entry in entries:
-                seen += 1
-                if seen > _LIMIT:
+                entry_count += 1
+                if entry_count > _LIMIT:
                     return
                 if entry.name in _SKIPPED or (not hidden and entry.name[:1] == "."):
                     continue
@@ -59,7 +59,7 @@ def files_below(command: Command, folder: str) -> Iterator[str]:
 
 def is_exclusion(option: str) -> bool:
     """Return whether an option excludes the files that its value names."""
-    return option in _EXCLUDING[:2]
+    return option in _EXCLUDE_OPTIONS[:2]
 
 
 def _has(words: list[str], options: tuple[str, ...]) -> bool:
@@ -74,13 +74,13 @@ def _has(words: list[str], options: tuple[str, ...]) -> bool:
     return False
 
 
-def _values(words: list[str]) -> Iterator[str]:
+def _excluded_names(words: list[str]) -> Iterator[str]:
     """Yield the excluded names: `--exclude=x`, `-g '!x'`."""
-    for before, text in zip(["", *words], words, strict=False):
+    for previous, text in zip(["", *words], words, strict=False):
         option, mark, value = text.partition("=")
-        if before in _EXCLUDING:
-            option, mark, value = before, "=", text
-        if mark and option in _EXCLUDING and (is_exclusion(option) or value[:1] == "!"):
+        if previous in _EXCLUDE_OPTIONS:
+            option, mark, value = previous, "=", text
+        if mark and option in _EXCLUDE_OPTIONS and (is_exclusion(option) or value[:1] == "!"):
             yield value
 
 

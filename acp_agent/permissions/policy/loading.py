@@ -49,20 +49,20 @@ def rules_of(config: PermissionsConfig, source: Source) -> list[PolicyRule]:
     Raises:
         ConfigError: a rule is invalid or does not match its examples; the error has its key.
     """
-    found = []
+    rules = []
     for effect in EFFECTS:
-        for index, each in enumerate(getattr(config, effect)):
+        for index, entry in enumerate(getattr(config, effect)):
             key = (KEY, effect, index)
-            table = each if isinstance(each, RuleConfig) else RuleConfig(rule=each)
-            place = msgspec.structs.replace(source, key=key)
+            table = entry if isinstance(entry, RuleConfig) else RuleConfig(rule=entry)
+            rule_source = msgspec.structs.replace(source, key=key)
             try:
-                rule = make_rule(effect, table, place)
+                rule = make_rule(effect, table, rule_source)
                 check_examples(rule, table.match, table.not_match)
             except RuleError as error:
                 message = f"the rule {table.rule} cannot be used: {error}"
                 raise ConfigError(message, key=key) from None
-            found.append(rule)
-    return found
+            rules.append(rule)
+    return rules
 
 
 def make_rule(effect: Effect, table: RuleConfig, source: Source) -> PolicyRule:
@@ -125,8 +125,8 @@ class Policies:
         self._rules = tuple(rules)
         self._trusts = trusts
         self._user = Policy(self._rules)
-        self._read: dict[str, tuple[_Stamps, tuple[ProjectRules, ...]]] = {}
-        self._known: dict[str, tuple[_Stamps, tuple[bool, ...], Policy]] = {}
+        self._loaded: dict[str, tuple[_Stamps, tuple[ProjectRules, ...]]] = {}
+        self._policies: dict[str, tuple[_Stamps, tuple[bool, ...], Policy]] = {}
 
     def of(self, project: str) -> Policy:
         """Return the policy of a session in an absolute folder. Checks some files on disk."""
@@ -134,15 +134,15 @@ class Policies:
         stamps = tuple(_stamp(file) for file in files)
         if not any(stamps):
             return self._user
-        read = self._read.get(project)
+        read = self._loaded.get(project)
         if read is None or read[0] != stamps:
-            read = self._read[project] = stamps, project_rules(project)
+            read = self._loaded[project] = stamps, project_rules(project)
         trusted = tuple(self._trusts(one.item) for one in read[1])
-        known = self._known.get(project)
-        if known is None or known[:2] != (stamps, trusted):
+        cached = self._policies.get(project)
+        if cached is None or cached[:2] != (stamps, trusted):
             policy = self._policy(read[1], trusted)
-            known = self._known[project] = (stamps, trusted, policy)
-        return known[2]
+            cached = self._policies[project] = (stamps, trusted, policy)
+        return cached[2]
 
     def _policy(self, files: Sequence[ProjectRules], trusted: Sequence[bool]) -> Policy:
         rules = list(self._rules)
@@ -176,7 +176,7 @@ def project_rules(project: str) -> tuple[ProjectRules, ...]:
     """Return the rules in the files of a project. Reads the files."""
     top = Path(os.path.realpath(find_repository(Path(project)) or project))
     owners = trusted_owners(top, Path(project))
-    found = []
+    loaded = []
     for file in map(Path, project_files(project)):
         raw, problem = b"", ""
         rules: tuple[PolicyRule, ...] = ()
@@ -197,8 +197,8 @@ def project_rules(project: str) -> tuple[ProjectRules, ...]:
             rules = (_ask_about_all(str(file), problem),)
         allowed = [rule.text for rule in rules if rule.effect == "allow"]
         item = text_item("rules", folder_name(top), file, raw, ", ".join(allowed))
-        found.append(ProjectRules(item=item, rules=rules, problem=problem))
-    return tuple(found)
+        loaded.append(ProjectRules(item=item, rules=rules, problem=problem))
+    return tuple(loaded)
 
 
 def _project_rules(file: Path, raw: bytes) -> list[PolicyRule]:
@@ -240,22 +240,22 @@ def _settings_rules(file: Path, raw: bytes) -> Iterator[PolicyRule]:
     from acp_agent.config.json_lines import explain_json, member_line  # noqa: PLC0415 - few have any
 
     try:
-        given = msgspec.json.decode(raw, type=_Settings).permissions
+        permissions = msgspec.json.decode(raw, type=_Settings).permissions
     except msgspec.ValidationError as error:
         raise ConfigError(f"{file}: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise ConfigError(f"{file}: {explain_json(raw)}") from None
     text = raw.decode()
     for effect in EFFECTS:
-        for each in getattr(given, effect):
-            line = member_line(text, (KEY, effect), value=each)
+        for rule_text in getattr(permissions, effect):
+            line = member_line(text, (KEY, effect), value=rule_text)
             source = Source(file=str(file), line=line, key=(KEY, effect), project=True)
             try:
-                yield make_rule(effect, RuleConfig(rule=each), source)
+                yield make_rule(effect, RuleConfig(rule=rule_text), source)
             except RuleError as error:
-                tool = each.partition("(")[0].strip()
+                tool = rule_text.partition("(")[0].strip()
                 if effect != "allow" and subject_of(tool) is not None:
-                    why = f"its rule {each} cannot be used: {error}"
+                    why = f"its rule {rule_text} cannot be used: {error}"
                     yield make_rule("ask", RuleConfig(rule=tool, justification=why), source)
 
 

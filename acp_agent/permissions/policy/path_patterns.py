@@ -46,13 +46,15 @@ class PathPattern(Struct, frozen=True):
             tolerant: ignore case, compatibility forms and invisible characters, for rules that
                 refuse or ask.
         """
-        base = _base(self.start, folders)
+        base = _start_folder(self.start, folders)
         if tolerant:
-            rest = _below(_plain(path), _plain(base))
+            relative = _relative_path(_plain(path), _plain(base))
             # `secrets/**` covers the folder itself too: a program may read all of its content.
-            return rest is not None and any(map(self.tolerant.match, (rest, f"{rest}/")))
-        rest = _below(path, base)
-        return rest is not None and self.regex.match(rest) is not None
+            return relative is not None and any(
+                map(self.tolerant.match, (relative, f"{relative}/"))
+            )
+        relative = _relative_path(path, base)
+        return relative is not None and self.regex.match(relative) is not None
 
 
 def compile_path(pattern: str, *, anywhere: bool) -> PathPattern:
@@ -66,18 +68,18 @@ def compile_path(pattern: str, *, anywhere: bool) -> PathPattern:
     Raises:
         RuleError: the pattern matches nothing.
     """
-    start, rest = "", pattern
+    start, remainder = "", pattern
     if pattern.startswith("//"):
-        start, rest = "/", pattern[1:]
+        start, remainder = "/", pattern[1:]
     elif pattern == "~" or pattern.startswith("~/"):
-        start, rest = "~", pattern[1:] or "/**"
+        start, remainder = "~", pattern[1:] or "/**"
     elif pattern.startswith("./"):
-        rest = pattern[1:]
-    while not start.startswith(("/", "~")) and rest.lstrip("/").startswith("../"):
-        start, rest = f"{start}../", "/" + rest.lstrip("/").removeprefix("../")
-    if not start and anywhere and "/" not in rest.rstrip("/"):
+        remainder = pattern[1:]
+    while not start.startswith(("/", "~")) and remainder.lstrip("/").startswith("../"):
+        start, remainder = f"{start}../", "/" + remainder.lstrip("/").removeprefix("../")
+    if not start and anywhere and "/" not in remainder.rstrip("/"):
         start = "/"
-    return PathPattern(start, _compile(rest), _compile(plain(rest)))
+    return PathPattern(start, _compile(remainder), _compile(plain(remainder)))
 
 
 _plain = lru_cache(maxsize=1_000)(plain)  # each path is compared with many rules
@@ -89,13 +91,13 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
     line = f"\\{pattern}" if pattern[:1] == "#" else pattern
     spec = GitIgnoreSpec.from_lines([line])
-    regex = next((each.regex for each in spec.patterns), None)
+    regex = next((compiled.regex for compiled in spec.patterns), None)
     if regex is None:
         raise RuleError("its path matches nothing")
     return re.compile(regex.pattern)
 
 
-def _base(start: str, folders: Folders) -> str:
+def _start_folder(start: str, folders: Folders) -> str:
     if start == "/":
         return "/"
     if start == "~":
@@ -103,7 +105,7 @@ def _base(start: str, folders: Folders) -> str:
     return os.path.normpath(f"{folders.project}/{start}")
 
 
-def _below(path: str, base: str) -> str | None:
+def _relative_path(path: str, base: str) -> str | None:
     """Return the path relative to a folder, or None if it is outside the folder."""
     folder = base.rstrip("/") + "/"
     return path[len(folder) :] if path.startswith(folder) else None

@@ -80,7 +80,7 @@ class Policy:
         self._names: dict[Subject, list[_NameRule]] = {"web_fetch": [], "web_search": [], "mcp": []}
         for rule in self.rules:
             self._add(rule)
-        self._indexed: dict[tuple[Mode, str], CommandRules] = {}
+        self._command_rules: dict[tuple[Mode, str], CommandRules] = {}
 
     def __bool__(self) -> bool:
         """Return whether there is any rule."""
@@ -106,37 +106,39 @@ class Policy:
                 question.
         """
         key = (situation.mode, situation.agent)
-        rules = self._indexed.get(key)
+        rules = self._command_rules.get(key)
         if rules is None:
-            holding = [each for each in self._commands if each.rule.holds(*key)]
-            rules = self._indexed.setdefault(key, CommandRules(holding))
+            applicable = [
+                command_rule for command_rule in self._commands if command_rule.rule.holds(*key)
+            ]
+            rules = self._command_rules.setdefault(key, CommandRules(applicable))
 
         match = rules.match(line, context, may_edit=may_edit)
-        for rule in self._named(line, context, situation):
+        for rule in self._mentioned_rules(line, context, situation):
             if rule.effect == "deny" and match.deny is None:
                 match = LineMatch(parts=match.parts, deny=rule, ask=match.ask)
             elif rule.effect == "ask" and match.ask is None:
                 match = LineMatch(parts=match.parts, deny=match.deny, ask=rule)
         return match
 
-    def _named(
+    def _mentioned_rules(
         self, line: Classified, context: CommandContext, situation: Situation
     ) -> list[PolicyRule]:
         """Return the ask and deny rules about files and hosts that the words of a line name."""
-        found: list[PolicyRule | None] = []
+        rules: list[PolicyRule | None] = []
         for subject in ("read", "edit"):
             strict = [
-                each
-                for each in self._files[subject]
-                if each.rule.effect != "allow" and each.pattern is not None
+                file_rule
+                for file_rule in self._files[subject]
+                if file_rule.rule.effect != "allow" and file_rule.pattern is not None
             ]
             if strict:
                 paths = named_files(line, context, writes=subject == "edit")
-                found += [self._first(strict, [[path]], situation) for path in paths]
+                rules += [self._first(strict, [[path]], situation) for path in paths]
         if self._names["web_fetch"]:
             hosts = map(host_of, hosts_in(line))
-            found += [self.host(host, situation, by_command=True) for host in hosts]
-        return [rule for rule in found if rule is not None]
+            rules += [self.host(host, situation, by_command=True) for host in hosts]
+        return [rule for rule in rules if rule is not None]
 
     def files(
         self, subject: Subject, files: Sequence[Sequence[str]], situation: Situation
@@ -153,16 +155,20 @@ class Policy:
     def _first(
         self, rules: Sequence[_FileRule], files: Sequence[Sequence[str]], situation: Situation
     ) -> PolicyRule | None:
-        holding = [each for each in rules if each.rule.holds(situation.mode, situation.agent)]
+        applicable = [
+            candidate
+            for candidate in rules
+            if candidate.rule.holds(situation.mode, situation.agent)
+        ]
         folders = situation.folders
         for effect in _ORDER:
-            for each in holding:
-                if each.rule.effect != effect:
+            for candidate in applicable:
+                if candidate.rule.effect != effect:
                     continue
-                matching = (each.matches(names, folders) for names in files)
+                matching = (candidate.matches(names, folders) for names in files)
                 if effect != "allow" and any(matching):
-                    return each.rule
-        allowing = [each for each in holding if each.rule.effect == "allow"]
+                    return candidate.rule
+        allowing = [candidate for candidate in applicable if candidate.rule.effect == "allow"]
         deciding = [next((a for a in allowing if a.matches(f, folders)), None) for f in files]
         if not deciding or not all(deciding):
             return None
@@ -198,14 +204,14 @@ class Policy:
         subject = rule.subject
         if subject in {"shell", "any"}:
             self._commands.append(CommandRule(rule))
-        for each, files in self._files.items():
-            if subject in {each, "any"}:
+        for indexed_subject, files in self._files.items():
+            if subject in {indexed_subject, "any"}:
                 anywhere = rule.effect != "allow"
                 path = compile_path(rule.pattern, anywhere=anywhere) if rule.pattern else None
                 files.append(_FileRule(rule, path))
-        for each, names in self._names.items():
-            if subject in {each, "any"}:
-                names.append(_NameRule(rule, _name_pattern(each, rule.pattern)))
+        for indexed_subject, names in self._names.items():
+            if subject in {indexed_subject, "any"}:
+                names.append(_NameRule(rule, _name_pattern(indexed_subject, rule.pattern)))
 
 
 def _decide(
@@ -213,11 +219,11 @@ def _decide(
 ) -> PolicyRule | None:
     for effect in _ORDER:
         name = allow if effect == "allow" else refuse
-        for each in rules:
-            rule = each.rule
+        for candidate in rules:
+            rule = candidate.rule
             if rule.effect != effect or not rule.holds(situation.mode, situation.agent):
                 continue
-            if each.regex is None or each.regex.fullmatch(name):
+            if candidate.regex is None or candidate.regex.fullmatch(name):
                 return rule
     return None
 

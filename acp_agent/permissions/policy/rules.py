@@ -32,7 +32,7 @@ _SUBJECTS: dict[str, Subject] = {
 _RULE = re.compile(r"(?P<tool>[A-Za-z*][\w.*-]*)\s*(?:\((?P<pattern>.*)\))?", re.DOTALL)
 _DOMAIN = re.compile(r"domain:(?P<host>[^\s/?#@]+)")
 _PARAMETER = re.compile(r"[a-z_]+\s*:\s*(?:true|false)")
-_LONGEST = 1_000  # characters of a rule
+_MAX_LENGTH = 1_000  # characters of a rule
 _MCP = "mcp__"
 
 
@@ -96,10 +96,10 @@ def read_rule(effect: Effect, text: str) -> tuple[Subject, str]:
     Raises:
         RuleError: the rule is invalid.
     """
-    found = _RULE.fullmatch(text.strip())
-    if found is None or len(text) > _LONGEST:
+    match = _RULE.fullmatch(text.strip())
+    if match is None or len(text) > _MAX_LENGTH:
         raise RuleError("it has the wrong form; write it like Bash(npm run test:*) or Edit(src/**)")
-    tool, pattern = found["tool"], found["pattern"]
+    tool, pattern = match["tool"], match["pattern"]
     if tool.startswith(_MCP):
         if pattern is not None:
             raise RuleError("a rule about an MCP server's tool has nothing in brackets")
@@ -111,13 +111,13 @@ def read_rule(effect: Effect, text: str) -> tuple[Subject, str]:
         return "any", ""
     subject = subject_of(tool)
     if subject is None:
-        known = ", ".join(sorted(name for name in _SUBJECTS if name[0].isupper()))
+        tool_names = ", ".join(sorted(name for name in _SUBJECTS if name[0].isupper()))
         raise RuleError(
-            f"no rule can be about the tool {tool!r}; known: {known}, mcp__server__tool"
+            f"no rule can be about the tool {tool!r}; known: {tool_names}, mcp__server__tool"
         )
     if pattern in {"", "*"}:
         return subject, ""
-    return subject, _checked(subject, pattern)
+    return subject, _validate_pattern(subject, pattern)
 
 
 def subject_of(tool: str) -> Subject | None:
@@ -125,7 +125,7 @@ def subject_of(tool: str) -> Subject | None:
     return _SUBJECTS.get(tool)
 
 
-def _checked(subject: Subject, pattern: str) -> str:
+def _validate_pattern(subject: Subject, pattern: str) -> str:
     if subject == "web_search":
         raise RuleError("a rule about searching the web has nothing in brackets")
     if subject == "web_fetch":
@@ -149,7 +149,7 @@ def _mcp_pattern(effect: Effect, tool: str) -> str:
     return f"{server}__{name or '*'}"
 
 
-_OTHER = re.compile(r"[^A-Za-z0-9_-]")
+_INVALID_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def tool_name(server: str, tool: str) -> str:
@@ -157,4 +157,4 @@ def tool_name(server: str, tool: str) -> str:
 
     Characters that a rule cannot contain become `_`, as in the tool names that models see.
     """
-    return f"{_OTHER.sub('_', server)}__{_OTHER.sub('_', tool)}"
+    return f"{_INVALID_CHARACTER.sub('_', server)}__{_INVALID_CHARACTER.sub('_', tool)}"

@@ -34,25 +34,27 @@ class RulesHere(Struct, frozen=True):
     texts: Texts
 
     def files(
-        self, subject: Subject, paths: Sequence[str], asked: Sequence[str], project: str
+        self, subject: Subject, paths: Sequence[str], names: Sequence[str], project: str
     ) -> PolicyRule | None:
         """Return the rule about files, by their paths and the names used in the request."""
         if not self.policy:
             return None
-        called = [os.path.normpath(os.path.join(project, name)) for name in asked]  # noqa: PTH118 - as it is called
-        if len(called) == len(paths):
-            return self.policy.files(subject, list(zip(paths, called, strict=True)), self.situation)
-        files = [(path,) for path in (*paths, *called)]
+        requested_paths = [os.path.normpath(os.path.join(project, name)) for name in names]  # noqa: PTH118 - as it is called
+        if len(requested_paths) == len(paths):
+            return self.policy.files(
+                subject, list(zip(paths, requested_paths, strict=True)), self.situation
+            )
+        files = [(path,) for path in (*paths, *requested_paths)]
         return self.policy.files(subject, files, self.situation)
 
     def refused_reads(self, paths: Sequence[str]) -> dict[str, str]:
         """Return the files that rules refuse or ask about reading, with the reasons."""
         if not self.policy:
             return {}
-        found = ((path, self.policy.files("read", [[path]], self.situation)) for path in paths)
+        decisions = ((path, self.policy.files("read", [[path]], self.situation)) for path in paths)
         return {
             path: f"the rule `{rule.text}` in {rule.source} is about it"
-            for path, rule in found
+            for path, rule in decisions
             if rule is not None and rule.effect != "allow"
         }
 
@@ -98,34 +100,38 @@ class RulesHere(Struct, frozen=True):
     def unnamed(self, urls: Sequence[str]) -> str:
         """Return a warning about addresses whose hosts the user did not name."""
         hosts = dict.fromkeys(host_of(url) or url for url in urls)
-        shown = self.texts.separator.join(map(self.texts.quote.format, hosts))
-        return self.texts.unnamed_warning.format(hosts=shown)
+        host_list = self.texts.separator.join(map(self.texts.quote.format, hosts))
+        return self.texts.unnamed_warning.format(hosts=host_list)
 
-    def confined(self, access: CommandAccess, asked: Ask, grants: Sequence[Grant]) -> Allow | Ask:
+    def confined(
+        self, access: CommandAccess, question: Ask, grants: Sequence[Grant]
+    ) -> Allow | Ask:
         """Allow a confined command that can be undone if configured or granted; else offer it."""
         if access.unasked:
             return Allow(by="rule", why=CONFINED_WHY)
-        grant = next((one for one in grants if one.kind == "confined"), None)
+        grant = next((candidate for candidate in grants if candidate.kind == "confined"), None)
         if grant is not None:
             why = "commands in the sandbox are always allowed in this project"
             return Allow(by="grant", why=why, rule=grant.label)
         project = self.situation.folders.project
-        return replace(asked, choices=with_confined(self.texts, project, asked.choices))
+        return replace(question, choices=with_confined(self.texts, project, question.choices))
 
-    def ask_more(self, more: str, asked: Ask | None, reason: str | Literal[False]) -> Ask:
+    def ask_more(
+        self, sandbox_warning: str, question: Ask | None, reason: str | Literal[False]
+    ) -> Ask:
         """Return the question about a command that asks for more; its answer is not remembered.
 
         Args:
-            more: the warning about what it asks for beyond the sandbox.
-            asked: the question of a rule about it, if any.
+            sandbox_warning: the warning about what it asks for beyond the sandbox.
+            question: the question of a rule about it, if any.
             reason: why it is destructive; False if it is not.
         """
-        warnings = [more]
-        if asked is not None:
-            warnings.append(asked.warning)
+        warnings = [sandbox_warning]
+        if question is not None:
+            warnings.append(question.warning)
         elif reason:
             warnings.append(self.texts.warning.format(reason=reason))
-        rule = asked.rule if asked is not None else ""
+        rule = question.rule if question is not None else ""
         return Ask(choices=once_choices(self.texts), warning=" ".join(warnings), rule=rule)
 
     def allow(self, rule: PolicyRule) -> Allow:
@@ -133,7 +139,7 @@ class RulesHere(Struct, frozen=True):
         return Allow(by="rule", why=f"the rule `{rule.text}` allows this", rule=rule.label)
 
 
-def never(what: str, grant: Grant) -> Refuse:
+def never(subject: str, grant: Grant) -> Refuse:
     """Return the refusal of something that the user never allows, with texts for model and user."""
-    model, user = f"the user never allows {what}", f"you never allow {what}"
+    model, user = f"the user never allows {subject}", f"you never allow {subject}"
     return Refuse(by="grant", why=model, shown=user, rule=grant.label)

@@ -60,7 +60,7 @@ class CommandReader(ABC):
     """
 
     def __init__(self, *, cwd: str, home: str) -> None:
-        self.expander = Expander(home=home, cwd=cwd, substituted=self._printed)
+        self.expander = Expander(home=home, cwd=cwd, substituted=self._substitution_output)
         self.commands: list[Command] = []
         self.functions: dict[str, tuple[Node, bytes]] = {}
         self.followed = True
@@ -115,9 +115,9 @@ class CommandReader(ABC):
                 else:
                     pieces.append(piece)
         words = [word for piece in pieces for word in self.expander.to_words(piece)]
-        self._finish(words, assignments, attached, state, node.start_byte)
+        self._add_command(words, assignments, attached, state, node.start_byte)
 
-    def _finish(
+    def _add_command(
         self,
         words: list[Word],
         assignments: list[Assignment],
@@ -125,10 +125,10 @@ class CommandReader(ABC):
         state: WalkState,
         at: int,
     ) -> None:
-        real = without_reserved(words)
-        self.followed = self.followed and len(real) == len(words)
+        effective = without_reserved(words)
+        self.followed = self.followed and len(effective) == len(words)
         command = Command(
-            words=(*real, *attached.words),
+            words=(*effective, *attached.words),
             assignments=tuple(assignments),
             redirects=attached.redirects,
             stdin=attached.stdin or state.stdin,
@@ -139,23 +139,23 @@ class CommandReader(ABC):
         self.found(command)
         if not command.words:
             return
-        name, *rest = command.words
-        if name.text == "set" and rest and rest[0].text == "--":
-            self.set_positional(tuple(rest[1:]))
+        name, *arguments = command.words
+        if name.text == "set" and arguments and arguments[0].text == "--":
+            self.set_positional(tuple(arguments[1:]))
         if name.text in _EVALUATING:
-            for word in rest:
-                self._hidden(word.text, state)
+            for word in arguments:
+                self._read_hidden(word.text, state)
         if name.text == "read":
-            if command.stdin is not None and rest:
-                self.expander.variables[rest[-1].text] = command.stdin.text.strip()
-            for word in rest:
+            if command.stdin is not None and arguments:
+                self.expander.variables[arguments[-1].text] = command.stdin.text.strip()
+            for word in arguments:
                 self.bind(word.text, at, "output")
-        if name.text == "printf" and len(rest) > 2 and rest[0].text == "-v":
-            self._hidden(rest[1].text, state)
-            printed = known_output(replace(command, words=(name, *rest[2:])))
-            self.expander.variables[rest[1].text] = printed or UNKNOWN
+        if name.text == "printf" and len(arguments) > 2 and arguments[0].text == "-v":
+            self._read_hidden(arguments[1].text, state)
+            printed = known_output(replace(command, words=(name, *arguments[2:])))
+            self.expander.variables[arguments[1].text] = printed or UNKNOWN
         if name.text in self.functions:
-            self.call(name.text, tuple(rest), state)
+            self.call(name.text, tuple(arguments), state)
 
     def assignments(self, node: Node, state: WalkState) -> list[Assignment]:
         """Read one or several `name=value`, and store the values."""
@@ -170,12 +170,12 @@ class CommandReader(ABC):
             word = Word(" ".join(w.text for w in words), all(w.static for w in words))
         elif value is not None:
             word = self.expander.assigned(value)
-        known = self.expander.variables
+        variables = self.expander.variables
         appended = any(child.type == "+=" for child in node.children)
-        known[name] = known.get(name, "") + word.text if appended else word.text
+        variables[name] = variables.get(name, "") + word.text if appended else word.text
         if appended or not self.expander.source(node).startswith(f"{name}="):
             word = replace(word, static=False, origin="")
-        self._hidden(word.text, state)  # ${name@P}, sums and [[ … ]] would run it
+        self._read_hidden(word.text, state)  # ${name@P}, sums and [[ … ]] would run it
         return [Assignment(name, word)]
 
     def test(self, node: Node, state: WalkState) -> None:
@@ -184,11 +184,11 @@ class CommandReader(ABC):
         words = [Word("[")]
         redirects: list[Redirect] = []
         operator = ""
-        waiting = list(reversed(node.children[1:-1]))
-        while waiting:
-            child = waiting.pop()
+        pending = list(reversed(node.children[1:-1]))
+        while pending:
+            child = pending.pop()
             if child.type.endswith("_expression") and child.type != "brace_expression":
-                waiting.extend(reversed(child.children))
+                pending.extend(reversed(child.children))
             elif child.type in {"<", ">"} and not child.is_named:
                 operator = child.type  # the grammar reads it as a comparison
             elif operator:
@@ -196,14 +196,16 @@ class CommandReader(ABC):
                 operator = ""
             else:
                 words += self.expander.words(child)
-        self._finish(words, [], Attached(redirects=tuple(redirects)), state, node.start_byte)
+        self._add_command(words, [], Attached(redirects=tuple(redirects)), state, node.start_byte)
 
     def redirect(self, node: Node, state: WalkState) -> Attached:
         """Read a redirection."""
         self.nested(node, state)
         for body in node.children:
             if body.type == "heredoc_body" and not body.child_count and not _is_quoted(node):
-                self._hidden(self.expander.source(body), state)  # the grammar misses backquotes
+                self._read_hidden(
+                    self.expander.source(body), state
+                )  # the grammar misses backquotes
         attached = read_redirect(node, self.expander)
         if attached.stdin is not None:
             self.followed = False
@@ -217,7 +219,7 @@ class CommandReader(ABC):
             self.walk(node, replace(state, stdin=None, piped=False))
         else:
             if node.type in _TEXTS and not node.child_count:
-                self._hidden(self.expander.source(node), state)
+                self._read_hidden(self.expander.source(node), state)
             if node.type == "simple_expansion" and self.expander.source(node)[1:2] in set(
                 " \t\n\\"
             ):
@@ -248,11 +250,11 @@ class CommandReader(ABC):
     def evaluated(self, node: Node, state: WalkState) -> None:
         """Walk quoted text in `[[ … ]]`: the shell evaluates it in a numeric comparison."""
         if node.type == "raw_string":
-            self._hidden(self.expander.source(node), state)
+            self._read_hidden(self.expander.source(node), state)
         for child in node.children:
             self.evaluated(child, state)
 
-    def _hidden(self, raw: str, state: WalkState) -> None:
+    def _read_hidden(self, raw: str, state: WalkState) -> None:
         """Read substitutions that the grammar read as text: `${x:+`…`}`."""
         for mark, end in (("`", "`"), ("$(", ")")):
             start = raw.find(mark)
@@ -292,7 +294,7 @@ class CommandReader(ABC):
         variables.update({str(number): text for number, text in enumerate(texts[:9], 1)})
         variables["@"] = variables["*"] = " ".join(texts)
 
-    def _printed(self, node: Node) -> str | None:
+    def _substitution_output(self, node: Node) -> str | None:
         """Return what a command substitution prints, or None if that is unknown."""
         children = [child for child in node.children if child.is_named]
         if len(children) != 1 or children[0].type != "command":
@@ -330,27 +332,27 @@ class Attached(Struct, frozen=True, kw_only=True):
     stdin: Word | None = None
     following: tuple[Node, ...] = ()
 
-    def and_also(self, other: Attached) -> Attached:
+    def and_also(self, later: Attached) -> Attached:
         """Return both combined; the later input takes precedence."""
         return Attached(
-            redirects=self.redirects + other.redirects,
-            words=self.words + other.words,
-            stdin=other.stdin or self.stdin,
-            following=self.following + other.following,
+            redirects=self.redirects + later.redirects,
+            words=self.words + later.words,
+            stdin=later.stdin or self.stdin,
+            following=self.following + later.following,
         )
 
 
 def read_redirect(node: Node, expander: Expander) -> Attached:
     """Read a `file_redirect`, `herestring_redirect` or `heredoc_redirect`."""
     if node.type == "file_redirect":
-        return _file(node, expander)
+        return _read_file_redirect(node, expander)
     if node.type == "herestring_redirect":
         texts = [expander.one(child) for child in node.named_children]
         return Attached(stdin=texts[-1] if texts else Word(""), words=tuple(texts[:-1]))
-    return _document(node, expander)
+    return _read_document(node, expander)
 
 
-def _file(node: Node, expander: Expander) -> Attached:
+def _read_file_redirect(node: Node, expander: Expander) -> Attached:
     operator = next((child.type for child in node.children if not child.is_named), "<")
     words: list[Word] = []
     for child in node.children:
@@ -360,7 +362,7 @@ def _file(node: Node, expander: Expander) -> Attached:
     return Attached(redirects=(Redirect(operator, target),), words=tuple(words[1:]))
 
 
-def _document(node: Node, expander: Expander) -> Attached:
+def _read_document(node: Node, expander: Expander) -> Attached:
     start = ""
     attached = Attached(stdin=Word(""))
     for child in node.children:

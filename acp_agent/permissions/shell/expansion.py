@@ -144,7 +144,7 @@ class Expander:
         elif kind == "ansi_c_string":
             piece.add(decode_ansi_c(raw[2:-1]), QUOTED)
         elif kind == "string":
-            self._inside_quotes(node, piece, node.start_byte + 1, node.end_byte - 1)
+            self._add_quoted(node, piece, node.start_byte + 1, node.end_byte - 1)
         elif kind in {"concatenation", "command_name", "translated_string"}:
             at = node.start_byte
             for child in node.children:
@@ -173,12 +173,12 @@ class Expander:
         The unsplit text is appended, because the value of IFS may apply only in a subshell, a
         function or one command. Unknown parts do not become blanks.
         """
-        separators = {each for each in self.variables["IFS"] if not each.isspace()}
+        separators = {character for character in self.variables["IFS"] if not character.isspace()}
         blanks = dict.fromkeys(map(ord, separators - {UNKNOWN, NONEMPTY}), " ")
         split = text.translate(blanks)
         return text if split == text else f"{split} {text}"
 
-    def _inside_quotes(self, node: Node, piece: Piece, start: int, end: int) -> None:
+    def _add_quoted(self, node: Node, piece: Piece, start: int, end: int) -> None:
         """Add the text in double quotes from byte `start` to `end`, with expansions replaced."""
         at = start
         for child in node.children:
@@ -186,14 +186,17 @@ class Expander:
                 continue
             # The grammar includes blanks before a substitution in its node.
             raw = self.source(child)
-            begin = child.start_byte + len(raw) - len(raw.lstrip())
-            piece.add(unescape_quoted(self.between(at, begin)), QUOTED)
+            child_start = child.start_byte + len(raw) - len(raw.lstrip())
+            piece.add(unescape_quoted(self.between(at, child_start)), QUOTED)
             text, static, origin = self.expansion(child)
             # "$@" expands to one word per argument, even in quotes.
-            many = raw.lstrip() in {"$@", "${@}"} or raw.endswith("[@]}")
+            expands_arguments = raw.lstrip() in {"$@", "${@}"} or raw.endswith("[@]}")
             kind = MATCHED if origin == "match" else QUOTED
             piece.add(
-                text, EXPANDED if many else kind, static=static, origin="" if many else origin
+                text,
+                EXPANDED if expands_arguments else kind,
+                static=static,
+                origin="" if expands_arguments else origin,
             )
             at = child.end_byte
         piece.add(unescape_quoted(self.between(at, end)), QUOTED)
@@ -206,13 +209,13 @@ class Expander:
         source = self.source(node).lstrip()
         if "<<" not in source:
             return None
-        rest = self.between(node.end_byte, len(self.raw))
-        return document_text(source, rest.removeprefix('"'))
+        following = self.between(node.end_byte, len(self.raw))
+        return document_text(source, following.removeprefix('"'))
 
     def document(self, body: Node) -> Word:
         """Return the text of a here-document in which the shell expands."""
         piece = Piece()
-        self._inside_quotes(body, piece, body.start_byte, body.end_byte)
+        self._add_quoted(body, piece, body.start_byte, body.end_byte)
         return Word(piece.text, piece.static)
 
     def expansion(self, node: Node) -> tuple[str, bool, Origin]:
@@ -237,7 +240,7 @@ class Expander:
     def _braced(self, node: Node) -> tuple[str, bool, Origin]:
         name = ""
         operator = ""
-        rest: list[Node] = []
+        operands: list[Node] = []
         for child in node.children[1:-1]:
             if not name and child.type in {
                 "variable_name",
@@ -245,34 +248,34 @@ class Expander:
                 "subscript",
             }:
                 name = self.source(child).partition("[")[0]
-            elif not child.is_named and not rest and not operator:
+            elif not child.is_named and not operands and not operator:
                 operator = self.source(child)
             else:
-                rest.append(child)
+                operands.append(child)
         value = self.variables.get(name)
         if operator == "!" and value is not None:
             value = self.variables.get(value)
         if operator in {":+", "+"} or (operator in _FALLBACKS and not value):
             text = Piece()
-            for child in rest:
+            for child in operands:
                 text.join(self.piece(child))
             if operator in {":=", "="}:
                 self.variables[name] = text.text
             return text.text, False, ""
         if operator in {":?", "?"} and not value:
             return NONEMPTY, False, ""
-        if not operator and not rest and self.source(node).lstrip() == f"${{{name}}}":
+        if not operator and not operands and self.source(node).lstrip() == f"${{{name}}}":
             return self._parameter(name)
-        if value and operator in _TRIMS and rest:
+        if value and operator in _TRIMS and operands:
             if len(value) > _TRIM_LIMIT:
                 return UNKNOWN, False, ""
-            return _trimmed(value, operator, "".join(map(self.source, rest))), False, ""
-        if operator == "#" and not rest and self.source(node).lstrip().startswith("${#"):
+            return _trim(value, operator, "".join(map(self.source, operands))), False, ""
+        if operator == "#" and not operands and self.source(node).lstrip().startswith("${#"):
             return "0", True, "exact"
         return (UNKNOWN if value is None else value), False, ""
 
 
-def _trimmed(value: str, operator: str, pattern: str) -> str:
+def _trim(value: str, operator: str, pattern: str) -> str:
     """Return a value trimmed as in `${name%pattern}`, `%%`, `#` and `##`.
 
     The pattern is used as written; if the shell would see another one, nothing may be trimmed.

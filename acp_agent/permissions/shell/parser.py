@@ -57,14 +57,14 @@ _PLAIN = frozenset(
 _COMPOSED = frozenset({"for_statement", "while_statement"})
 _ALTERNATIVES = frozenset({"elif_clause", "else_clause"})
 # Tests in double brackets that compare texts or check one file, and evaluate nothing.
-_TESTED = r"""(?:"(?:[^"`\\$]|\$\w+|\$\{\w+\})*"|'[^']*'|\$\w+|[\w./][\w./-]*)"""
+_OPERAND = r"""(?:"(?:[^"`\\$]|\$\w+|\$\{\w+\})*"|'[^']*'|\$\w+|[\w./][\w./-]*)"""
 _SIMPLE_TEST = re.compile(
-    rf"\[\[ (?:! )?(?:-[defhLnrswxz] {_TESTED}|{_TESTED} (?:==?|!=) {_TESTED}) \]\]"
+    rf"\[\[ (?:! )?(?:-[defhLnrswxz] {_OPERAND}|{_OPERAND} (?:==?|!=) {_OPERAND}) \]\]"
 )
 
 
 _SETTING = frozenset({"program", "variable_assignment", "variable_assignments", "command"})
-_WRITTEN = re.compile(r">[>|&]*\s*[\"']?(/[^\s;|&()<>\"']*)")  # absolute paths after a `>`
+_OUTPUT_PATH = re.compile(r">[>|&]*\s*[\"']?(/[^\s;|&()<>\"']*)")  # absolute paths after a `>`
 _POSITIONAL = frozenset("123456789@*")
 _LOOSE = str.maketrans({**dict.fromkeys(";|&()`\r", "\n"), **dict.fromkeys("\"'\\$", None)})
 
@@ -97,7 +97,8 @@ def parse_line(
         commands=tuple(walker.commands),
         functions=frozenset(walker.functions),
         plain=walker.followed and not walker.composed,
-        followed=walker.followed and all(len(places) == 1 for places in walker.sites.values()),
+        followed=walker.followed
+        and all(len(positions) == 1 for positions in walker.sites.values()),
         unparsed=walker.unparsed,
     )
 
@@ -131,7 +132,7 @@ class _Walker(CommandReader):
             self.expander.shortened,
             bool(shortened_line.placeholders),
         )
-        before = len(self.commands)
+        start = len(self.commands)
         if root.has_error:
             self.followed = False
             self.unparsed = True
@@ -139,7 +140,7 @@ class _Walker(CommandReader):
         if root.has_error or self.misread:
             for line in text.translate(_LOOSE).splitlines():
                 self.found(Command(words=tuple(self._loose_words(line))))
-            for target in _WRITTEN.findall(text):
+            for target in _OUTPUT_PATH.findall(text):
                 self.found(Command(redirects=(Redirect(">", Word(target, static=False)),)))
         if "((" in text and (root.has_error or self.sums):
             # A `((` may start groups in the shell where the grammar sees a sum.
@@ -147,7 +148,7 @@ class _Walker(CommandReader):
                 text = text.replace("((", "( (")
             self._read(text.replace("))", ") )"), state)
         self.expander.raw, self.expander.shortened = outer, shortened
-        self.commands[before:] = map(shortened_line.restore, self.commands[before:])
+        self.commands[start:] = map(shortened_line.restore, self.commands[start:])
 
     def _loose_words(self, line: str) -> list[Word]:
         """Return the words of an invalid line, so that refused commands are found in it too."""
@@ -161,10 +162,10 @@ class _Walker(CommandReader):
         inner = replace(state, depth=state.depth + 1)
         kind = node.type
         self.composed = self.composed or kind in _COMPOSED
-        known = None if kind in _SETTING else dict(self.expander.origins)
+        origins = None if kind in _SETTING else dict(self.expander.origins)
         self._statement(node, kind, inner)
-        if known is not None:
-            self.expander.origins = known  # elsewhere the variable may not be set
+        if origins is not None:
+            self.expander.origins = origins  # elsewhere the variable may not be set
 
     def _statement(self, node: Node, kind: str, inner: WalkState) -> None:
         if kind in {"command", "declaration_command", "unset_command"}:
@@ -201,7 +202,7 @@ class _Walker(CommandReader):
 
     def _children(self, node: Node, state: WalkState) -> None:
         children = node.children
-        known = dict(self.expander.origins)
+        origins = dict(self.expander.origins)
         at = node.start_byte
         for index, child in enumerate(children):
             self.check_gap(node, at, child.start_byte)
@@ -210,10 +211,10 @@ class _Walker(CommandReader):
                 continue
             background = index + 1 < len(children) and children[index + 1].type == "&"
             if child.type in _ALTERNATIVES:
-                self.expander.origins = dict(known)
+                self.expander.origins = dict(origins)
             self.walk(child, replace(state, concurrent=True) if background else state)
             if background:
-                self.expander.origins = dict(known)
+                self.expander.origins = dict(origins)
 
     def _substitution(self, node: Node, state: WalkState) -> None:
         self.composed = True
@@ -235,13 +236,13 @@ class _Walker(CommandReader):
 
     def _pipeline(self, children: list[Node], state: WalkState) -> None:
         piped = replace(state, concurrent=True)
-        known = dict(self.expander.origins)
+        origins = dict(self.expander.origins)
         for child in children:
             if child.is_named:
-                before = len(self.commands)
+                start = len(self.commands)
                 self.walk(child, piped)
-                self.expander.origins = dict(known)
-                stages = self.commands[before:]
+                self.expander.origins = dict(origins)
+                stages = self.commands[start:]
                 output = known_output(stages[-1]) if stages else None
                 piped = replace(piped, stdin=Word(output) if output else None, piped=True)
 
@@ -258,10 +259,12 @@ class _Walker(CommandReader):
         if self.expander.source(node).split(maxsplit=1)[0] != "for" or not values:
             self.followed = False
         self.found(Command(assignments=(Assignment(name, Word("")),), function=state.function))
-        known = dict(self.expander.origins)
-        more = [Word(UNKNOWN, static=False, origin="output")] if len(values) > _LOOP_LIMIT else []
-        for word in [*values[:_LOOP_LIMIT], *more] or [Word(UNKNOWN, static=False)]:
-            self.expander.origins = dict(known)
+        origins = dict(self.expander.origins)
+        unknown_words = (
+            [Word(UNKNOWN, static=False, origin="output")] if len(values) > _LOOP_LIMIT else []
+        )
+        for word in [*values[:_LOOP_LIMIT], *unknown_words] or [Word(UNKNOWN, static=False)]:
+            self.expander.origins = dict(origins)
             self.expander.variables[name] = word.text
             self.bind(name, node.start_byte, _loop_origin(word))
             self.walk(body, state)
@@ -284,14 +287,16 @@ class _Walker(CommandReader):
         body = node.child_by_field_name("body")
         if body is None or name in state.calls:
             return
-        before = dict(self.expander.variables)
+        saved_variables = dict(self.expander.variables)
         outer, self.expander.raw = self.expander.raw, raw
         self.set_positional(arguments)
         self.walk(body, replace(state, function=name, calls=(*state.calls, name)))
         self.expander.raw = outer
         for parameter in [key for key in self.expander.variables if key in _POSITIONAL]:
             del self.expander.variables[parameter]
-        self.expander.variables.update({k: v for k, v in before.items() if k in _POSITIONAL})
+        self.expander.variables.update(
+            {k: v for k, v in saved_variables.items() if k in _POSITIONAL}
+        )
 
     def _redirected(self, node: Node, state: WalkState) -> None:
         body = node.child_by_field_name("body")
@@ -303,10 +308,10 @@ class _Walker(CommandReader):
         inside = replace(state, concurrent=True) if following else state
         if attached.stdin is not None:
             inside = replace(inside, stdin=attached.stdin)
-        before = len(self.commands)
+        start = len(self.commands)
         if body is not None:
             self.walk(body, inside)
-        stages = self.commands[before:]
+        stages = self.commands[start:]
         if stages and body is not None and body.type == "command":
             last = stages[-1]
             self.commands[-1] = replace(
@@ -319,8 +324,8 @@ class _Walker(CommandReader):
         for statement in following:
             if statement.type == "pipeline":
                 output = known_output(self.commands[-1]) if stages else None
-                known = Word(output) if output else None
-                self._pipeline(statement.children, replace(state, stdin=known, piped=True))
+                output_word = Word(output) if output else None
+                self._pipeline(statement.children, replace(state, stdin=output_word, piped=True))
             else:
                 self.walk(statement, state)
 
@@ -354,7 +359,7 @@ def parse(raw: bytes) -> Node:
     from tree_sitter import Parser  # noqa: PLC0415 - likewise
 
     # A parser belongs to one thread, and commands are judged concurrently.
-    return Parser(_language()).parse(_tame(raw.translate(_ASCII_ONLY))).root_node
+    return Parser(_language()).parse(_mask_escapes(raw.translate(_ASCII_ONLY))).root_node
 
 
 def is_odd(character: str) -> bool:
@@ -364,7 +369,7 @@ def is_odd(character: str) -> bool:
     return character.isspace() or unicodedata.category(character) in {"Cf", "Cc", "Cs", "Co"}
 
 
-def _tame(raw: bytes) -> bytes:
+def _mask_escapes(raw: bytes) -> bytes:
     """Return a text of equal length in which no line begins with an escaped letter or digit.
 
     The grammar joins such a line to the previous one. The walker reads the original text at the
@@ -373,10 +378,10 @@ def _tame(raw: bytes) -> bytes:
     at = raw.find(b"\\")
     if at < 0:
         return raw
-    tamed = bytearray(raw)
+    masked = bytearray(raw)
     while at >= 0:
         before = raw[:at].rstrip(b" \t")
         if before.endswith(b"\n") and raw[at + 1 : at + 2].isalnum():
-            tamed[at] = ord("%")
+            masked[at] = ord("%")
         at = raw.find(b"\\", at + 1)
-    return bytes(tamed)
+    return bytes(masked)

@@ -50,10 +50,10 @@ class ShortenedLine(Struct, frozen=True):
         if self.placeholders and root.has_error:
             raise TooComplexError
         raw = self.text.encode("utf-8", "replace")
-        for placeholders in self.placeholders:
-            start = raw.index(placeholders.mark.encode())
-            node = root.descendant_for_byte_range(start, start + len(placeholders.mark))
-            if node is None or not _agrees(node, placeholders):
+        for placeholder in self.placeholders:
+            start = raw.index(placeholder.mark.encode())
+            node = root.descendant_for_byte_range(start, start + len(placeholder.mark))
+            if node is None or not _is_in_quotes(node, placeholder):
                 raise TooComplexError
 
     def restore(self, command: Command) -> Command:
@@ -74,8 +74,8 @@ class ShortenedLine(Struct, frozen=True):
 
     def _word(self, word: Word) -> Word:
         text = word.text
-        for placeholders in self.placeholders:
-            text = text.replace(placeholders.mark, placeholders.text)
+        for placeholder in self.placeholders:
+            text = text.replace(placeholder.mark, placeholder.text)
         return word if text == word.text else replace(word, text=text)
 
 
@@ -97,17 +97,17 @@ def _tokens(text: str) -> int:
     return len(text.split()) + sum(character in _SIGNS for character in text)
 
 
-def _agrees(node: Node, placeholders: _Placeholder) -> bool:
-    if placeholders.kind == "single":
-        return node.type == "raw_string" and len(node.text or b"") == len(placeholders.mark) + 2
-    if placeholders.kind == "double":
-        return node.type == "string_content" and len(node.text or b"") == len(placeholders.mark)
+def _is_in_quotes(node: Node, placeholder: _Placeholder) -> bool:
+    if placeholder.kind == "single":
+        return node.type == "raw_string" and len(node.text or b"") == len(placeholder.mark) + 2
+    if placeholder.kind == "double":
+        return node.type == "string_content" and len(node.text or b"") == len(placeholder.mark)
     while node.type != "heredoc_redirect":
         if node.type not in {"heredoc_body", "heredoc_content"} or node.parent is None:
             return False
         node = node.parent
     starts = [child for child in node.children if child.type == "heredoc_start"]
-    return len(starts) == 1 and (starts[0].text or b"").decode() == placeholders.delimiter
+    return len(starts) == 1 and (starts[0].text or b"").decode() == placeholder.delimiter
 
 
 class _Scanner:
@@ -171,16 +171,16 @@ class _Scanner:
         end = self.at + tabs
         while end < len(self.text) and self.text[end] in " \t":
             end += 1
-        begin = end
+        word_start = end
         while end < len(self.text) and self.text[end] not in " \t\n;|&<>()":
             end += 1
-        self.pending.append((self.text[begin:end], tabs))
+        self.pending.append((self.text[word_start:end], tabs))
         self._copy(end - start - 2)
 
     def _documents(self) -> None:
         """Copy or replace the here-documents that begin on this new line."""
-        waiting, self.pending = self.pending, []
-        for delimiter, tabs in waiting:
+        pending, self.pending = self.pending, []
+        for delimiter, tabs in pending:
             name = delimiter.translate({ord(mark): None for mark in "'\"\\"})
             body: list[str] = []
             while self.at < len(self.text):

@@ -92,8 +92,8 @@ def without_reserved(words: Sequence[Word]) -> tuple[Word, ...]:
 
 
 def _is_reserved(text: str) -> bool:
-    parts = text.split()
-    return bool(parts) and _RESERVED.issuperset(parts)
+    tokens = text.split()
+    return bool(tokens) and _RESERVED.issuperset(tokens)
 
 
 # `"$(cat <<'END' … END)"`, as agents write multi-line messages.
@@ -112,29 +112,34 @@ def known_output(command: Command) -> str | None:
     texts = [word.text for word in command.words]
     if not texts or any(redirect.writes for redirect in command.redirects):
         return None
-    name, rest = texts[0].rpartition("/")[2], texts[1:]
+    name, arguments = texts[0].rpartition("/")[2], texts[1:]
     if name == "echo":
         escapes = False
-        while rest and rest[0].startswith("-") and set(rest[0][1:]) <= set("neE") and rest[0][1:]:
-            escapes = escapes or "e" in rest[0]
-            rest = rest[1:]
-        text = " ".join(rest)
+        while (
+            arguments
+            and arguments[0].startswith("-")
+            and set(arguments[0][1:]) <= set("neE")
+            and arguments[0][1:]
+        ):
+            escapes = escapes or "e" in arguments[0]
+            arguments = arguments[1:]
+        text = " ".join(arguments)
         return decode_ansi_c(_OCTAL.sub(r"\\\1", text), nul_ends=False) if escapes else text
-    if name == "printf" and rest:
-        form = decode_ansi_c(rest[0], nul_ends=False)
+    if name == "printf" and arguments:
+        form = decode_ansi_c(arguments[0], nul_ends=False)
         if "%" not in form:
             return form
-        values = iter(rest[1:])
+        values = iter(arguments[1:])
         return "".join(
             part if index == 0 else next(values, "") + part[1:]
             for index, part in enumerate(form.split("%"))
         )
-    if (name == "tee" or (name == "cat" and not rest)) and command.stdin is not None:
+    if (name == "tee" or (name == "cat" and not arguments)) and command.stdin is not None:
         return command.stdin.text
     return None
 
 
-def document_text(source: str, rest: str) -> str | None:
+def document_text(source: str, following: str) -> str | None:
     """Return the text that `$(cat <<'END' … END)` prints, or None for any other `source`.
 
     Bash before 4.0 finds the end of a substitution by quotes and brackets alone, even in a
@@ -142,17 +147,17 @@ def document_text(source: str, rest: str) -> str | None:
 
     Args:
         source: a command substitution as written.
-        rest: the text after it.
+        following: the text after it.
     """
-    found = _DOCUMENT.fullmatch(source)
-    if found is None:
+    match = _DOCUMENT.fullmatch(source)
+    if match is None:
         return None
-    text, end = found["text"], found["end"]
+    text, end = match["text"], match["end"]
     if any(line.lstrip().startswith(end) for line in text.split("\n")):
         return None  # `END)` ends it for bash, too
-    for each in (text, _COMMENT.sub("", text)):
-        state = _state_at_end(each)
-        if state == "ended" or (state == "open" and set(rest) & {*_QUOTES, "(", ")"}):
+    for candidate in (text, _COMMENT.sub("", text)):
+        state = _state_at_end(candidate)
+        if state == "ended" or (state == "open" and set(following) & {*_QUOTES, "(", ")"}):
             return None
     return text.rstrip("\n")
 

@@ -86,13 +86,13 @@ class Piece(Struct):
         self.static = self.static and static
         self.quoted = self.quoted or kind == QUOTED
 
-    def join(self, other: Piece) -> None:
+    def join(self, piece: Piece) -> None:
         """Append another piece."""
-        self.origin = min(self.origin, other.origin, key=_ORIGINS.index)
-        self.text += other.text
-        self.kinds += other.kinds
-        self.static = self.static and other.static
-        self.quoted = self.quoted or other.quoted
+        self.origin = min(self.origin, piece.origin, key=_ORIGINS.index)
+        self.text += piece.text
+        self.kinds += piece.kinds
+        self.static = self.static and piece.static
+        self.quoted = self.quoted or piece.quoted
 
 
 def unescape(raw: str) -> Piece:
@@ -151,7 +151,7 @@ def decode_ansi_c(raw: str, *, nul_ends: bool = True) -> str:
             octal = letter not in "xuU"
             longest = 3 if octal else {"x": 2, "u": 4, "U": 8}[letter]
             start = at - 1 if octal else at
-            digits = _leading(raw[start : start + longest], 8 if octal else 16)
+            digits = _leading_digits(raw[start : start + longest], 8 if octal else 16)
             at = start + len(digits)
             code = int(digits, 8 if octal else 16) if digits else 0
             if not digits:
@@ -167,7 +167,7 @@ def decode_ansi_c(raw: str, *, nul_ends: bool = True) -> str:
     return "".join(text)
 
 
-def _leading(text: str, base: int) -> str:
+def _leading_digits(text: str, base: int) -> str:
     allowed = "01234567" if base == 8 else "0123456789abcdefABCDEF"
     return text[: next((i for i, c in enumerate(text) if c not in allowed), len(text))]
 
@@ -179,13 +179,13 @@ def to_words(piece: Piece, *, home: str, cwd: str) -> list[Word]:
         TooComplexError: its braces expand to too many words.
     """
     words: list[Word] = []
-    spread = _spread_braces(piece.text, piece.kinds) if "{" in piece.text else []
-    for text, kinds in spread or [(piece.text, piece.kinds)]:
+    variants = _spread_braces(piece.text, piece.kinds) if "{" in piece.text else []
+    for text, kinds in variants or [(piece.text, piece.kinds)]:
         if not text and not piece.quoted:
             continue  # the shell drops empty words
-        whole, whole_kinds, static = _tilde(text, kinds, home=home, cwd=cwd)
+        expanded, expanded_kinds, static = _tilde(text, kinds, home=home, cwd=cwd)
         static = static and piece.static
-        for field, field_kinds in _split(whole, whole_kinds):
+        for field, field_kinds in _split(expanded, expanded_kinds):
             marks = {
                 kind
                 for character, kind in zip(field, field_kinds, strict=True)
@@ -204,14 +204,14 @@ def _tilde(text: str, kinds: str, *, home: str, cwd: str) -> tuple[str, str, boo
     end = len(text) if end < 0 else end
     user = text[1:end]
     if not user:
-        place, static = home, True
+        folder, static = home, True
     elif user == "+":
-        place, static = cwd, True
+        folder, static = cwd, True
     elif user == "root":
-        place, static = "/root", False
+        folder, static = "/root", False
     else:
-        place, static = home.rpartition("/")[0] + "/" + user, False
-    return place + text[end:], QUOTED * len(place) + kinds[end:], static
+        folder, static = home.rpartition("/")[0] + "/" + user, False
+    return folder + text[end:], QUOTED * len(folder) + kinds[end:], static
 
 
 def _split(text: str, kinds: str) -> list[tuple[str, str]]:
@@ -231,29 +231,32 @@ def _split(text: str, kinds: str) -> list[tuple[str, str]]:
 
 def _spread_braces(text: str, kinds: str) -> list[tuple[str, str]]:
     """Return all words that a word with `{a,b}` or `{1..3}` expands to, or the word itself."""
-    done: list[tuple[str, str]] = []
-    waiting = [(text, kinds)]
-    while waiting:
-        if len(done) + len(waiting) > _BRACE_LIMIT:
+    expanded: list[tuple[str, str]] = []
+    pending = [(text, kinds)]
+    while pending:
+        if len(expanded) + len(pending) > _BRACE_LIMIT:
             raise TooComplexError
-        word, marks = waiting.pop()
-        found = _first_brace(word, marks)
-        if found is None:
-            done.append((word, marks))
+        word, marks = pending.pop()
+        brace = _first_brace(word, marks)
+        if brace is None:
+            expanded.append((word, marks))
             continue
-        start, end, parts = found
-        waiting += [
-            (word[:start] + part + word[end:], marks[:start] + part_marks + marks[end:])
-            for part, part_marks in reversed(parts)
+        start, end, alternatives = brace
+        pending += [
+            (
+                word[:start] + alternative + word[end:],
+                marks[:start] + alternative_kinds + marks[end:],
+            )
+            for alternative, alternative_kinds in reversed(alternatives)
         ]
-    return done
+    return expanded
 
 
 def _first_brace(text: str, kinds: str) -> tuple[int, int, list[tuple[str, str]]] | None:
     """Return the first brace that expands: its start, its end, and the parts that it expands to."""
     open_at: list[int] = []
     commas: dict[int, list[int]] = {}
-    found: tuple[int, int] | None = None
+    span: tuple[int, int] | None = None
     for at, character in enumerate(text):
         if kinds[at] != LITERAL:
             continue
@@ -265,17 +268,17 @@ def _first_brace(text: str, kinds: str) -> tuple[int, int, list[tuple[str, str]]
         elif character == "}" and open_at:
             start = open_at.pop()
             spreads = commas[start] or ".." in text[start:at]
-            if spreads and (found is None or start < found[0]):
-                found = (start, at)
-    if found is None:
+            if spreads and (span is None or start < span[0]):
+                span = (start, at)
+    if span is None:
         return None
-    start, end = found
+    start, end = span
     cuts = [start, *commas[start], end]
     if len(cuts) > 2:
-        parts = [(text[a + 1 : b], kinds[a + 1 : b]) for a, b in pairwise(cuts)]
+        alternatives = [(text[a + 1 : b], kinds[a + 1 : b]) for a, b in pairwise(cuts)]
     else:
-        parts = [(item, QUOTED * len(item)) for item in _sequence(text[start + 1 : end])]
-    return start, end + 1, parts
+        alternatives = [(item, QUOTED * len(item)) for item in _sequence(text[start + 1 : end])]
+    return start, end + 1, alternatives
 
 
 def _sequence(inside: str) -> list[str]:
@@ -283,14 +286,14 @@ def _sequence(inside: str) -> list[str]:
     ends = inside.split("..")
     first, last = ends[0], ends[1] if len(ends) > 1 else ""
     if len(first) == 1 and len(last) == 1 and first.isalpha() and last.isalpha():
-        return [chr(code) for code in _counted(ord(first), ord(last))]
+        return [chr(code) for code in _inclusive_range(ord(first), ord(last))]
     try:
-        return [str(number) for number in _counted(int(first), int(last))]
+        return [str(number) for number in _inclusive_range(int(first), int(last))]
     except ValueError:
         return ["{" + inside + "}"]
 
 
-def _counted(first: int, last: int) -> range:
+def _inclusive_range(first: int, last: int) -> range:
     step = 1 if first <= last else -1
     if abs(last - first) > _BRACE_LIMIT:
         raise TooComplexError
