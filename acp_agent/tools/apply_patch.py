@@ -11,7 +11,7 @@ from acp_agent.events import ToolKind
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams, Touches
 from acp_agent.tools.editing.patches import FILE_LINE, FilePatch, apply_hunks, parse_patch
 from acp_agent.tools.editing.placeholders import refuse_placeholder
-from acp_agent.tools.editing.replace import Edited
+from acp_agent.tools.editing.replace import EditResult
 from acp_agent.tools.file_changes import Change, apply_changes, count_lines, prepare_changes
 from acp_agent.workspace.file_io import TextFile, display_name, display_path
 
@@ -83,14 +83,14 @@ class ApplyPatchTool(Tool[PatchParams]):
                     f"{shown} exists already", advice="change it with *** Update File: or `edit`"
                 )
             await asyncio.to_thread(refuse_placeholder, file.content, "")
-            edited = Edited(file.content, 1, (("", file.content),))
+            edited = EditResult(file.content, 1, (("", file.content),))
         else:
             assert before is not None
             edited = await asyncio.to_thread(apply_hunks, before, file.hunks, shown)
             for hunk in file.hunks:
                 await asyncio.to_thread(refuse_placeholder, "\n".join(hunk.new), before.text)
 
-        def redo(now: TextFile) -> Edited:
+        def redo(now: TextFile) -> EditResult:
             return apply_hunks(now, file.hunks, shown)
 
         return Change(

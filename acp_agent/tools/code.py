@@ -28,7 +28,7 @@ from acp_agent.tools.base import (
     Touches,
     text_argument,
 )
-from acp_agent.tools.editing.replace import Edited
+from acp_agent.tools.editing.replace import EditResult
 from acp_agent.tools.file_changes import Change, apply_changes, prepare_changes
 from acp_agent.tools.quoting import code_block, code_span, shorten
 from acp_agent.workspace.file_io import display_path
@@ -157,7 +157,7 @@ class CodeTool(Tool[CodeParams]):
         changes = [_change_of(edit, files) for edit in edits]
 
         def done(change: Change) -> str:
-            count = len(change.edited.places)
+            count = len(change.edited.changes)
             times = f"{count} replacements, the first" if count > 1 else "1 replacement"
             return f"{change.shown} edited: {times} in line {change.edited.line}."
 
@@ -245,7 +245,7 @@ def _change_of(edit: FileEdit, files: WorkspaceFiles) -> Change:
         opened=files.editor_path(path),
         shown=display_path(path, files.roots[0]),
         before=edit.before,
-        edited=Edited(edit.text, edit.line, edit.places),
+        edited=EditResult(edit.text, edit.line, edit.places),
     )
 
 

@@ -10,7 +10,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from acp_agent.errors import MissingFileError, ToolError
 from acp_agent.tools.base import Outcome, Prepared, Progress, ToolParams
-from acp_agent.tools.editing.replace import Edit, Edited, apply_edits
+from acp_agent.tools.editing.replace import Edit, EditResult, apply_edits
 from acp_agent.tools.file_changes import (
     Change,
     FileParams,
@@ -96,7 +96,7 @@ class EditTool(FileTool[EditParams]):
                 raise await files.with_suggestions(error, path) from error
             before = None
 
-        def redo(file: TextFile) -> Edited:
+        def redo(file: TextFile) -> EditResult:
             if is_notebook(path.name):
                 from acp_agent.tools.notebooks import edits  # noqa: PLC0415 - rare
 
@@ -123,10 +123,10 @@ class EditTool(FileTool[EditParams]):
             redo=redo if before else None,
         )
 
-        def done(edited: Edited) -> str:
+        def done(edited: EditResult) -> str:
             if before is None:
                 return f"{shown} created, {count_lines(edited.text)}."
-            count = len(edited.places)
+            count = len(edited.changes)
             times = f"{count} replacements, the first" if count > 1 else "1 replacement"
             notes = f" Normalised: {', '.join(edited.notes)}." if edited.notes else ""
             return f"{shown} edited: {times} in line {edited.line}.{notes}"

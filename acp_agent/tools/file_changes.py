@@ -17,7 +17,7 @@ from acp_agent.events import ToolKind
 from acp_agent.permissions.access import WriteAccess
 from acp_agent.tools.base import Outcome, Prepared, Run, Tool, ToolParams, Touches, path_argument
 from acp_agent.tools.editing.changed_lines import changed_lines
-from acp_agent.tools.editing.replace import Edited, hidden_value_error
+from acp_agent.tools.editing.replace import EditResult, hidden_value_error
 from acp_agent.workspace.checkpoints.base import blob_id
 from acp_agent.workspace.file_io import TextFile, display_path
 from acp_agent.workspace.files import TEXT_LIMIT, WorkspaceFiles
@@ -73,8 +73,8 @@ class Change(Struct, frozen=True, kw_only=True):
     opened: Path
     shown: str
     before: TextFile | None
-    edited: Edited
-    redo: Callable[[TextFile], Edited] | None = None
+    edited: EditResult
+    redo: Callable[[TextFile], EditResult] | None = None
 
     @property
     def diff(self) -> DiffPart:
@@ -134,7 +134,7 @@ def refuse_hidden(change: DiffPart, secrets: Sequence[str]) -> None:
 
 
 async def apply_change(
-    change: Change, files: WorkspaceFiles, done: Callable[[Edited], str]
+    change: Change, files: WorkspaceFiles, done: Callable[[EditResult], str]
 ) -> Outcome:
     """Write the change.
 
@@ -217,7 +217,7 @@ async def _current(change: Change, files: WorkspaceFiles) -> tuple[Change, bool]
         with suppress(ToolError):
             again = await asyncio.to_thread(change.redo, now)
             # What was taken out and put in is what the user saw.
-            if again.places == edited.places:
+            if again.changes == edited.changes:
                 return msgspec.structs.replace(change, before=now, edited=again), True
     raise ToolError(
         f"{change.shown} changed while this was prepared; nothing was written",
@@ -225,9 +225,9 @@ async def _current(change: Change, files: WorkspaceFiles) -> tuple[Change, bool]
     )
 
 
-def _puts_hidden(edited: Edited) -> bool:
+def _puts_hidden(edited: EditResult) -> bool:
     """Whether more hidden values come in than go out: only allowed in a text without any."""
-    return any(new.count(REPLACEMENT) > old.count(REPLACEMENT) for old, new in edited.places)
+    return any(new.count(REPLACEMENT) > old.count(REPLACEMENT) for old, new in edited.changes)
 
 
 async def _make(change: Change, files: WorkspaceFiles) -> tuple[str, str]:

@@ -163,7 +163,7 @@ class ReadTool(Tool[ReadParams]):
 
         file = await self.workspace.files.read_text(path)
         try:
-            notebook = await asyncio.to_thread(outputs.show, file.text)
+            notebook = await asyncio.to_thread(outputs.render_notebook, file.text)
         except ToolError as error:
             outcome = await self._lines(path, params)
             note = f"[{error.shown}; this is its text, which `edit` and `write` can change]\n"

@@ -135,9 +135,9 @@ class Toolset:
         tool = self._tools.get(name)
         if tool is not None:
             return tool
-        from acp_agent.tools.calls.foreign_calls import known_tool  # noqa: PLC0415 - few calls need it
+        from acp_agent.tools.calls.foreign_calls import resolve_tool  # noqa: PLC0415 - few calls need it
 
-        known = known_tool(name, self._tools, command)
+        known = resolve_tool(name, self._tools, command)
         if known is not None:
             return self._tools[known]
         names = f"the tools are {', '.join(spec.name for spec in self._specs)}"
@@ -224,7 +224,7 @@ class Toolset:
         schema = schema or parameters_schema(tool.params)
         if isinstance(tool, SchemaTool):  # its fields are another program's
             own = schema.get("properties", {})
-            plain = foreign_calls.coerced(foreign_calls.unwrapped(values, own), schema)
+            plain = foreign_calls.coerce_values(foreign_calls.unwrap_arguments(values, own), schema)
             return foreign_calls.ForeignCall(tool=tool.name, values=plain)
         return foreign_calls.translate(name, tool.name, values, schema)
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from acp_agent.errors import MissingFileError
 from acp_agent.tools.base import Outcome, Prepared, Progress
 from acp_agent.tools.editing.placeholders import refuse_placeholder
-from acp_agent.tools.editing.replace import Edited
+from acp_agent.tools.editing.replace import EditResult
 from acp_agent.tools.file_changes import (
     Change,
     FileParams,
@@ -47,7 +47,7 @@ class WriteTool(FileTool[WriteParams]):
         text = params.content.removeprefix(BYTE_ORDER_MARK)
         await asyncio.to_thread(refuse_placeholder, text, before.text if before else "")
         line = await asyncio.to_thread(_first_difference, before.text, text) if before else 1
-        edited = Edited(with_newline(text, before.newline) if before else text, line, ())
+        edited = EditResult(with_newline(text, before.newline) if before else text, line, ())
         if is_notebook(path.name):
             from acp_agent.tools.notebooks.edits import write_notebook  # noqa: PLC0415 - rare
 

@@ -259,9 +259,9 @@ def test_only_what_was_asked_for_changes_whatever_line_endings_a_file_has(
     plain = file.text.replace("\r\n", "\n")
     if old not in plain:
         return
-    result = apply_edits(file, [Edit(old, "NEW ", every=True)], "f")
+    result = apply_edits(file, [Edit(old, "NEW ", replace_all=True)], "f")
     assert result.text.replace("\r\n", "\n") == plain.replace(old, "NEW ")
-    assert len(result.places) == plain.count(old)
+    assert len(result.changes) == plain.count(old)
     # What stands between two replacements keeps its own line endings.
     rest = file.text
     for part in result.text.split("NEW "):

@@ -19,21 +19,28 @@ from acp_agent.content import JsonObject
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 
-_DEPTH: Final = 64  # levels of nesting; a call with more is a mistake
+_MAX_DEPTH: Final = 64  # levels of nesting; a call with more is a mistake
 _FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
 _BLANK = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _LITERAL = re.compile(r"(true|false|null|True|False|None)\b")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])")
 _KEY = re.compile(r"[A-Za-z_$][\w$-]*")
-_PIECE = {
+_STRING_PIECES = {
     '"': re.compile(r'[^"\\]+|\\u[0-9a-fA-F]{4}|\\.|"', re.DOTALL),
     "'": re.compile(r"[^'\\]+|\\u[0-9a-fA-F]{4}|\\.|'", re.DOTALL),
 }
-_VALUES = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
+_LITERAL_VALUES = {
+    "true": True,
+    "false": False,
+    "null": None,
+    "True": True,
+    "False": False,
+    "None": None,
+}
 _ESCAPES = set('"\\/bfnrtu')
 # After a single backslash these mean the backslash too, as in `\d` and `\.` of a pattern. Quotes,
 # `$` and a backtick may have been escaped for another language, and `\x` may be a character.
-_KEPT = re.compile(r"[AC-EG-MO-QSUVWYZacdghijklmopqsvwyz1-9.()\[\]{}+*?|^\-<> \n]")
+_LITERAL_BACKSLASH = re.compile(r"[AC-EG-MO-QSUVWYZacdghijklmopqsvwyz1-9.()\[\]{}+*?|^\-<> \n]")
 
 
 def read_arguments(text: str) -> JsonObject:
@@ -66,10 +73,10 @@ def read_json(text: str) -> object:
         msgspec.json.decode(text)
         return json.loads(text, object_pairs_hook=_without_contradiction)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        bare = text.lstrip("\ufeff").strip()
-        fenced = _FENCE.fullmatch(bare)
+        stripped = text.lstrip("\ufeff").strip()
+        fenced = _FENCE.fullmatch(stripped)
         try:
-            return _Reader(fenced[1] if fenced else bare).read()
+            return _Reader(fenced[1] if fenced else stripped).read()
         except _UnclearError as unclear:
             raise ValueError(str(unclear) or str(error)) from error
 
@@ -91,7 +98,7 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._at = 0
+        self._position = 0
         self._quotes: set[str] = set()
 
     def read(self) -> Json:
@@ -100,40 +107,43 @@ class _Reader:
         Raises:
             _UnclearError: the text ends before it, or may mean something else.
         """
-        value = self._value(_DEPTH)
-        end = self._at
-        rest = self._text[end:].strip()
+        value = self._value(_MAX_DEPTH)
+        end = self._position
+        trailing_text = self._text[end:].strip()
         # A quote or a brace may mean that a string within the value was not escaped, or that this
         # was more than one call.
         marks = "{\"'" if "'" in self._quotes else '{"'
-        if any(mark in rest for mark in marks) and rest != self._text[:end].strip():
-            raise _UnclearError(f"more follows the object: {rest[:60]!r}")
+        if (
+            any(mark in trailing_text for mark in marks)
+            and trailing_text != self._text[:end].strip()
+        ):
+            raise _UnclearError(f"more follows the object: {trailing_text[:60]!r}")
         return value
 
     def _value(self, depth: int) -> Json:
         self._skip_blank()
-        match self._text[self._at : self._at + 1]:
+        match self._text[self._position : self._position + 1]:
             case "{" if depth:
                 return self._object(depth - 1)
             case "[" if depth:
                 return self._array(depth - 1)
             case '"' | "'":
                 return self._string()
-        if found := self._take(_LITERAL):
-            return _VALUES[found]
-        if found := self._take(_NUMBER):
-            return msgspec.json.decode(found, type=int | float)
+        if token := self._take(_LITERAL):
+            return _LITERAL_VALUES[token]
+        if token := self._take(_NUMBER):
+            return msgspec.json.decode(token, type=int | float)
         raise self._failure()
 
     def _object(self, depth: int) -> dict[str, Json]:
         values: dict[str, Json] = {}
-        self._at += 1
-        while not self._closes("}"):
-            key = self._string() if self._text[self._at] in "\"'" else self._take(_KEY)
+        self._position += 1
+        while not self._take_bracket("}"):
+            key = self._string() if self._text[self._position] in "\"'" else self._take(_KEY)
             self._skip_blank()
-            if key is None or not self._text.startswith(":", self._at):
+            if key is None or not self._text.startswith(":", self._position):
                 raise self._failure()
-            self._at += 1
+            self._position += 1
             value = self._value(depth)
             if values.setdefault(key, value) != value:
                 raise _UnclearError(f"{key!r} is given twice, with different values")
@@ -142,62 +152,66 @@ class _Reader:
 
     def _array(self, depth: int) -> list[Json]:
         values: list[Json] = []
-        self._at += 1
-        while not self._closes("]"):
+        self._position += 1
+        while not self._take_bracket("]"):
             values.append(self._value(depth))
             self._end_item("]")
         return values
 
-    def _closes(self, bracket: str) -> bool:
+    def _take_bracket(self, bracket: str) -> bool:
         self._skip_blank()
-        if self._at >= len(self._text):
+        if self._position >= len(self._text):
             raise self._failure()
-        closes = self._text[self._at] == bracket
-        self._at += closes
+        closes = self._text[self._position] == bracket
+        self._position += closes
         return closes
 
     def _end_item(self, bracket: str) -> None:
         self._skip_blank()
-        if self._text.startswith(",", self._at):
-            self._at += 1
-        elif not self._text.startswith(bracket, self._at):
+        if self._text.startswith(",", self._position):
+            self._position += 1
+        elif not self._text.startswith(bracket, self._position):
             raise self._failure()
 
     def _string(self) -> str:
-        quote = self._text[self._at]
+        quote = self._text[self._position]
         self._quotes.add(quote)
-        self._at += 1
+        self._position += 1
         pieces: list[str] = []
-        while (piece := self._take(_PIECE[quote])) != quote:
+        while (piece := self._take(_STRING_PIECES[quote])) != quote:
             if piece is None:
                 raise self._failure()
             pieces.append(piece)
-        return _unescaped(pieces, quote)
+        return _unescape_pieces(pieces, quote)
 
     def _take(self, pattern: re.Pattern[str]) -> str | None:
-        found = pattern.match(self._text, self._at)
-        if found is None:
+        match = pattern.match(self._text, self._position)
+        if match is None:
             return None
-        self._at = found.end()
-        return found[0]
+        self._position = match.end()
+        return match[0]
 
     def _skip_blank(self) -> None:
         self._take(_BLANK)
 
     def _failure(self) -> _UnclearError:
-        ended = self._at >= len(self._text)
+        ended = self._position >= len(self._text)
         return _UnclearError("the text ends before the object does" if ended else "")
 
 
-def _unescaped(pieces: list[str], quote: str) -> str:
+def _unescape_pieces(pieces: list[str], quote: str) -> str:
     """Return the text of a string's pieces, each an escape or text without a backslash."""
     escaped = [piece[1] for piece in pieces if piece.startswith("\\")]
-    strange = [char for char in escaped if char not in _ESCAPES and char != quote]
-    if strange:
+    nonstandard = [char for char in escaped if char not in _ESCAPES and char != quote]
+    if nonstandard:
         # Beside an escape that is one, such as the `\n` of `C:\docs\new`, nothing is certain.
-        others = any(char in _ESCAPES and char != '"' for char in escaped)
-        if quote == "'" or others or not all(map(_KEPT.fullmatch, strange)):
-            raise _UnclearError(f"\\{strange[0]} is not an escape; write \\\\ for a backslash")
+        has_standard_escape = any(char in _ESCAPES and char != '"' for char in escaped)
+        if (
+            quote == "'"
+            or has_standard_escape
+            or not all(map(_LITERAL_BACKSLASH.fullmatch, nonstandard))
+        ):
+            raise _UnclearError(f"\\{nonstandard[0]} is not an escape; write \\\\ for a backslash")
     try:
         text: str = msgspec.json.decode(f'"{"".join(map(_as_json, pieces))}"')
     except msgspec.DecodeError as error:  # such as `\u` without its digits

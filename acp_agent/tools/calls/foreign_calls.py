@@ -28,8 +28,8 @@ _WRAPPERS = (
     *("arguments", "args", "input", "parameters", "params", "kwargs", "tool_input"),
     "action",  # of codex's `local_shell`
 )
-_NAMING = {"name", "tool", "tool_name", "id", "type", "function", "recipient_name"}
-_NUMBER = re.compile(r":\d+$")  # of a call, in Kimi's ids
+_NAME_FIELDS = {"name", "tool", "tool_name", "id", "type", "function", "recipient_name"}
+_CALL_NUMBER = re.compile(r":\d+$")  # of a call, in Kimi's ids
 _TAGS_AFTER = re.compile(r"(?<=\w)<.*", re.DOTALL)  # of the model's template
 _PREFIX = re.compile(r"^(?:\w+[.:/])+")
 _SEPARATORS = re.compile(r"[\s_-]+")
@@ -58,7 +58,7 @@ class ForeignCall(Struct, frozen=True, kw_only=True):
     ignored: tuple[str, ...] = ()
 
 
-def known_tool(name: str, tools: Collection[str], command: object = None) -> str | None:
+def resolve_tool(name: str, tools: Collection[str], command: object = None) -> str | None:
     """Return our tool for a name; None if there is none.
 
     Args:
@@ -69,15 +69,17 @@ def known_tool(name: str, tools: Collection[str], command: object = None) -> str
     Raises:
         ToolError: no tool of ours does what the command asks for.
     """
-    bare = _bare(name)
+    normalized = _normalize_name(name)
     for tool in tools:
-        if _key(tool) == bare:
+        if _key(tool) == normalized:
             return tool
-    of_servers = [tool for tool in tools if bare and _key(tool.rpartition("__")[2]) == bare]
-    if len(of_servers) == 1:
-        return of_servers[0]
-    found = _index().get(bare)
-    if found is not None and (commands := _table()[found].commands):
+    server_tools = [
+        tool for tool in tools if normalized and _key(tool.rpartition("__")[2]) == normalized
+    ]
+    if len(server_tools) == 1:
+        return server_tools[0]
+    resolved = _index().get(normalized)
+    if resolved is not None and (commands := _table()[resolved].commands):
         if command is None:
             return None
         if command not in commands:
@@ -85,8 +87,8 @@ def known_tool(name: str, tools: Collection[str], command: object = None) -> str
                 f"{name} has no command {str(command)[:60]!r} here",
                 advice=f"it has {', '.join(commands)}; other tools are {', '.join(tools)}",
             )
-        found = commands[str(command)]
-    return found if found in tools else None
+        resolved = commands[str(command)]
+    return resolved if resolved in tools else None
 
 
 def translate(name: str, tool: str, values: JsonObject, schema: JsonObject) -> ForeignCall:
@@ -101,156 +103,184 @@ def translate(name: str, tool: str, values: JsonObject, schema: JsonObject) -> F
     Raises:
         ToolError: the arguments contradict each other, or ask for what the tool cannot do.
     """
-    own: JsonObject = schema.get("properties", {})
-    for naming in ("name", "tool", "tool_name"):
-        named = values.get(naming) if naming not in own else None
-        if isinstance(named, str) and known_tool(named, _table()) not in {None, tool}:
-            raise _unclear(tool, own, f"{naming!r} is {named!r}, another tool")
-    values = unwrapped(values, own)
+    properties: JsonObject = schema.get("properties", {})
+    for name_field in ("name", "tool", "tool_name"):
+        tool_name = values.get(name_field) if name_field not in properties else None
+        if isinstance(tool_name, str) and resolve_tool(tool_name, _table()) not in {None, tool}:
+            raise _argument_error(
+                tool, properties, f"{name_field!r} is {tool_name!r}, another tool"
+            )
+    values = unwrap_arguments(values, properties)
     table = _table().get(tool, ToolNames())
-    bare = _bare(name)
-    template = next((one for key, one in table.templates.items() if _key(key) == bare), None)
+    normalized = _normalize_name(name)
+    template = next(
+        (text for key, text in table.templates.items() if _key(key) == normalized), None
+    )
     if template is not None:
-        return ForeignCall(tool=tool, values={"command": _filled(template, values, tool, own)})
-    if commands := _table()[_index()[bare]].commands if bare in _index() else None:
+        return ForeignCall(
+            tool=tool, values={"command": _fill_template(template, values, tool, properties)}
+        )
+    if commands := _table()[_index()[normalized]].commands if normalized in _index() else None:
         values = {key: value for key, value in values.items() if key != "command" or not commands}
-    in_milliseconds = bare in set(map(_key, table.milliseconds))
+    in_milliseconds = normalized in set(map(_key, table.milliseconds))
     ignored: list[str] = []
     try:
-        found = dict(_fields(values, table, own, ignored, in_milliseconds=in_milliseconds))
+        converted = dict(
+            _convert_fields(values, table, properties, ignored, in_milliseconds=in_milliseconds)
+        )
     except NotConvertibleError as error:
-        raise _unclear(tool, own, str(error)) from error
-    set_by_name = next((one for key, one in table.set.items() if _key(key) == bare), {})
-    given = {key: one for key, one in found.items() if one is not None or key not in set_by_name}
+        raise _argument_error(tool, properties, str(error)) from error
+    preset = next((fields for key, fields in table.set.items() if _key(key) == normalized), {})
+    explicit = {
+        key: value for key, value in converted.items() if value is not None or key not in preset
+    }
     return ForeignCall(
-        tool=tool, values=coerced({**set_by_name, **given}, schema), ignored=tuple(ignored)
+        tool=tool, values=coerce_values({**preset, **explicit}, schema), ignored=tuple(ignored)
     )
 
 
-def _filled(template: str, values: JsonObject, tool: str, own: Collection[str]) -> str:
+def _fill_template(
+    template: str, values: JsonObject, tool: str, field_names: Collection[str]
+) -> str:
     """Return the command that replaces a tool which we do not have."""
     table = _table()["template"]
     try:
-        given = dict(_fields(values, table, {"path", "source", "destination"}, []))
-        return template.format_map({key: shlex.quote(str(one)) for key, one in given.items()})
+        field_values = dict(_convert_fields(values, table, {"path", "source", "destination"}, []))
+        return template.format_map(
+            {key: shlex.quote(str(value)) for key, value in field_values.items()}
+        )
     except (NotConvertibleError, KeyError) as error:
-        raise _unclear(tool, own, f"{error} is missing or unclear") from error
+        raise _argument_error(tool, field_names, f"{error} is missing or unclear") from error
 
 
-def unwrapped(values: JsonObject, own: Collection[str]) -> JsonObject:
+def unwrap_arguments(values: JsonObject, field_names: Collection[str]) -> JsonObject:
     """Return the arguments without an object around them, unless the tool has a field for that."""
     for wrapper in _WRAPPERS:
         inner = values.get(wrapper)
-        if wrapper in own or inner is None:
+        if wrapper in field_names or inner is None:
             continue
         if isinstance(inner, str):
-            inner = _decoded(inner)
+            inner = _decode(inner)
         if isinstance(inner, list) and len(inner) == 1:
             (inner,) = inner
-        naming = _NAMING - set(own) - set(inner if isinstance(inner, dict) else ())
-        around = {key: value for key, value in values.items() if key not in {wrapper, *naming}}
-        if isinstance(inner, dict) and not around.keys() & inner.keys():
-            return around | inner
+        naming = _NAME_FIELDS - set(field_names) - set(inner if isinstance(inner, dict) else ())
+        outer_values = {
+            key: value for key, value in values.items() if key not in {wrapper, *naming}
+        }
+        if isinstance(inner, dict) and not outer_values.keys() & inner.keys():
+            return outer_values | inner
     return values
 
 
-def coerced(values: JsonObject, schema: JsonObject) -> JsonObject:
+def coerce_values(values: JsonObject, schema: JsonObject) -> JsonObject:
     """Return the arguments with values of the types in the schema, if that changes no meaning.
 
     Null counts as not given if the field is optional.
     """
-    own: JsonObject = schema.get("properties", {})
+    properties: JsonObject = schema.get("properties", {})
     required: Collection[str] = schema.get("required", ())
     return {
-        key: _coerced(value, own.get(key) or {})
+        key: _coerce(value, properties.get(key) or {})
         for key, value in values.items()
-        if value is not None or key in required or key not in own
+        if value is not None or key in required or key not in properties
     }
 
 
-def _fields(
+def _convert_fields(
     values: JsonObject,
     table: ToolNames,
-    own: Collection[str],
+    field_names: Collection[str],
     ignored: list[str],
     *,
     in_milliseconds: bool = False,
 ) -> Iterator[tuple[str, object]]:
     """Yield the arguments in our fields; those without a counterpart go to `ignored`."""
-    own_names = {_key(one): one for one in own}
-    aliases = {_key(theirs): ours for theirs, ours in table.fields.items()}
+    names_by_key = {_key(name): name for name in field_names}
+    aliases = {
+        _key(source_field): target_field for source_field, target_field in table.fields.items()
+    }
     values = _spread(values, aliases)
-    refused = {_key(theirs): allowed for theirs, allowed in table.refused.items()}
+    refused = {_key(source_field): allowed for source_field, allowed in table.refused.items()}
     harmless = set(map(_key, table.ignored))
-    found: dict[str, tuple[str, object]] = {}  # by our field: theirs, and the value
-    converted: list[tuple[str, str, str, object]] = []
-    for theirs, value in values.items():
-        key = _key(theirs)
-        target = own_names.get(key) if theirs not in own else theirs
-        ours, _, conversion = (target or aliases.get(key) or "").partition(":")
-        if theirs in own and ":" in aliases.get(key, ""):  # such as a command that is a list
+    assigned: dict[str, tuple[str, object]] = {}  # by our field: the source field, and the value
+    pending: list[tuple[str, str, str, object]] = []
+    for source_field, value in values.items():
+        key = _key(source_field)
+        exact_name = names_by_key.get(key) if source_field not in field_names else source_field
+        target_field, _, conversion = (exact_name or aliases.get(key) or "").partition(":")
+        # Our own field may need a conversion too, such as a command that is a list.
+        if source_field in field_names and ":" in aliases.get(key, ""):
             conversion = aliases[key].partition(":")[2]
-        if value is None and ours in own and not conversion:
-            yield ours, None
+        if value is None and target_field in field_names and not conversion:
+            yield target_field, None
         elif conversion:
-            converted.append((theirs, ours, conversion, value))
-        elif ours:
-            _set(found, ours, theirs, value)
+            pending.append((source_field, target_field, conversion, value))
+        elif target_field:
+            _assign(assigned, target_field, source_field, value)
         elif value is None or key in harmless or _is_allowed(value, refused.get(key)):
             continue
         elif key in refused:
-            raise NotConvertibleError(f"it has no {theirs!r}")
+            raise NotConvertibleError(f"it has no {source_field!r}")
         else:
-            ignored.append(theirs)
+            ignored.append(source_field)
     built: set[str] = set()
-    for theirs, ours, conversion, value in converted:
-        given = {name: one for name, (_, one) in found.items()} | {"_ms": in_milliseconds}
-        for name, one in CONVERSIONS[conversion](ours, value, given).items():
+    for source_field, target_field, conversion, value in pending:
+        assigned_values = {name: item for name, (_, item) in assigned.items()} | {
+            "_ms": in_milliseconds
+        }
+        for name, item in CONVERSIONS[conversion](target_field, value, assigned_values).items():
             if conversion in COMPLETE:
                 built.add(name)
-            if theirs == ours or conversion in FILTERS:
-                found[name] = (theirs, one)
+            if source_field == target_field or conversion in FILTERS:
+                assigned[name] = (source_field, item)
             else:
-                _set(found, name, theirs, one)
-    for name, (_, value) in found.items():
+                _assign(assigned, name, source_field, item)
+    for name, (_, value) in assigned.items():
         items = None if name in built else table.items.get(name)
-        yield name, value if items is None else _items(value, _table()[items])
+        yield name, value if items is None else _convert_items(value, _table()[items])
 
 
 def _spread(values: JsonObject, aliases: Mapping[str, str]) -> JsonObject:
     """Return the arguments with the fields of the only object in a list."""
-    for theirs, value in values.items():
-        alone = value[0] if isinstance(value, list) and len(value) == 1 else value
-        if aliases.get(_key(theirs), "").endswith(":only") and isinstance(alone, dict):
-            return {key: one for key, one in values.items() if key != theirs} | alone
+    for source_field, value in values.items():
+        only_item = value[0] if isinstance(value, list) and len(value) == 1 else value
+        if aliases.get(_key(source_field), "").endswith(":only") and isinstance(only_item, dict):
+            return {key: item for key, item in values.items() if key != source_field} | only_item
     return values
 
 
-def _set(found: dict[str, tuple[str, object]], ours: str, theirs: str, value: object) -> None:
-    earlier, before = found.setdefault(ours, (theirs, value))
-    if before != value:
-        raise NotConvertibleError(f"{earlier!r} and {theirs!r} are given, with different values")
+def _assign(
+    assigned: dict[str, tuple[str, object]], target_field: str, source_field: str, value: object
+) -> None:
+    earlier_field, earlier_value = assigned.setdefault(target_field, (source_field, value))
+    if earlier_value != value:
+        raise NotConvertibleError(
+            f"{earlier_field!r} and {source_field!r} are given, with different values"
+        )
 
 
 def _is_allowed(value: object, allowed: tuple[Any, ...] | None) -> bool:
-    return allowed is not None and any(value == one for one in allowed)
+    return allowed is not None and any(value == allowed_value for allowed_value in allowed)
 
 
-def _items(value: object, table: ToolNames) -> object:
+def _convert_items(value: object, table: ToolNames) -> object:
     """Return a list of objects in our fields; other values unchanged."""
     if isinstance(value, str) and value.lstrip().startswith(("[", "{")):
-        value = _decoded(value)
+        value = _decode(value)
     if isinstance(value, dict):
         value = [value]
     if not isinstance(value, list):
         return value
-    own = {ours.partition(":")[0] for ours in table.fields.values()}
+    field_names = {target_field.partition(":")[0] for target_field in table.fields.values()}
     plain = table.plain
-    items = [{plain: one} if plain and isinstance(one, str) else one for one in value]
-    return [dict(_fields(one, table, own, [])) if isinstance(one, dict) else one for one in items]
+    items = [{plain: entry} if plain and isinstance(entry, str) else entry for entry in value]
+    return [
+        dict(_convert_fields(entry, table, field_names, [])) if isinstance(entry, dict) else entry
+        for entry in items
+    ]
 
 
-def _coerced(value: object, kind: JsonObject) -> object:
+def _coerce(value: object, kind: JsonObject) -> object:
     match kind.get("type"), value:
         case "string", int() | float() if not isinstance(value, bool):
             return str(value)
@@ -261,35 +291,35 @@ def _coerced(value: object, kind: JsonObject) -> object:
         case "integer", float() if value.is_integer():
             return int(value)
         case (("integer" | "number"), str()):
-            number = _decoded(value.strip())
+            number = _decode(value.strip())
             return number if isinstance(number, int | float) else value
         case "array", str():
-            items = _decoded(value) if value.lstrip().startswith("[") else [value]
+            items = _decode(value) if value.lstrip().startswith("[") else [value]
             return items if isinstance(items, list) else value
         case "object", str() if value.lstrip().startswith("{"):
-            return _decoded(value)
+            return _decode(value)
         case _:
             return value
 
 
-def _decoded(text: str) -> object:
+def _decode(text: str) -> object:
     try:
         return read_json(text)
     except ValueError:
         return text
 
 
-def _unclear(tool: str, own: Collection[str], why: str) -> ToolError:
+def _argument_error(tool: str, field_names: Collection[str], reason: str) -> ToolError:
     return ToolError(
-        f"wrong arguments of {tool}: {why}",
-        advice=f"its parameters are {', '.join(own)}",
+        f"wrong arguments of {tool}: {reason}",
+        advice=f"its parameters are {', '.join(field_names)}",
         shown=f"the model called {tool} with wrong arguments",
     )
 
 
-def _bare(name: str) -> str:
+def _normalize_name(name: str) -> str:
     """Return a name without what models add: `functions.read:0`, `read<|channel|>`, `read()`."""
-    bare = _NUMBER.sub("", _TAGS_AFTER.sub("", name.strip()))
+    bare = _CALL_NUMBER.sub("", _TAGS_AFTER.sub("", name.strip()))
     bare = _PREFIX.sub("", bare.removesuffix("()").strip("`'\"<> "))
     for prefix in _table()["prefixes"].names:
         bare = bare.removeprefix(f"{prefix}__")

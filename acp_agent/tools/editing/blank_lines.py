@@ -9,11 +9,11 @@ import msgspec
 
 from acp_agent.tools.editing.adapt import UnclearError, source_lines
 from acp_agent.tools.editing.folding import Line, parse
-from acp_agent.tools.editing.matching import FoldedText, Wanted
+from acp_agent.tools.editing.matching import EditVariant, FoldedText
 from acp_agent.tools.editing.nearest import quote_lines
 
 
-def with_file_blank_lines(file: FoldedText, wanted: Wanted) -> Wanted | None:
+def with_file_blank_lines(file: FoldedText, variant: EditVariant) -> EditVariant | None:
     """The edit with the blank lines of the file.
 
     None if its own lines are not there in one place, or end with blank ones.
@@ -21,33 +21,35 @@ def with_file_blank_lines(file: FoldedText, wanted: Wanted) -> Wanted | None:
     Raises:
         UnclearError: `new` changes lines where `old` has other blank lines than the file.
     """
-    old = [parse(line) for line in wanted.old.split("\n")]
-    own = _filled(old)
-    words = [old[at].form for at in own]
-    if len(own) < 2 or not (old[0].units and old[-1].units and words[0] in file.forms):
+    old = [parse(line) for line in variant.old.split("\n")]
+    old_indices = _nonblank_indices(old)
+    old_forms = [old[index].form for index in old_indices]
+    if len(old_indices) < 2 or not (old[0].units and old[-1].units and old_forms[0] in file.forms):
         return None
-    filled = [number for number, form in enumerate(file.forms) if form]
-    forms = [file.forms[number] for number in filled]
-    places = [at for at, form in enumerate(forms) if form == words[0]]
-    places = [at for at in places if forms[at : at + len(words)] == words]
-    if len(places) != 1:
+    file_indices = [number for number, form in enumerate(file.forms) if form]
+    file_forms = [file.forms[number] for number in file_indices]
+    starts = [index for index, form in enumerate(file_forms) if form == old_forms[0]]
+    starts = [index for index in starts if file_forms[index : index + len(old_forms)] == old_forms]
+    if len(starts) != 1:
         return None
-    numbers = filled[places[0] : places[0] + len(words)]
+    numbers = file_indices[starts[0] : starts[0] + len(old_forms)]
     gaps = _gaps(numbers)
-    given = wanted.old.split("\n")
-    spread = [given[at] + "\n" * gap for at, gap in zip(own, (*gaps, 0), strict=True)]
-    in_file = "\n".join(spread)
-    new = _new_with_gaps(old, wanted.new.split("\n"), gaps)
+    old_lines = variant.old.split("\n")
+    spaced_lines = [
+        old_lines[index] + "\n" * gap for index, gap in zip(old_indices, (*gaps, 0), strict=True)
+    ]
+    in_file = "\n".join(spaced_lines)
+    new = _new_with_gaps(old, variant.new.split("\n"), gaps)
     if new is None:
         raise UnclearError(
             "`old` has other blank lines than the file, where `new` changes lines",
             advice=f"give `old` as it is; {quote_lines(file.lines, numbers[0], in_file)}",
         )
     return msgspec.structs.replace(
-        wanted,
+        variant,
         old=in_file,
         new=new,
-        notes=(*wanted.notes, "blank lines"),
+        notes=(*variant.notes, "blank lines"),
         starts_line=True,
         ends_line=True,
         line=numbers[0] + 1,
@@ -61,29 +63,31 @@ def _new_with_gaps(old: Sequence[Line], new: Sequence[str], gaps: Sequence[int])
     Where it changes lines it has those of the file already; None if it has not.
     """
     parsed = [parse(line) for line in new]
-    own = _filled(old)
-    given = _gaps(own)
-    order = {at: number for number, at in enumerate(own)}
-    sources = {at: order[source] for at, source in source_lines(old, parsed) if source in order}
+    old_indices = _nonblank_indices(old)
+    old_gaps = _gaps(old_indices)
+    order = {index: number for number, index in enumerate(old_indices)}
+    sources = {
+        index: order[source] for index, source in source_lines(old, parsed) if source in order
+    }
     # Both ends count as shared lines.
-    shared = [(-1, -1), *sorted(sources.items()), (len(new), len(own))]
+    shared = [(-1, -1), *sorted(sources.items()), (len(new), len(old_indices))]
     result = list(new)
     for (before, first), (after, last) in reversed(list(pairwise(shared))):
         between = range(max(first, 0), min(last, len(gaps)))
-        if all(gaps[number] == given[number] for number in between):
+        if all(gaps[number] == old_gaps[number] for number in between):
             continue
         blank = sum(not line.strip() for line in new[before + 1 : after])
-        is_parted = last != first + 1 or blank != after - before - 1
-        if not is_parted and blank == given[first]:
+        is_split = last != first + 1 or blank != after - before - 1
+        if not is_split and blank == old_gaps[first]:
             result[before + 1 : after] = [""] * gaps[first]
-        elif is_parted and blank != sum(gaps[number] for number in between):
+        elif is_split and blank != sum(gaps[number] for number in between):
             return None
     return "\n".join(result)
 
 
-def _filled(lines: Sequence[Line]) -> list[int]:
+def _nonblank_indices(lines: Sequence[Line]) -> list[int]:
     """The indices of the lines that are not blank."""
-    return [at for at, line in enumerate(lines) if line.units]
+    return [index for index, line in enumerate(lines) if line.units]
 
 
 def _gaps(numbers: Sequence[int]) -> list[int]:

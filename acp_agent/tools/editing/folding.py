@@ -55,9 +55,9 @@ class Line(NamedTuple):
 
 def parse(text: str) -> Line:
     """Parse a line, or a part of one. White space alone counts as its end."""
-    found = _LINE.fullmatch(text)
-    assert found is not None
-    indent, body = found.groups()
+    match = _LINE.fullmatch(text)
+    assert match is not None
+    indent, body = match.groups()
     if not body:
         return Line("", (), text)
     return Line(indent, _units(body), text[len(indent) + len(body) :])
@@ -89,23 +89,23 @@ def _is_plain(text: str) -> bool:
 
 def _units(body: str) -> tuple[Unit, ...]:
     if _is_plain(body):
-        return tuple(Unit(one, " " if one[0] in " \t\f\v" else one) for one in _ascii(body))
+        return tuple(Unit(piece, " " if piece[0] in " \t\f\v" else piece) for piece in _ascii(body))
     units: list[Unit] = []
     hidden = ""
-    for found in _UNIT.finditer(body):
-        raw = found.group()
+    for match in _UNIT.finditer(body):
+        raw = match.group()
         if raw in _INVISIBLE:
             if units:
                 units[-1] = Unit(units[-1].raw + raw, units[-1].form)
             else:
                 hidden += raw
             continue
-        if found["space"]:
+        if match["space"]:
             new = [Unit(raw, " ")]
-        elif found["entity"]:
+        elif match["entity"]:
             char = html.unescape(raw)
-            is_one = len(char) == 1 and char.isprintable()
-            new = [Unit(raw, _form(char))] if is_one else [Unit(one, one) for one in raw]
+            is_single = len(char) == 1 and char.isprintable()
+            new = [Unit(raw, _form(char))] if is_single else [Unit(piece, piece) for piece in raw]
         else:
             new = [Unit(raw, _form(raw))]
             if units and not raw.isascii():
@@ -134,24 +134,24 @@ def is_entity(raw: str) -> bool:
     return len(raw) > 3 and raw[0] == "&" and raw[-1] == ";"
 
 
-def difference(one: Unit, other: Unit) -> Kind | None:
+def difference(first: Unit, second: Unit) -> Kind | None:
     """Return how two units of the same form differ.
 
     Raises:
         ValueError: in more than how they are written: runs of another number of spaces.
     """
-    if one.raw == other.raw:
+    if first.raw == second.raw:
         return None
-    if one.form == " ":
-        if "\t" in one.raw or "\t" in other.raw:
+    if first.form == " ":
+        if "\t" in first.raw or "\t" in second.raw:
             return "tabs"
-        if len(html.unescape(one.raw)) != len(html.unescape(other.raw)):
+        if len(html.unescape(first.raw)) != len(html.unescape(second.raw)):
             raise ValueError
         return "spaces"
-    if is_entity(one.raw) or is_entity(other.raw):
+    if is_entity(first.raw) or is_entity(second.raw):
         return "entities"
-    if one.form in "'\"":
+    if first.form in "'\"":
         return "quotes"
-    if one.form == "\u2026":
+    if first.form == "\u2026":
         return "dots"
-    return "dashes" if one.form == "-" else "unicode"
+    return "dashes" if first.form == "-" else "unicode"

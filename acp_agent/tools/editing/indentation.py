@@ -8,7 +8,7 @@ from itertools import pairwise
 
 _TAB = 4  # columns that a tab counts for when it is compared with spaces
 _STEPS = (2, 3, 4, 8)  # usual widths of a level
-_DEEP = 8  # rather two levels at once than one
+_DOUBLE_STEP = 8  # rather two levels at once than one
 
 
 class FileIndents:
@@ -28,31 +28,33 @@ class Indentation:
     """The indentation of the file for that of a call, learned from lines that are the same.
 
     Args:
-        known: for each indentation of the call that of the file.
-        text: all indentations of the call.
+        indent_map: for each indentation of the call that of the file.
+        indents: all indentations of the call.
         file: how the file is indented.
 
     Raises:
         ValueError: deeper lines of the call are not deeper in the file.
     """
 
-    def __init__(self, known: Mapping[str, str], text: Iterable[str], file: FileIndents) -> None:
-        self._known = dict(known)
-        self._columns = {_columns(old): new for old, new in known.items()}
-        pairs = sorted((_columns(old), _columns(new)) for old, new in known.items())
+    def __init__(
+        self, indent_map: Mapping[str, str], indents: Iterable[str], file: FileIndents
+    ) -> None:
+        self._indent_map = dict(indent_map)
+        self._columns = {_columns(old): new for old, new in indent_map.items()}
+        pairs = sorted((_columns(old), _columns(new)) for old, new in indent_map.items())
         for (old, new), (next_old, next_new) in pairwise(pairs):
             if old == next_old or new >= next_new:
                 raise ValueError
-        self._tabs = any("\t" in new for new in known.values()) or (
-            not any(known.values()) and file.tabs
+        self._tabs = any("\t" in new for new in indent_map.values()) or (
+            not any(indent_map.values()) and file.tabs
         )
-        old_step, new_step = _step(text), _TAB if self._tabs else file.step or _TAB
-        self._shift = _common_shift(known)
-        if len(known) == 1 and old_step not in (None, new_step):
+        old_step, new_step = _step(indents), _TAB if self._tabs else file.step or _TAB
+        self._shift = _common_shift(indent_map)
+        if len(indent_map) == 1 and old_step not in (None, new_step):
             # A level is wider in one than in the other, or a line is two levels deeper at once.
             ((old, new),) = pairs
             is_scaled = bool(old and new) and old * new_step == new * (old_step or 0)
-            if is_scaled or (old_step != _DEEP and (self._tabs or file.is_certain)):
+            if is_scaled or (old_step != _DOUBLE_STEP and (self._tabs or file.is_certain)):
                 self._shift = None
         self._steps = (old_step, new_step) if old_step else None
         if old_step and len({new * old_step - old * new_step for old, new in pairs}) > 1:
@@ -60,14 +62,18 @@ class Indentation:
 
     def convert(self, indent: str) -> str | None:
         """Return the indentation of the file for one of the call; None if it is uncertain."""
-        if indent in self._known:
-            return self._known[indent]
+        if indent in self._indent_map:
+            return self._indent_map[indent]
         columns = _columns(indent)
         if columns in self._columns:
             return self._columns[columns]
         if self._shift is not None:
-            taken, added = self._shift
-            converted = added + indent[len(taken) :] if indent.startswith(taken) else None
+            removed_prefix, added_prefix = self._shift
+            converted = (
+                added_prefix + indent[len(removed_prefix) :]
+                if indent.startswith(removed_prefix)
+                else None
+            )
         else:
             converted = self._scaled(columns)
         # A line at the margin may be meant to stay there.
@@ -77,23 +83,23 @@ class Indentation:
         if self._steps is None:
             return None
         old_step, new_step = self._steps
-        below = [one for one in self._columns if one < columns]
-        nearest = max(below) if below else min(self._columns)
+        shallower = [depth for depth in self._columns if depth < columns]
+        nearest = max(shallower) if shallower else min(self._columns)
         base = self._columns[nearest]
-        levels, rest = divmod(abs(columns - nearest), old_step)
-        distance = levels * new_step + rest
+        levels, extra_columns = divmod(abs(columns - nearest), old_step)
+        distance = levels * new_step + extra_columns
         if columns > nearest:
-            return base + ("\t" * levels + " " * rest if self._tabs else " " * distance)
+            return base + ("\t" * levels + " " * extra_columns if self._tabs else " " * distance)
         width = _columns(base) - distance
         if width < 0:
             return None
         return "\t" * (width // _TAB) + " " * (width % _TAB) if self._tabs else " " * width
 
 
-def _common_shift(known: Mapping[str, str]) -> tuple[str, str] | None:
+def _common_shift(indent_map: Mapping[str, str]) -> tuple[str, str] | None:
     """Return the prefix to remove from each indentation, and the one to add."""
     shifts = set()
-    for old, new in known.items():
+    for old, new in indent_map.items():
         if new.endswith(old):
             shifts.add(("", new[: len(new) - len(old)]))
         elif old.endswith(new):
@@ -108,13 +114,13 @@ def _columns(indent: str) -> int:
 
 
 def _uses_tabs(indents: Sequence[str]) -> bool:
-    tabs = sum(one.startswith("\t") for one in indents)
-    return tabs > sum(one.startswith("  ") for one in indents)
+    tabs = sum(indent.startswith("\t") for indent in indents)
+    return tabs > sum(indent.startswith("  ") for indent in indents)
 
 
 def _step(indents: Iterable[str]) -> int | None:
     """The width of a level in a short text: the smallest step between two of its depths."""
-    depths = sorted({_columns(one) for one in indents})
+    depths = sorted({_columns(indent) for indent in indents})
     steps = [after - before for before, after in pairwise(depths)]
     smallest = min(steps, default=0)
     return smallest if smallest in _STEPS else None
@@ -125,7 +131,7 @@ def _file_step(indents: Sequence[str]) -> tuple[int | None, int]:
 
     None if none does.
     """
-    depths = [len(one) for one in indents if "\t" not in one]
+    depths = [len(indent) for indent in indents if "\t" not in indent]
     steps = Counter(
         after - before for before, after in pairwise(depths) if after - before in _STEPS
     )

@@ -16,9 +16,9 @@ from msgspec import Struct
 from acp_agent.tools.editing.folding import Line, difference, fold, parse, plain_spaces
 from acp_agent.tools.editing.indentation import FileIndents, Indentation
 
-_MOST = 1_000  # places that are found
-_TRIED = 200_000  # lines that are compared in full
-_NAMED = 10  # lines in an error
+_MAX_MATCHES = 1_000  # places that are found
+_MAX_COMPARED_LINES = 200_000  # lines that are compared in full
+_MAX_REPORTED_LINES = 10  # lines in an error
 _LEVELS = {
     "line ends": 1,
     "spaces": 1,
@@ -30,7 +30,7 @@ _LEVELS = {
     "tabs": 3,
     "indentation": 3,
 }
-_NAMES = {
+_KIND_NAMES = {
     "line ends": "white space at line ends",
     "spaces": "kinds of spaces",
     "unicode": "Unicode forms",
@@ -44,11 +44,11 @@ _NAMES = {
 STRICT = 2  # the highest level at which the indentation is the same
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
-    """What to search for, and its replacement.
+class EditVariant(Struct, frozen=True, kw_only=True):
+    """One way to read an edit: the text to search for, and its replacement.
 
-    `notes` say how the call was read. `starts_line` and `ends_line` demand whole lines. `level` is
-    the highest level of a match that counts, `line` the only line (from 1) where one counts.
+    `notes` say how the call was read. `starts_line` and `ends_line` demand whole lines. `max_level`
+    is the highest level of a match that counts, `line` the only line (from 1) where one counts.
     `distance` is how far this is from the given text, like the level of a match.
     """
 
@@ -57,7 +57,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     starts_line: bool = False
     ends_line: bool = False
-    level: int = 3
+    max_level: int = 3
     line: int | None = None
     distance: int = 0
 
@@ -87,7 +87,7 @@ class Match(Struct, frozen=True, kw_only=True):
     @property
     def notes(self) -> tuple[str, ...]:
         """The differences in words."""
-        return tuple(_NAMES[kind] for kind in _NAMES if kind in self.kinds)
+        return tuple(_KIND_NAMES[kind] for kind in _KIND_NAMES if kind in self.kinds)
 
 
 class FoldedText:
@@ -117,90 +117,97 @@ class FoldedText:
         """Return the lines, from 1, where the words of `old` begin, in any spacing."""
         key = "\n".join(fold(line) for line in old.strip("\n").split("\n"))
         lines: list[int] = []
-        at = self._folded.find(key)
-        while at >= 0 and len(lines) < _NAMED and re.search(r"\w", key):
-            lines.append(bisect.bisect_right(self._starts, at))
-            at = self._folded.find(key, at + 1)
+        position = self._folded.find(key)
+        while position >= 0 and len(lines) < _MAX_REPORTED_LINES and re.search(r"\w", key):
+            lines.append(bisect.bisect_right(self._starts, position))
+            position = self._folded.find(key, position + 1)
         return lines
 
-    def find(self, wanted: Wanted) -> list[Match]:
+    def find(self, variant: EditVariant) -> list[Match]:
         """Return the matches with the lowest level of differences."""
-        old = [parse(line) for line in wanted.old.split("\n")]
+        old = [parse(line) for line in variant.old.split("\n")]
         key = "\n".join(line.form for line in old)
         if not re.search(r"\w", key):
             return []  # brackets alone are everywhere
-        texts = [
+        indents = [
             plain_spaces(_indent(line))
-            for line in (wanted.old + "\n" + wanted.new).split("\n")
+            for line in (variant.old + "\n" + variant.new).split("\n")
             if line
         ]
-        found: list[Match] = []
-        at = self._folded.find(key)
-        tried = 0
-        while at >= 0 and len(found) < _MOST:
-            tried += len(old)
-            if tried > _TRIED:
+        matches: list[Match] = []
+        position = self._folded.find(key)
+        compared_lines = 0
+        while position >= 0 and len(matches) < _MAX_MATCHES:
+            compared_lines += len(old)
+            if compared_lines > _MAX_COMPARED_LINES:
                 return []  # too many to be one place
-            match = self._match(wanted, old, at, len(key), texts)
-            if match is not None and match.level <= wanted.level:
-                found.append(match)
-            at = self._folded.find(key, at + (len(key) if match else 1))
-        least = min((match.level for match in found), default=0)
-        return [match for match in found if match.level == least]
+            match = self._match(variant, old, position, len(key), indents)
+            if match is not None and match.level <= variant.max_level:
+                matches.append(match)
+            position = self._folded.find(key, position + (len(key) if match else 1))
+        min_level = min((match.level for match in matches), default=0)
+        return [match for match in matches if match.level == min_level]
 
     def _match(
-        self, wanted: Wanted, old: list[Line], at: int, length: int, texts: Sequence[str]
+        self,
+        variant: EditVariant,
+        old: list[Line],
+        position: int,
+        length: int,
+        indents: Sequence[str],
     ) -> Match | None:
         """Return the match at `at` of the folded text; None if more than the form differs."""
-        first = bisect.bisect_right(self._starts, at) - 1
-        if wanted.line not in {None, first + 1}:
+        first = bisect.bisect_right(self._starts, position) - 1
+        if variant.line not in {None, first + 1}:
             return None
         file = [parse(line) for line in self.lines[first : first + len(old)]]
         if len(file) < len(old):
             return None
-        whole = list(file)
-        cut = _cut(file, at - self._starts[first], len(old[-1].form), old, length)
+        full_lines = list(file)
+        cut = _cut(file, position - self._starts[first], len(old[-1].form), old, length)
         if cut is None:
             return None
-        skipped, left = cut
-        if (skipped and wanted.starts_line) or (left and wanted.ends_line):
+        cut_before, cut_after = cut
+        if (cut_before and variant.starts_line) or (cut_after and variant.ends_line):
             return None
-        if skipped and old[0].indent not in ("", " "):
+        if cut_before and old[0].indent not in ("", " "):
             return None  # a whole line is wanted, not a part of another one
         try:
-            kinds = _kinds(old, file, last_is_part=left)
+            kinds = _kinds(old, file, last_is_partial=cut_after)
         except ValueError:
             return None
         if any(
-            not one.indent.isascii() or not two.indent.isascii()
-            for one, two in zip(old, file, strict=True)
+            not old_line.indent.isascii() or not file_line.indent.isascii()
+            for old_line, file_line in zip(old, file, strict=True)
         ):
             kinds.add("spaces")
-        inside, indentation = bool(skipped), None
+        inside, indentation = bool(cut_before), None
         pairs = [
-            (plain_spaces(one.indent), plain_spaces(two.indent))
-            for one, two in zip(old, file, strict=True)
-            if one.units and two.units
+            (plain_spaces(old_line.indent), plain_spaces(file_line.indent))
+            for old_line, file_line in zip(old, file, strict=True)
+            if old_line.units and file_line.units
         ]
         if inside:
             pairs = pairs[1:]
-        elif pairs and old[0].units and not old[0].indent and not wanted.starts_line:
+        elif pairs and old[0].units and not old[0].indent and not variant.starts_line:
             # It may begin after the indentation of its first line.
-            inside = all(one == two for one, two in pairs[1:]) and bool(pairs[0][1])
-            inside = inside and (len(pairs) > 1 or "\n" not in wanted.new)
+            inside = all(
+                old_indent == file_indent for old_indent, file_indent in pairs[1:]
+            ) and bool(pairs[0][1])
+            inside = inside and (len(pairs) > 1 or "\n" not in variant.new)
             pairs = pairs[1:] if inside else pairs
-        if any(one != two for one, two in pairs):
-            known: dict[str, str] = {}
-            if any(known.setdefault(one, two) != two for one, two in pairs):
+        if any(old_indent != file_indent for old_indent, file_indent in pairs):
+            indent_map: dict[str, str] = {}
+            if any(indent_map.setdefault(source, target) != target for source, target in pairs):
                 return None
             try:
-                indentation = Indentation(known, texts, self.indents)
+                indentation = Indentation(indent_map, indents, self.indents)
             except ValueError:
                 return None
             kinds.add("indentation")
-        if skipped and kinds & {"indentation"}:
+        if cut_before and kinds & {"indentation"}:
             return None
-        start, end = self._ends(first, old, whole, skipped, left, inside=inside)
+        start, end = self._bounds(first, old, full_lines, cut_before, cut_after, inside=inside)
         return Match(
             first=first,
             start=start,
@@ -212,27 +219,27 @@ class FoldedText:
             indentation=indentation,
         )
 
-    def _ends(
+    def _bounds(
         self,
         first: int,
         old: Sequence[Line],
-        whole: Sequence[Line],
-        skipped: int,
-        left: int,
+        full_lines: Sequence[Line],
+        cut_before: int,
+        cut_after: int,
         *,
         inside: bool,
     ) -> tuple[int, int]:
-        """Return where a match begins and ends in the text, where its lines are `whole`."""
+        """Return where a match begins and ends in the text, where its lines are `full_lines`."""
         start = self._raw_starts[first]
-        if skipped or inside:
-            start += len(whole[0].indent) + _length(whole[0], 0, skipped)
+        if cut_before or inside:
+            start += len(full_lines[0].indent) + _raw_length(full_lines[0], 0, cut_before)
         elif not old[0].units and len(old) > 1 and not old[0].trailing:
             start += len(self.lines[first])  # it begins with the end of this line
         last = first + len(old) - 1
         end = self._raw_starts[last]
         if old[-1].units:
-            line = whole[-1]
-            end += len(line.indent) + _length(line, 0, len(line.units) - left)
+            line = full_lines[-1]
+            end += len(line.indent) + _raw_length(line, 0, len(line.units) - cut_after)
         return start, end
 
 
@@ -244,33 +251,33 @@ def _cut(
     Returns:
         How many units were cut off at the beginning and at the end; None if a word would be.
     """
-    skipped = 0
+    cut_before = 0
     if column and old[0].units:
-        skipped = _boundary(file[0], column)
-        if skipped < 0 or not _between_words(file[0], skipped):
+        cut_before = _boundary(file[0], column)
+        if cut_before < 0 or not _between_words(file[0], cut_before):
             return None
-        if old[0].indent and not file[0].units[skipped - 1].raw.endswith(old[0].indent):
+        if old[0].indent and not file[0].units[cut_before - 1].raw.endswith(old[0].indent):
             return None
     elif column and column != len(file[0].form):
         return None
     if not old[-1].units and len(old) > 1:
         file[-1] = Line("", (), "")
-        left = 0
+        cut_after = 0
     else:
         end = column + length if len(old) == 1 else last_length
         count = _boundary(file[-1], end)
-        left = len(file[-1].units) - count
-        if count < 0 or (left and not _between_words(file[-1], count)):
+        cut_after = len(file[-1].units) - count
+        if count < 0 or (cut_after and not _between_words(file[-1], count)):
             return None
-        if left and old[-1].trailing and file[-1].units[count].form != " ":
+        if cut_after and old[-1].trailing and file[-1].units[count].form != " ":
             return None
-        if left:
+        if cut_after:
             file[-1] = Line(file[-1].indent, file[-1].units[:count], "")
     if column and old[0].units:
-        file[0] = Line("", file[0].units[skipped:], file[0].trailing)
+        file[0] = Line("", file[0].units[cut_before:], file[0].trailing)
     elif column:
         file[0] = Line("", (), "")  # its end alone
-    return skipped, left
+    return cut_before, cut_after
 
 
 def _boundary(line: Line, column: int) -> int:
@@ -295,17 +302,19 @@ def _is_word(char: str) -> bool:
     return char.isalnum() or char == "_"
 
 
-def _kinds(old: Sequence[Line], file: Sequence[Line], *, last_is_part: int) -> set[str]:
+def _kinds(old: Sequence[Line], file: Sequence[Line], *, last_is_partial: int) -> set[str]:
     kinds: set[str] = set()
-    for index, (one, two) in enumerate(zip(old, file, strict=True)):
-        if len(one.units) != len(two.units):
+    for index, (old_line, file_line) in enumerate(zip(old, file, strict=True)):
+        if len(old_line.units) != len(file_line.units):
             raise ValueError
-        for unit, other in zip(one.units, two.units, strict=True):
-            kind = difference(unit, other)
+        for old_unit, file_unit in zip(old_line.units, file_line.units, strict=True):
+            kind = difference(old_unit, file_unit)
             if kind is not None:
                 kinds.add(kind)
         is_last = index == len(old) - 1
-        if one.trailing != two.trailing and (not is_last or (one.trailing and not last_is_part)):
+        if old_line.trailing != file_line.trailing and (
+            not is_last or (old_line.trailing and not last_is_partial)
+        ):
             kinds.add("line ends")
     return kinds
 
@@ -313,26 +322,29 @@ def _kinds(old: Sequence[Line], file: Sequence[Line], *, last_is_part: int) -> s
 def form_kinds(old: str, new: str) -> set[str]:
     """Return the kinds in which two texts with the same words differ."""
     lines = [[parse(line) for line in text.split("\n")] for text in (old, new)]
-    some, others = ([line for line in one if line.units] for one in lines)
-    if [line.form for line in some] != [line.form for line in others]:
+    old_lines, new_lines = ([line for line in text_lines if line.units] for text_lines in lines)
+    if [line.form for line in old_lines] != [line.form for line in new_lines]:
         return set(_LEVELS)  # joined or split lines
     try:
-        kinds = _kinds(some, others, last_is_part=False)
+        kinds = _kinds(old_lines, new_lines, last_is_partial=False)
     except ValueError:
         kinds = {"spaces", "tabs"}
-    if any(one.indent != two.indent for one, two in zip(some, others, strict=True)):
+    if any(
+        old_line.indent != new_line.indent
+        for old_line, new_line in zip(old_lines, new_lines, strict=True)
+    ):
         kinds.add("indentation")
-    if _blank_ends(lines[0]) != _blank_ends(lines[1]):
+    if _blank_line_spaces(lines[0]) != _blank_line_spaces(lines[1]):
         kinds.add("line ends")
     return kinds
 
 
-def _blank_ends(lines: Sequence[Line]) -> set[str]:
+def _blank_line_spaces(lines: Sequence[Line]) -> set[str]:
     """The white space of blank lines."""
     return {line.trailing for line in lines if not line.units and line.trailing}
 
 
-def _length(line: Line, start: int, end: int) -> int:
+def _raw_length(line: Line, start: int, end: int) -> int:
     return sum(len(unit.raw) for unit in line.units[start:end])
 
 
@@ -341,8 +353,8 @@ def _indent(line: str) -> str:
 
 
 def _starts(lines: Sequence[str]) -> list[int]:
-    starts, at = [], 0
+    starts, position = [], 0
     for line in lines:
-        starts.append(at)
-        at += len(line) + 1
+        starts.append(position)
+        position += len(line) + 1
     return starts

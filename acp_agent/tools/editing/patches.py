@@ -15,11 +15,16 @@ from msgspec import Struct
 
 from acp_agent.errors import ToolError
 from acp_agent.tools.editing.folding import fold
-from acp_agent.tools.editing.replace import Edit, Edited, apply_edits, apply_to_either
+from acp_agent.tools.editing.replace import (
+    Edit,
+    EditResult,
+    apply_edits,
+    apply_to_current_or_original,
+)
 from acp_agent.workspace.file_io import TextFile
 
 FILE_LINE = re.compile(r"^\*\*\* (Update|Add|Delete) File: *(.+?)\s*$", re.MULTILINE)
-_BEGIN, _END = "*** Begin Patch", "*** End Patch"
+_BEGIN_MARKER, _END_MARKER = "*** Begin Patch", "*** End Patch"
 _FENCE = re.compile(r"```\w*\n(.*?)\n?```", re.DOTALL)
 _RANGE = re.compile(r"-\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?")
 _DIFF = re.compile(r"^--- (?:a/)?(\S.*?)(?:\t.*)?\n\+\+\+ (?:b/)?(\S.*?)(?:\t.*)?\n", re.MULTILINE)
@@ -47,10 +52,14 @@ def parse_patch(text: str) -> list[FilePatch]:
     Raises:
         ToolError: it is no patch, has no end, or needs what this tool does not do.
     """
-    bare = text.replace("\r\n", "\n").strip("\n ")
-    fenced = _FENCE.fullmatch(bare)
-    bare = fenced[1].strip("\n ") if fenced else bare
-    files = list(_unified(bare) if _DIFF.search(bare) and _BEGIN not in bare else _patched(bare))
+    stripped = text.replace("\r\n", "\n").strip("\n ")
+    fenced = _FENCE.fullmatch(stripped)
+    stripped = fenced[1].strip("\n ") if fenced else stripped
+    files = list(
+        _parse_unified_diff(stripped)
+        if _DIFF.search(stripped) and _BEGIN_MARKER not in stripped
+        else _parse_codex_patch(stripped)
+    )
     if not files:
         raise ToolError("the patch changes no file", advice="name one: *** Update File: a.py")
     paths = [file.path for file in files]
@@ -59,7 +68,7 @@ def parse_patch(text: str) -> list[FilePatch]:
     return files
 
 
-def apply_hunks(file: TextFile, hunks: Sequence[Hunk], shown: str) -> Edited:
+def apply_hunks(file: TextFile, hunks: Sequence[Hunk], display_path: str) -> EditResult:
     """Return a file's text after its hunks, each applied in the result of the one before.
 
     One that has no place there is made in the text before all, unless they change the same lines.
@@ -67,117 +76,121 @@ def apply_hunks(file: TextFile, hunks: Sequence[Hunk], shown: str) -> Edited:
     Raises:
         ToolError: a hunk has no place in the file, or more than one.
     """
-    done: list[Edited] = []
+    results: list[EditResult] = []
     original = file
     for number, hunk in enumerate(hunks, 1):
         try:
-            make = partial(_apply, hunk=hunk, shown=shown)
-            done.append(apply_to_either(file, original, make))
+            apply = partial(_apply, hunk=hunk, display_path=display_path)
+            results.append(apply_to_current_or_original(file, original, apply))
         except ToolError as error:
-            which = f"{shown}, hunk {number}" if len(hunks) > 1 else shown
+            which = f"{display_path}, hunk {number}" if len(hunks) > 1 else display_path
             raise ToolError(f"{which}: {error.shown}", advice=error.advice) from error
-        file = msgspec.structs.replace(file, text=done[-1].text)
-    return Edited(
+        file = msgspec.structs.replace(file, text=results[-1].text)
+    return EditResult(
         text=file.text,
-        line=done[0].line,
-        places=tuple(place for one in done for place in one.places),
-        notes=tuple(dict.fromkeys(note for one in done for note in one.notes)),
+        line=results[0].line,
+        changes=tuple(change for result in results for change in result.changes),
+        notes=tuple(dict.fromkeys(note for result in results for note in result.notes)),
     )
 
 
-def _apply(file: TextFile, hunk: Hunk, shown: str) -> Edited:
+def _apply(file: TextFile, hunk: Hunk, display_path: str) -> EditResult:
     if not hunk.old:
         raise ToolError("a hunk only adds lines", advice="give a line before or after them as well")
-    edit = Edit(_joined(hunk.old), _joined(hunk.new))
-    start = _line_after(file.text, hunk.after)
+    edit = Edit(_join_lines(hunk.old), _join_lines(hunk.new))
+    start = _offset_after(file.text, hunk.after)
     head, tail = file.text[:start], file.text[start:]
     try:
-        edited = apply_edits(msgspec.structs.replace(file, text=tail), (edit,), shown)
+        edited = apply_edits(msgspec.structs.replace(file, text=tail), (edit,), display_path)
     except ToolError:
         if start:
-            apply_edits(file, (edit,), shown)  # its error has the numbers of the whole file
+            apply_edits(file, (edit,), display_path)  # its error has the numbers of the whole file
         raise
-    first = edited.places[0][0].split("\n", 1)[0]
+    first = edited.changes[0][0].split("\n", 1)[0]
     if fold(first).strip() != fold(hunk.old[0]).strip():
         raise ToolError(f"there is no line {hunk.old[0].strip()[:80]!r}", advice="give whole lines")
     line = head.count("\n") + edited.line
     return msgspec.structs.replace(edited, text=head + edited.text, line=line)
 
 
-def _line_after(text: str, after: Sequence[str]) -> int:
+def _offset_after(text: str, after: Sequence[str]) -> int:
     """Return where the lines begin that follow the named ones.
 
     Raises:
         ToolError: one of those is not there.
     """
-    at = 0
+    offset = 0
     for name in after:
-        wanted = name.strip()
-        for line in text[at:].splitlines(keepends=True):
-            at += len(line)
-            if line.strip() == wanted:
+        target = name.strip()
+        for line in text[offset:].splitlines(keepends=True):
+            offset += len(line)
+            if line.strip() == target:
                 break
         else:
-            raise ToolError(f"the line after @@ is not there: {wanted[:80]}")
-    return at
+            raise ToolError(f"the line after @@ is not there: {target[:80]}")
+    return offset
 
 
-def _joined(lines: Sequence[str]) -> str:
+def _join_lines(lines: Sequence[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _patched(text: str) -> Iterator[FilePatch]:
-    if not text.startswith(_BEGIN):
-        raise ToolError(f"the patch does not begin with {_BEGIN}", advice="give a whole patch")
-    if not text.endswith(_END):
+def _parse_codex_patch(text: str) -> Iterator[FilePatch]:
+    if not text.startswith(_BEGIN_MARKER):
         raise ToolError(
-            f"the patch does not end with {_END}, so it may have been cut off",
+            f"the patch does not begin with {_BEGIN_MARKER}", advice="give a whole patch"
+        )
+    if not text.endswith(_END_MARKER):
+        raise ToolError(
+            f"the patch does not end with {_END_MARKER}, so it may have been cut off",
             advice="write it again, in smaller pieces",
         )
-    body = text.removeprefix(_BEGIN).removesuffix(_END).strip("\n")
-    starts = list(FILE_LINE.finditer(body))
-    if body and (not starts or body[: starts[0].start()].strip()):
-        raise ToolError("the patch does not say which file it changes", advice=_FORM)
-    for at, start in enumerate(starts):
-        end = starts[at + 1].start() if at + 1 < len(starts) else len(body)
-        lines = body[start.end() : end].strip("\n").split("\n")
-        match start[1]:
+    body = text.removeprefix(_BEGIN_MARKER).removesuffix(_END_MARKER).strip("\n")
+    headers = list(FILE_LINE.finditer(body))
+    if body and (not headers or body[: headers[0].start()].strip()):
+        raise ToolError("the patch does not say which file it changes", advice=_FORMAT_ADVICE)
+    for index, header in enumerate(headers):
+        end = headers[index + 1].start() if index + 1 < len(headers) else len(body)
+        lines = body[header.end() : end].strip("\n").split("\n")
+        match header[1]:
             case "Add":
                 content = [line[1:] for line in lines if line.startswith("+")]
-                yield FilePatch(start[2], content=_joined(content))
+                yield FilePatch(header[2], content=_join_lines(content))
             case "Delete":
-                raise ToolError("this tool deletes no files", advice=f"use `shell`: rm {start[2]}")
+                raise ToolError("this tool deletes no files", advice=f"use `shell`: rm {header[2]}")
             case _:
                 if lines[0].startswith("*** Move to:"):
                     raise ToolError(
                         "this tool renames no files",
-                        advice=f"use `shell` for that: mv {start[2]} {lines[0][12:].strip()}",
+                        advice=f"use `shell` for that: mv {header[2]} {lines[0][12:].strip()}",
                     )
-                yield FilePatch(start[2], tuple(_hunks(lines)))
+                yield FilePatch(header[2], tuple(_parse_hunks(lines)))
 
 
-_FORM = "begin each file with *** Update File: path or *** Add File: path"
+_FORMAT_ADVICE = "begin each file with *** Update File: path or *** Add File: path"
 
 
-def _unified(text: str) -> Iterator[FilePatch]:
-    starts = list(_DIFF.finditer(text))
-    for at, start in enumerate(starts):
-        end = starts[at + 1].start() if at + 1 < len(starts) else len(text)
+def _parse_unified_diff(text: str) -> Iterator[FilePatch]:
+    headers = list(_DIFF.finditer(text))
+    for index, header in enumerate(headers):
+        end = headers[index + 1].start() if index + 1 < len(headers) else len(text)
         lines = [
             line
-            for line in text[start.end() : end].strip("\n").split("\n")
+            for line in text[header.end() : end].strip("\n").split("\n")
             if not line.startswith(("diff --git ", "index ", "\\ No newline"))
         ]
-        if start[2] == "/dev/null":
-            raise ToolError("this tool deletes no files", advice=f"use `shell`: rm {start[1]}")
-        hunks = tuple(_hunks(lines))
-        if start[1] == "/dev/null":
-            yield FilePatch(start[2], content=_joined([line for one in hunks for line in one.new]))
+        if header[2] == "/dev/null":
+            raise ToolError("this tool deletes no files", advice=f"use `shell`: rm {header[1]}")
+        hunks = tuple(_parse_hunks(lines))
+        if header[1] == "/dev/null":
+            yield FilePatch(
+                header[2], content=_join_lines([line for hunk in hunks for line in hunk.new])
+            )
         else:
-            yield FilePatch(start[2], hunks)
+            yield FilePatch(header[2], hunks)
 
 
-def _hunks(lines: Sequence[str]) -> Iterator[Hunk]:
+def _parse_hunks(lines: Sequence[str]) -> Iterator[Hunk]:
     after: list[str] = []
     old: list[str] = []
     new: list[str] = []
@@ -186,9 +199,9 @@ def _hunks(lines: Sequence[str]) -> Iterator[Hunk]:
             if old or new:
                 yield Hunk(tuple(after), tuple(old), tuple(new))
                 after, old, new = [], [], []
-            named = line[2:].strip()
-            if named and not _RANGE.match(named):
-                after.append(named)
+            heading = line[2:].strip()
+            if heading and not _RANGE.match(heading):
+                after.append(heading)
         elif line == "*** End of File":
             continue
         elif line.startswith("+"):

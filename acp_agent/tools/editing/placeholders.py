@@ -13,9 +13,9 @@ from acp_agent.errors import ToolError
 
 _DOTS = r"(?:\.{2,}|\u2026)"
 _NOUN = r"(?:[\w'/&-]+ ?){1,4}"
-_SHOWN = 100  # characters
-_OMITTED = 2  # lines in place of which dots are no text of their own
-_DOTS_ARE_CODE = (".py", ".pyi", ".pyx")
+_MAX_SHOWN_LENGTH = 100  # characters
+_MIN_OMITTED_LINES = 2  # lines in place of which dots are no text of their own
+_PYTHON_SUFFIXES = (".py", ".pyi", ".pyx")
 
 
 class _Patterns(NamedTuple):
@@ -36,10 +36,11 @@ def refuse_placeholder(text: str, before: str) -> None:
     Raises:
         ToolError: a line, or a comment in it, is nothing but a placeholder.
     """
-    found = find_placeholder(text, before)
-    if found is not None:
+    placeholder = find_placeholder(text, before)
+    if placeholder is not None:
         raise ToolError(
-            f"the new text has a placeholder for code that is left out: {found[:_SHOWN]!r}",
+            f"the new text has a placeholder for code that is left out: "
+            f"{placeholder[:_MAX_SHOWN_LENGTH]!r}",
             advice="write out all of the text; to keep lines, leave them out of `old` in an `edit`",
         )
 
@@ -56,20 +57,26 @@ def refuse_omission(old: str, new: str, before: str, name: str) -> None:
     Raises:
         ToolError: the lines around such a line follow each other in `new` only.
     """
-    given = [line.strip() for line in old.split("\n") if line.strip()]
-    lines = [line.strip() for line in new.split("\n") if line.strip()]
-    for at, line in enumerate(lines):
-        if len(line) > _SHOWN or not _patterns().omission.fullmatch(line.lower()):
+    old_lines = [line.strip() for line in old.split("\n") if line.strip()]
+    new_lines = [line.strip() for line in new.split("\n") if line.strip()]
+    for index, line in enumerate(new_lines):
+        if len(line) > _MAX_SHOWN_LENGTH or not _patterns().omission.fullmatch(line.lower()):
             continue
         if line in map(str.strip, before.split("\n")) or (
-            name.endswith(_DOTS_ARE_CODE) and not line.strip(".")
+            name.endswith(_PYTHON_SUFFIXES) and not line.strip(".")
         ):
             continue
-        start = given.index(lines[at - 1]) + 1 if at and lines[at - 1] in given else 0
-        rest = [one for one in lines[at + 1 :] if one in given[start:]]
-        ends = zip(reversed(given[start:]), reversed(rest), strict=False)
-        end = len(given) - len(list(takewhile(lambda pair: pair[0] == pair[1], ends)))
-        if end - start >= _OMITTED:
+        start = (
+            old_lines.index(new_lines[index - 1]) + 1
+            if index and new_lines[index - 1] in old_lines
+            else 0
+        )
+        following_lines = [
+            following for following in new_lines[index + 1 :] if following in old_lines[start:]
+        ]
+        ends = zip(reversed(old_lines[start:]), reversed(following_lines), strict=False)
+        end = len(old_lines) - len(list(takewhile(lambda pair: pair[0] == pair[1], ends)))
+        if end - start >= _MIN_OMITTED_LINES:
             raise ToolError(
                 f"{line!r} stands for {end - start} lines of `old`, which would be deleted",
                 advice="write them out, or leave them out of `old` as well",
@@ -82,9 +89,9 @@ def find_placeholder(text: str, before: str = "") -> str | None:
     for line in text.split("\n"):
         if len(line) > 300 or not _hints().search(line):
             continue
-        pieces = [(found["body"], True) for found in patterns.comment.finditer(line)]
-        pieces += [(found["body"], False) for found in patterns.bare.finditer(line)]
-        for body, is_comment in pieces:
+        bodies = [(match["body"], True) for match in patterns.comment.finditer(line)]
+        bodies += [(match["body"], False) for match in patterns.bare.finditer(line)]
+        for body, is_comment in bodies:
             words = " ".join(body.lower().split())
             pattern = patterns.plain if is_comment else patterns.marked
             if (patterns.marked.fullmatch(words) or pattern.fullmatch(words)) and (
@@ -107,8 +114,8 @@ def _hints() -> re.Pattern[str]:
 @lru_cache(maxsize=1)
 def _patterns() -> _Patterns:
     data = tomllib.loads((files(__package__) / "placeholders.toml").read_text("utf-8"))
-    kept = "|".join(data["kept"])
-    state = rf"(?:is |are |remains? |stays? |stay |kept |code )?(?:{kept})"
+    state_words = "|".join(data["kept"])
+    state = rf"(?:is |are |remains? |stays? |stay |kept |code )?(?:{state_words})"
     values = {
         "noun": _NOUN,
         "noun_or_none": rf"(?: {_NOUN})?",
@@ -116,7 +123,7 @@ def _patterns() -> _Patterns:
         "stays": rf" ?(?:is |are |remains? |stays? |kept )?(?:{'|'.join(data['stays'])})",
     }
     phrases = "|".join(phrase.format(**values) for phrase in data["phrases"])
-    whole = "|".join(phrase.format(**values) for phrase in data["phrases"][:3])
+    full_phrases = "|".join(phrase.format(**values) for phrase in data["phrases"][:3])
     openings, closings = "|".join(data["openings"]), "|".join(data["closings"])
     return _Patterns(
         comment=re.compile(
@@ -131,5 +138,7 @@ def _patterns() -> _Patterns:
             rf"(?:{openings})? ?{_DOTS} ?(?:{closings})?"
             rf"|(?:{openings}) ?(?:{phrases}) ?(?:{closings})?"
         ),
-        plain=re.compile(rf"(?!(?:the )?original)(?=\S+ .*(?:{kept})\W*$)(?:{whole})\.?"),
+        plain=re.compile(
+            rf"(?!(?:the )?original)(?=\S+ .*(?:{state_words})\W*$)(?:{full_phrases})\.?"
+        ),
     )

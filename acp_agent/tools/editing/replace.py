@@ -14,34 +14,34 @@ from acp_agent.diffs import changed_blocks
 from acp_agent.errors import ToolError
 from acp_agent.tools.editing.adapt import adapt
 from acp_agent.tools.editing.blank_lines import with_file_blank_lines
-from acp_agent.tools.editing.matching import FoldedText, Match, Wanted, form_kinds
-from acp_agent.tools.editing.nearest import explain_absence, lines_that_differ, quote_lines
+from acp_agent.tools.editing.matching import EditVariant, FoldedText, Match, form_kinds
+from acp_agent.tools.editing.nearest import distinguishing_lines, explain_absence, quote_lines
 from acp_agent.tools.editing.placeholders import refuse_omission, refuse_placeholder
-from acp_agent.tools.editing.readings import (
+from acp_agent.tools.editing.variants import (
     begins_in_indentation,
     begins_with_line_end,
-    is_only_form,
-    readings,
+    differs_only_in_form,
+    edit_variants,
     with_line_end,
 )
 from acp_agent.workspace.file_io import TextFile, with_lf
 from acp_agent.workspace.scrub import REPLACEMENT
 
-_LINES_NAMED = 10
+_MAX_REPORTED_LINES = 10
 
 
 class Edit(Struct, frozen=True):
-    """One replacement: `old` by `new`, at its only place or, with `every`, at each.
+    """One replacement: `old` by `new`, at its only place or, with `replace_all`, at each.
 
     With `after_line`, `new` is inserted after this line instead, 0 for the beginning of the file.
-    `times` is the expected number of places.
+    `expected_count` is the expected number of occurrences.
     """
 
     old: str
     new: str
-    every: bool = False
+    replace_all: bool = False
     after_line: int | None = None
-    times: int | None = None
+    expected_count: int | None = None
 
 
 class Span(Struct, frozen=True):
@@ -52,22 +52,22 @@ class Span(Struct, frozen=True):
     new: str
 
 
-class Edited(Struct, frozen=True):
+class EditResult(Struct, frozen=True):
     """A file's text after its edits.
 
-    `line` is where the first edit begins, from 1. `places` are the lines that were changed, each
-    place as it was and as it became, in order. `notes` say what was normalised to find them. `view`
-    is the text before and after as it is shown, where that is not the text of the file.
+    `line` is where the first edit begins, from 1. `changes` are the lines that were changed, before
+    and after, in order. `notes` say what was normalised to find them. `view` is the text before and
+    after as it is shown, where that is not the text of the file.
     """
 
     text: str
     line: int
-    places: tuple[tuple[str, str], ...]
+    changes: tuple[tuple[str, str], ...]
     notes: tuple[str, ...] = ()
     view: tuple[str, str] | None = None
 
 
-def apply_edits(file: TextFile, edits: Sequence[Edit], shown: str) -> Edited:
+def apply_edits(file: TextFile, edits: Sequence[Edit], display_path: str) -> EditResult:
     """Make all edits, each in the result of the one before, or else in the text before all.
 
     New text gets the line endings of the text that it replaces, so a file with mixed line endings
@@ -77,106 +77,112 @@ def apply_edits(file: TextFile, edits: Sequence[Edit], shown: str) -> Edited:
     Raises:
         ToolError: one of them cannot be made; the message says which, where there are several.
     """
-    done: list[Edited] = []
+    results: list[EditResult] = []
     original = file
     for number, edit in enumerate(edits, 1):
         try:
             refuse_placeholder(edit.new, original.text)
-            refuse_omission(edit.old, edit.new, original.text, shown)
-            make = partial(_apply, edit=edit, shown=shown)
-            done.append(apply_to_either(file, original, make))
+            refuse_omission(edit.old, edit.new, original.text, display_path)
+            apply = partial(_apply, edit=edit, display_path=display_path)
+            results.append(apply_to_current_or_original(file, original, apply))
         except ToolError as error:
             if len(edits) == 1:
                 raise
             raise ToolError(
                 f"edit {number} of {len(edits)}: {error.shown}; none was made", advice=error.advice
             ) from error
-        file = msgspec.structs.replace(file, text=done[-1].text)
-    return Edited(
+        file = msgspec.structs.replace(file, text=results[-1].text)
+    return EditResult(
         text=file.text,
-        line=done[0].line,
-        places=tuple(place for one in done for place in one.places),
-        notes=tuple(dict.fromkeys(note for one in done for note in one.notes)),
+        line=results[0].line,
+        changes=tuple(change for result in results for change in result.changes),
+        notes=tuple(dict.fromkeys(note for result in results for note in result.notes)),
     )
 
 
-def apply_to_either(
-    file: TextFile, original: TextFile, make: Callable[[TextFile], Edited]
-) -> Edited:
+def apply_to_current_or_original(
+    file: TextFile, original: TextFile, apply: Callable[[TextFile], EditResult]
+) -> EditResult:
     """Make an edit in the current text or, if it has no place there, in the original one.
 
     Raises:
         ToolError: it has a place in neither, or changes lines that the others changed.
     """
     try:
-        return make(file)
+        return apply(file)
     except ToolError:
         with suppress(ToolError):
-            edited = make(original)
-            text = _merged(original.text, file.text, edited.text)
+            result = apply(original)
+            text = _merge(original.text, file.text, result.text)
             if text is not None:
-                return msgspec.structs.replace(edited, text=text)
+                return msgspec.structs.replace(result, text=text)
         raise
 
 
-def _merged(original: str, one: str, other: str) -> str | None:
-    """A text with the changes that two others have; None if they change the same lines."""
-    base, mine, theirs = (text.splitlines(keepends=True) for text in (original, one, other))
-    blocks = [(block, mine) for block in changed_blocks(base, mine)]
-    blocks += [(block, theirs) for block in changed_blocks(base, theirs)]
+def _merge(original: str, first: str, second: str) -> str | None:
+    """Return a text with the changes of both texts; None if they change the same lines."""
+    base_lines, first_lines, second_lines = (
+        text.splitlines(keepends=True) for text in (original, first, second)
+    )
+    blocks = [(block, first_lines) for block in changed_blocks(base_lines, first_lines)]
+    blocks += [(block, second_lines) for block in changed_blocks(base_lines, second_lines)]
     result: list[str] = []
-    done = 0
+    position = 0
     inserted: int | None = None  # where the last block only inserts lines
     for block, lines in sorted(blocks, key=lambda item: (item[0].old_start, item[0].old_end)):
         inserts = block.old_start == block.old_end
-        if block.old_start < done or (inserts and inserted == block.old_start):
+        if block.old_start < position or (inserts and inserted == block.old_start):
             return None  # lines that are inserted at one place have no certain order
         inserted = block.old_start if inserts else None
-        result += base[done : block.old_start] + lines[block.new_start : block.new_end]
-        done = block.old_end
-    return "".join(result + base[done:])
+        result += base_lines[position : block.old_start] + lines[block.new_start : block.new_end]
+        position = block.old_end
+    return "".join(result + base_lines[position:])
 
 
-def _apply(file: TextFile, edit: Edit, shown: str) -> Edited:
+def _apply(file: TextFile, edit: Edit, display_path: str) -> EditResult:
     old, new = with_lf(edit.old), with_lf(edit.new)
     text = with_lf(file.text)
     if edit.after_line is not None:
-        spans: Sequence[Span] = [_insertion(text, edit.after_line, new, shown)]
-        return _edited(file, text, spans, ())
+        spans: Sequence[Span] = [_insertion(text, edit.after_line, new, display_path)]
+        return _edit_result(file, text, spans, ())
     if not old:
-        return _fill(file, new, shown)
+        return _fill_empty_file(file, new, display_path)
     if old == new:
         raise ToolError(
             "`old` and `new` are the same; nothing would change",
             advice="leave the edit out, or give the new text in `new`",
         )
-    spans, notes = _spans(text, old, new, every=edit.every, shown=shown)
-    if edit.times not in {None, len(spans)}:
-        raise _several(text, [span.start for span in spans], shown, f", not {edit.times} times")
-    return _edited(file, text, spans, notes)
+    spans, notes = _spans(text, old, new, replace_all=edit.replace_all, display_path=display_path)
+    if edit.expected_count not in {None, len(spans)}:
+        raise _ambiguity_error(
+            text, [span.start for span in spans], display_path, f", not {edit.expected_count} times"
+        )
+    return _edit_result(file, text, spans, notes)
 
 
-def _edited(file: TextFile, text: str, spans: Sequence[Span], notes: tuple[str, ...]) -> Edited:
-    return Edited(
+def _edit_result(
+    file: TextFile, text: str, spans: Sequence[Span], notes: tuple[str, ...]
+) -> EditResult:
+    return EditResult(
         text=_splice(file, text, spans),
         line=text.count("\n", 0, spans[0].start) + 1,
-        places=tuple(_lines_of(text, span) for span in spans),
+        changes=tuple(_changed_lines(text, span) for span in spans),
         notes=notes,
     )
 
 
-def _insertion(text: str, after_line: int, new: str, shown: str) -> Span:
+def _insertion(text: str, after_line: int, new: str, display_path: str) -> Span:
     lines = text.splitlines(keepends=True)
     if not 0 <= after_line <= len(lines):
-        raise ToolError(f"{shown} has {len(lines)} lines; there is no line {after_line}")
-    at = sum(map(len, lines[:after_line]))
+        raise ToolError(f"{display_path} has {len(lines)} lines; there is no line {after_line}")
+    offset = sum(map(len, lines[:after_line]))
     if after_line and not lines[after_line - 1].endswith("\n"):
-        return Span(at, at, "\n" + new.removesuffix("\n"))
-    return Span(at, at, new if new.endswith("\n") else new + "\n")
+        return Span(offset, offset, "\n" + new.removesuffix("\n"))
+    return Span(offset, offset, new if new.endswith("\n") else new + "\n")
 
 
 def _spans(
-    text: str, old: str, new: str, *, every: bool, shown: str
+    text: str, old: str, new: str, *, replace_all: bool, display_path: str
 ) -> tuple[list[Span], tuple[str, ...]]:
     """Return the spans to replace, and what was normalised to find them.
 
@@ -185,12 +191,14 @@ def _spans(
     """
     exact = _occurrences(text, old)
     if exact and not begins_in_indentation(text, exact[0], old, new):
-        overlaps = [exact[0], again] if (again := text.find(old, exact[0] + 1)) >= 0 else exact
-        if len(overlaps) > 1 and not every:
-            raise _several(text, exact if len(exact) > 1 else overlaps, shown)
-        whole = with_line_end(old, new)
-        if whole != new and all(text[:at].endswith(("\n", "")[at == 0]) for at in exact):
-            return [Span(at, at + len(old), whole) for at in exact], ("the last line end of `new`",)
+        overlaps = [exact[0], overlap] if (overlap := text.find(old, exact[0] + 1)) >= 0 else exact
+        if len(overlaps) > 1 and not replace_all:
+            raise _ambiguity_error(text, exact if len(exact) > 1 else overlaps, display_path)
+        full_new = with_line_end(old, new)
+        if full_new != new and all(text[:at].endswith(("\n", "")[at == 0]) for at in exact):
+            return [Span(at, at + len(old), full_new) for at in exact], (
+                "the last line end of `new`",
+            )
         if begins_with_line_end(text, exact, old, new):
             return [Span(at + 1, at + len(old), new) for at in exact], (
                 "the line end before `new`",
@@ -199,50 +207,54 @@ def _spans(
     if REPLACEMENT in old:
         raise hidden_value_error()
     folded = FoldedText(text)
-    read = readings(old, new)
-    found = [(wanted, places) for wanted in read if (places := folded.find(wanted))]
-    if not found:
-        spread = [with_file_blank_lines(folded, wanted) for wanted in read]
-        found = [(one, places) for one in spread if one and (places := folded.find(one))]
-    if found:
-        wanted, matches = min(found, key=lambda one: _distance(*one))
-        if len(matches) > 1 and not every:
-            raise _several(text, [match.start for match in matches], shown)
-        if is_only_form(wanted) and not _is_other_form(text, wanted, matches[0]):
+    variants = edit_variants(old, new)
+    candidates = [(variant, matches) for variant in variants if (matches := folded.find(variant))]
+    if not candidates:
+        respaced = [with_file_blank_lines(folded, variant) for variant in variants]
+        candidates = [
+            (variant, matches)
+            for variant in respaced
+            if variant and (matches := folded.find(variant))
+        ]
+    if candidates:
+        variant, matches = min(candidates, key=lambda candidate: _distance(*candidate))
+        if len(matches) > 1 and not replace_all:
+            raise _ambiguity_error(text, [match.start for match in matches], display_path)
+        if differs_only_in_form(variant) and not _has_other_changes(text, variant, matches[0]):
             raise ToolError(
-                f"`old` is not in {shown} as it is, and `new` differs only in form; "
+                f"`old` is not in {display_path} as it is, and `new` differs only in form; "
                 "nothing would change",
                 advice=f"give `old` exactly; {quote_lines(folded.lines, matches[0].first, old)}",
             )
-        spans = [_adapted(folded, match, wanted) for match in matches]
+        spans = [_adapted_span(folded, match, variant) for match in matches]
         spans = [span for span in spans if text[span.start : span.end] != span.new]
         if not spans:
-            raise ToolError(f"{shown} has the new text already; nothing would change")
-        return spans, (*wanted.notes, *matches[0].notes)
+            raise ToolError(f"{display_path} has the new text already; nothing would change")
+        return spans, (*variant.notes, *matches[0].notes)
     advice = explain_absence(text, old)
     if lines := folded.lines_with_words(old):
         numbers = ", ".join(str(line) for line in lines)
         advice = f"its words are in line {numbers}, indented or spaced otherwise; {advice}"
-    raise ToolError(f"the text to replace is not in {shown}", advice=advice)
+    raise ToolError(f"the text to replace is not in {display_path}", advice=advice)
 
 
-def _is_other_form(text: str, wanted: Wanted, match: Match) -> bool:
+def _has_other_changes(text: str, variant: EditVariant, match: Match) -> bool:
     """Return whether `new` differs from `old`, or from the file, otherwise than these two do."""
     return any(
-        not match.kinds & form_kinds(before, wanted.new)
-        for before in (wanted.old, text[match.start : match.end])
+        not match.kinds & form_kinds(before, variant.new)
+        for before in (variant.old, text[match.start : match.end])
     )
 
 
-def _distance(wanted: Wanted, matches: Sequence[Match]) -> tuple[int, int]:
+def _distance(variant: EditVariant, matches: Sequence[Match]) -> tuple[int, int]:
     """Return how far a match is from `old`."""
-    return max(wanted.distance, matches[0].level), len(wanted.notes)
+    return max(variant.distance, matches[0].level), len(variant.notes)
 
 
-def _adapted(folded: FoldedText, match: Match, wanted: Wanted) -> Span:
-    if wanted.new or not wanted.ends_line:
-        new = adapt(match, wanted.new)
-        joins = begins_with_line_end(folded.text, [match.start], wanted.old, wanted.new)
+def _adapted_span(folded: FoldedText, match: Match, variant: EditVariant) -> Span:
+    if variant.new or not variant.ends_line:
+        new = adapt(match, variant.new)
+        joins = begins_with_line_end(folded.text, [match.start], variant.old, variant.new)
         return Span(match.start + joins, match.end, new)
     # Whole lines go, with the end of the last one, which `old` may have.
     has_end = len(match.old) > 1 and not match.old[-1].units
@@ -250,7 +262,7 @@ def _adapted(folded: FoldedText, match: Match, wanted: Wanted) -> Span:
     return Span(folded.line_start(match.first), end or len(folded.text), "")
 
 
-def _lines_of(text: str, span: Span) -> tuple[str, str]:
+def _changed_lines(text: str, span: Span) -> tuple[str, str]:
     """Return the whole lines around a span, before and after the edit."""
     start = text.rfind("\n", 0, span.start) + 1
     end = text.find("\n", span.end)
@@ -265,78 +277,84 @@ def hidden_value_error() -> ToolError:
     )
 
 
-def _fill(file: TextFile, new: str, shown: str) -> Edited:
+def _fill_empty_file(file: TextFile, new: str, display_path: str) -> EditResult:
     """Return the new text of a missing or empty file."""
     if file.text.strip():
         raise ToolError(
-            f"`old` is empty, but {shown} is not",
+            f"`old` is empty, but {display_path} is not",
             advice="give the text to replace in `old`, or use `write` for the whole file",
         )
     if not new:
         raise ToolError("`old` and `new` are empty; nothing would change")
-    return Edited(text=new, line=1, places=((file.text, new),))
+    return EditResult(text=new, line=1, changes=((file.text, new),))
 
 
-def _several(text: str, places: Sequence[int], shown: str, expected: str = "") -> ToolError:
-    numbers = [text.count("\n", 0, place) + 1 for place in places[:_LINES_NAMED]]
-    named = ", ".join(str(number) for number in numbers)
-    more = " and more" if len(places) > _LINES_NAMED else ""
-    counted = f"the text to replace is in {shown} {len(places)} times (lines {named}{more})"
+def _ambiguity_error(
+    text: str, offsets: Sequence[int], display_path: str, expected_note: str = ""
+) -> ToolError:
+    numbers = [text.count("\n", 0, offset) + 1 for offset in offsets[:_MAX_REPORTED_LINES]]
+    line_list = ", ".join(str(number) for number in numbers)
+    suffix = " and more" if len(offsets) > _MAX_REPORTED_LINES else ""
+    summary = (
+        f"the text to replace is in {display_path} {len(offsets)} times (lines {line_list}{suffix})"
+    )
     return ToolError(
-        f"{counted}{expected}",
+        f"{summary}{expected_note}",
         advice="add lines around it in `old` until it is unique, or set `all`"
-        + lines_that_differ(text.split("\n"), numbers),
-        shown=counted,
+        + distinguishing_lines(text.split("\n"), numbers),
+        shown=summary,
     )
 
 
-def _occurrences(text: str, part: str) -> list[int]:
-    places = []
-    at = text.find(part)
-    while at >= 0:
-        places.append(at)
-        at = text.find(part, at + len(part))
-    return places
+def _occurrences(text: str, target: str) -> list[int]:
+    offsets = []
+    offset = text.find(target)
+    while offset >= 0:
+        offsets.append(offset)
+        offset = text.find(target, offset + len(target))
+    return offsets
 
 
 def _splice(file: TextFile, text: str, spans: Sequence[Span]) -> str:
     """Return the file's text with each span replaced; `text` is the same with LF line endings."""
     # Where in `text` a line feed stands for CRLF, to find each place in the file's own text.
     crlf: list[int] = []
-    at = file.text.find("\r\n")
-    while at >= 0:
-        crlf.append(at - len(crlf))
-        at = file.text.find("\r\n", at + 2)
+    offset = file.text.find("\r\n")
+    while offset >= 0:
+        crlf.append(offset - len(crlf))
+        offset = file.text.find("\r\n", offset + 2)
     pieces = []
-    done = 0
+    position = 0
     for span in spans:
         first, end, new = _without_common_ends(text, span)
         start = first + bisect.bisect_left(crlf, first)
         line_end = text.find("\n", first)
-        is_crlf = _has(crlf, line_end) if line_end >= 0 else file.newline == "\r\n"
-        pieces.append(file.text[done:start])
+        is_crlf = _contains(crlf, line_end) if line_end >= 0 else file.newline == "\r\n"
+        pieces.append(file.text[position:start])
         pieces.append(new.replace("\n", "\r\n") if is_crlf else new)
-        done = end + bisect.bisect_left(crlf, end)
-    pieces.append(file.text[done:])
+        position = end + bisect.bisect_left(crlf, end)
+    pieces.append(file.text[position:])
     return "".join(pieces)
 
 
 def _without_common_ends(text: str, span: Span) -> tuple[int, int, str]:
     """Shrink a span by unchanged lines at its ends, which keep their own line endings."""
     old, new = text[span.start : span.end], span.new
-    before = 0
-    while (end := old.find("\n", before) + 1) and new.startswith(old[before:end], before):
-        before = end
-    old, new = old[before:], new[before:]
-    after = 0
-    while (begin := old.rfind("\n", 0, len(old) - after)) >= 0:
-        if not new.endswith(old[begin:]):
+    prefix_length = 0
+    while (end := old.find("\n", prefix_length) + 1) and new.startswith(
+        old[prefix_length:end], prefix_length
+    ):
+        prefix_length = end
+    old, new = old[prefix_length:], new[prefix_length:]
+    suffix_length = 0
+    while (line_start := old.rfind("\n", 0, len(old) - suffix_length)) >= 0:
+        if not new.endswith(old[line_start:]):
             break
-        after = len(old) - begin
-    return span.start + before, span.end - after, new[: len(new) - after]
+        suffix_length = len(old) - line_start
+    return span.start + prefix_length, span.end - suffix_length, new[: len(new) - suffix_length]
 
 
-def _has(items: list[int], item: int) -> bool:
+def _contains(items: list[int], item: int) -> bool:
     """Whether a sorted list has an item."""
-    at = bisect.bisect_left(items, item)
-    return at < len(items) and items[at] == item
+    index = bisect.bisect_left(items, item)
+    return index < len(items) and items[index] == item

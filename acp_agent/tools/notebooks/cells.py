@@ -16,7 +16,7 @@ from acp_agent.content import JsonObject
 from acp_agent.errors import ToolError
 
 TYPES = ("code", "markdown", "raw")
-_HEADER = re.compile(r'<cell(?P<number> \d+)?(?P<rest>(?: (?:id|type)="[^"]*")*) ?>')
+_HEADER = re.compile(r'<cell(?P<number> \d+)?(?P<attributes>(?: (?:id|type)="[^"]*")*) ?>')
 _ATTRIBUTE = re.compile(r'(id|type)="([^"]*)"')
 _END = "</cell>"
 
@@ -64,23 +64,23 @@ def _is_cell(cell: object) -> bool:
     )
 
 
-def source_of(cell: JsonObject) -> str:
+def cell_source(cell: JsonObject) -> str:
     """A cell's source, which the format has as a string or as a list of lines."""
     source = cell["source"]
     return source if isinstance(source, str) else "".join(source)
 
 
-def cells_of(notebook: JsonObject) -> list[Cell]:
+def notebook_cells(notebook: JsonObject) -> list[Cell]:
     """The cells of a loaded notebook."""
     return [
-        Cell(cell["cell_type"], source_of(cell), _id_of(cell), number)
+        Cell(cell["cell_type"], cell_source(cell), _cell_id(cell), number)
         for number, cell in enumerate(notebook["cells"], 1)
     ]
 
 
-def _id_of(cell: JsonObject) -> str | None:
-    found = cell.get("id")
-    return found if isinstance(found, str) and re.fullmatch(r"[\w-]{1,64}", found) else None
+def _cell_id(cell: JsonObject) -> str | None:
+    cell_id = cell.get("id")
+    return cell_id if isinstance(cell_id, str) and re.fullmatch(r"[\w-]{1,64}", cell_id) else None
 
 
 def render(cells: list[Cell]) -> str:
@@ -117,37 +117,37 @@ def parse(text: str) -> list[Cell]:
         NotebookError: a cell is not closed, has an unknown type, or text is between two cells.
     """
     cells: list[Cell] = []
-    opened: re.Match[str] | None = None
+    open_header: re.Match[str] | None = None
     lines: list[str] = []
     for number, line in enumerate(text.split("\n"), 1):
         header = _HEADER.fullmatch(line.strip())
-        if header is not None and opened is None:
-            opened, lines = header, []
-        elif line.strip() == _END and opened is not None:
-            cells.append(_cell(opened, "\n".join(lines)))
-            opened = None
+        if header is not None and open_header is None:
+            open_header, lines = header, []
+        elif line.strip() == _END and open_header is not None:
+            cells.append(_cell(open_header, "\n".join(lines)))
+            open_header = None
         elif header is not None or line.strip() == _END:
-            raise _misplaced(f"line {number} has {line.strip()!r} where no cell may begin or end")
-        elif opened is not None:
+            raise _cell_error(f"line {number} has {line.strip()!r} where no cell may begin or end")
+        elif open_header is not None:
             lines.append(line)
         elif line.strip():
-            raise _misplaced(f"line {number} is outside of the cells")
-    if opened is not None:
-        raise _misplaced("the last cell has no end")
+            raise _cell_error(f"line {number} is outside of the cells")
+    if open_header is not None:
+        raise _cell_error("the last cell has no end")
     return cells
 
 
-def _misplaced(what: str) -> NotebookError:
+def _cell_error(reason: str) -> NotebookError:
     return NotebookError(
-        f"the edit breaks the notebook's cells: {what}",
+        f"the edit breaks the notebook's cells: {reason}",
         advice=f'a cell is a line <cell type="code">, its source, and a line {_END}',
     )
 
 
 def _cell(header: re.Match[str], source: str) -> Cell:
-    attributes = dict(_ATTRIBUTE.findall(header["rest"]))
+    attributes = dict(_ATTRIBUTE.findall(header["attributes"]))
     kind = attributes.get("type", "code")
     if kind not in TYPES:
-        raise _misplaced(f"there is no type {kind!r}, only {', '.join(TYPES)}")
+        raise _cell_error(f"there is no type {kind!r}, only {', '.join(TYPES)}")
     number = int(header["number"]) if header["number"] else None
     return Cell(kind, source, attributes.get("id"), number)

@@ -10,23 +10,23 @@ import msgspec
 from msgspec import Struct
 
 from acp_agent.tools.editing.placeholders import refuse_placeholder
-from acp_agent.tools.editing.replace import Edit, Edited, apply_edits
+from acp_agent.tools.editing.replace import Edit, EditResult, apply_edits
 from acp_agent.tools.notebooks.cells import (
     Cell,
     NotebookError,
-    cells_of,
     load,
     looks_like_cells,
+    notebook_cells,
     parse,
     render,
 )
 from acp_agent.tools.notebooks.json_edit import with_cells
 from acp_agent.workspace.file_io import TextFile, with_lf
 
-_NAMED = 30  # cells in an error
+_MAX_REPORTED_CELLS = 30  # cells in an error
 
 
-def edit_notebook(file: TextFile, edits: Sequence[Edit], shown: str) -> Edited:
+def edit_notebook(file: TextFile, edits: Sequence[Edit], display_path: str) -> EditResult:
     """Make all edits; the user and the model see the text of the cells.
 
     Raises:
@@ -34,16 +34,16 @@ def edit_notebook(file: TextFile, edits: Sequence[Edit], shown: str) -> Edited:
             the result is no notebook.
     """
     if not file.text.strip():
-        edited = apply_edits(file, edits, shown)
+        edited = apply_edits(file, edits, display_path)
         notebook = write_notebook("", edited.text)
         return notebook if notebook is not None else edited
     try:
-        text = render(cells_of(load(file.text)))
+        text = render(notebook_cells(load(file.text)))
     except NotebookError:
-        return apply_edits(file, edits, shown)
+        return apply_edits(file, edits, display_path)
     old = with_lf(edits[0].old)
     if old and old not in text and old in with_lf(file.text):
-        edited = apply_edits(file, edits, shown)
+        edited = apply_edits(file, edits, display_path)
         try:
             load(edited.text)
         except NotebookError as error:
@@ -53,7 +53,7 @@ def edit_notebook(file: TextFile, edits: Sequence[Edit], shown: str) -> Edited:
             ) from error
         return edited
     cells = msgspec.structs.replace(file, text=text, newline="\n")
-    return _in_cells(file.text, text, apply_edits(cells, edits, shown))
+    return _in_cells(file.text, text, apply_edits(cells, edits, display_path))
 
 
 class CellEdit(Struct, frozen=True, kw_only=True):
@@ -69,46 +69,48 @@ class CellEdit(Struct, frozen=True, kw_only=True):
     type: str | None = None
 
 
-def edit_cell(file: TextFile, edit: CellEdit) -> Edited:
+def edit_cell(file: TextFile, edit: CellEdit) -> EditResult:
     """Change one cell.
 
     Raises:
         ToolError: there is no such cell, the file is no notebook, or text is left out.
     """
     refuse_placeholder(edit.source, file.text)
-    before = cells_of(load(file.text))
-    at = _place_of(edit, before)
+    before = notebook_cells(load(file.text))
+    index = _cell_index(edit, before)
     after = list(before)
     if edit.mode == "insert":
-        after.insert(at + 1, Cell(edit.type or "code", edit.source))
+        after.insert(index + 1, Cell(edit.type or "code", edit.source))
     elif edit.mode == "delete":
-        del after[at]
+        del after[index]
     else:
-        changed = msgspec.structs.replace(before[at], source=edit.source)
-        after[at] = msgspec.structs.replace(changed, type=edit.type or changed.type)
+        changed = msgspec.structs.replace(before[index], source=edit.source)
+        after[index] = msgspec.structs.replace(changed, type=edit.type or changed.type)
     if after == before:
         raise NotebookError("the cell has this text already; nothing would change")
     text = with_cells(file.text, after)
-    view = (render(before), render(cells_of(load(text))))
-    line = render(before[: max(at, 0)]).count("\n") + 1
-    return Edited(text=text, line=line, places=(view,), view=view)
+    view = (render(before), render(notebook_cells(load(text))))
+    line = render(before[: max(index, 0)]).count("\n") + 1
+    return EditResult(text=text, line=line, changes=(view,), view=view)
 
 
-def _place_of(edit: CellEdit, cells: Sequence[Cell]) -> int:
+def _cell_index(edit: CellEdit, cells: Sequence[Cell]) -> int:
     """The index of the cell; -1 for the top of the notebook."""
     if edit.cell is None and edit.mode == "insert":
         return -1
-    numbered = re.fullmatch(r"(?:cell-)?(\d+)", edit.cell or "")
+    match = re.fullmatch(r"(?:cell-)?(\d+)", edit.cell or "")
     ids = [cell.id for cell in cells]
     if edit.cell in ids:
         return ids.index(edit.cell)
-    if numbered and int(numbered[1]) < len(cells):
-        return int(numbered[1])
-    known = ", ".join(cell.id or f"cell-{at}" for at, cell in enumerate(cells[:_NAMED]))
-    raise NotebookError(f"there is no cell {edit.cell!r}", advice=f"the cells are {known}")
+    if match and int(match[1]) < len(cells):
+        return int(match[1])
+    cell_names = ", ".join(
+        cell.id or f"cell-{index}" for index, cell in enumerate(cells[:_MAX_REPORTED_CELLS])
+    )
+    raise NotebookError(f"there is no cell {edit.cell!r}", advice=f"the cells are {cell_names}")
 
 
-def write_notebook(before: str, text: str) -> Edited | None:
+def write_notebook(before: str, text: str) -> EditResult | None:
     """The notebook whose cells a text has; None if it is JSON already.
 
     Raises:
@@ -124,13 +126,13 @@ def write_notebook(before: str, text: str) -> Edited | None:
             ) from error
         return None
     try:
-        shown = render(cells_of(load(before))) if before.strip() else ""
+        before_view = render(notebook_cells(load(before))) if before.strip() else ""
     except NotebookError:
-        before, shown = "", ""
-    return _in_cells(before, shown, Edited(text, 1, ()))
+        before, before_view = "", ""
+    return _in_cells(before, before_view, EditResult(text, 1, ()))
 
 
-def _in_cells(before: str, shown: str, edited: Edited) -> Edited:
+def _in_cells(before: str, before_view: str, edited: EditResult) -> EditResult:
     after = with_cells(before, parse(edited.text))
-    text = render(cells_of(load(after)))
-    return msgspec.structs.replace(edited, text=after, view=(shown, text))
+    text = render(notebook_cells(load(after)))
+    return msgspec.structs.replace(edited, text=after, view=(before_view, text))

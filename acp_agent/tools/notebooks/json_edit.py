@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from acp_agent.content import JsonObject
-from acp_agent.tools.notebooks.cells import Cell, NotebookError, cells_of, load
+from acp_agent.tools.notebooks.cells import Cell, NotebookError, load, notebook_cells
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_NEW = '{\n "cells": [],\n "metadata": {},\n "nbformat": 4,\n "nbformat_minor": 5\n}\n'
+_EMPTY_NOTEBOOK = '{\n "cells": [],\n "metadata": {},\n "nbformat": 4,\n "nbformat_minor": 5\n}\n'
 
 
 def with_cells(text: str, cells: Sequence[Cell]) -> str:
@@ -30,7 +30,7 @@ def with_cells(text: str, cells: Sequence[Cell]) -> str:
     Raises:
         NotebookError: the text is no notebook.
     """
-    text = text if text.strip() else _NEW
+    text = text if text.strip() else _EMPTY_NOTEBOOK
     return _Document(text).with_cells(cells)
 
 
@@ -44,52 +44,56 @@ class _Document:
         self._data = text.encode("utf-8")
         self._nodes = _cell_nodes(self._data)
         unit = re.search(r"\{\r?\n([ \t]+)\"", text)
-        self._unit = unit[1] if unit else None
+        self._indent_unit = unit[1] if unit else None
         self._ascii = text.isascii() and re.search(r"\\u[0-9a-fA-F]{4}", text) is not None
         version = (self._notebook.get("nbformat"), self._notebook.get("nbformat_minor"))
-        self._has_ids = version >= (4, 5) if all(isinstance(one, int) for one in version) else False
-        self._ids = {cell.id for cell in cells_of(self._notebook) if cell.id}
+        self._has_ids = (
+            version >= (4, 5) if all(isinstance(number, int) for number in version) else False
+        )
+        self._ids = {cell.id for cell in notebook_cells(self._notebook) if cell.id}
 
     def with_cells(self, cells: Sequence[Cell]) -> str:
-        before = cells_of(self._notebook)
+        before = notebook_cells(self._notebook)
         origins = _origins(before, cells)
         objects = [
-            self._new(cell, None) if origin is None else self._changed(cell, origin, before[origin])
+            self._new_cell(cell, None)
+            if origin is None
+            else self._changed_cell(cell, origin, before[origin])
             for cell, origin in zip(cells, origins, strict=True)
         ]
-        after = self._put(objects, in_place=origins == list(range(len(before))))
+        after = self._replace_cells(objects, in_place=origins == list(range(len(before))))
         text = after.decode("utf-8")
-        found = [(cell.type, cell.source) for cell in cells_of(load(text))]
-        if found != [(cell.type, cell.source) for cell in cells]:
+        actual = [(cell.type, cell.source) for cell in notebook_cells(load(text))]
+        if actual != [(cell.type, cell.source) for cell in cells]:
             raise NotebookError("the cells of this notebook cannot be edited one by one")
         return text
 
-    def _put(self, objects: list[bytes], *, in_place: bool) -> bytes:
+    def _replace_cells(self, objects: list[bytes], *, in_place: bool) -> bytes:
         """The document with these objects in the list of cells."""
         array, nodes = self._nodes
         if in_place:
-            pieces, at = [], 0
+            pieces, offset = [], 0
             for node, piece in zip(nodes, objects, strict=True):
-                pieces += [self._data[at : node.start_byte], piece]
-                at = node.end_byte
-            return b"".join([*pieces, self._data[at:]])
+                pieces += [self._data[offset : node.start_byte], piece]
+                offset = node.end_byte
+            return b"".join([*pieces, self._data[offset:]])
         if nodes:
             lead = self._data[array.start_byte + 1 : nodes[0].start_byte]
             tail = self._data[nodes[-1].end_byte : array.end_byte - 1]
         else:
-            lead = f"\n{self._margin()}".encode() if self._unit else b""
-            tail = f"\n{self._unit}".encode() if self._unit else b""
+            lead = f"\n{self._margin()}".encode() if self._indent_unit else b""
+            tail = f"\n{self._indent_unit}".encode() if self._indent_unit else b""
         between = b"," + lead if lead.strip(b" ") or not nodes else b", "
         body = lead + between.join(objects) + tail if objects else b""
-        whole = b"[" + body + b"]"
-        return self._data[: array.start_byte] + whole + self._data[array.end_byte :]
+        array_text = b"[" + body + b"]"
+        return self._data[: array.start_byte] + array_text + self._data[array.end_byte :]
 
-    def _changed(self, cell: Cell, origin: int, before: Cell) -> bytes:
+    def _changed_cell(self, cell: Cell, origin: int, before: Cell) -> bytes:
         """The JSON of a cell that the file has."""
         node = self._nodes[1][origin]
         raw = self._data[node.start_byte : node.end_byte]
         if cell.type != before.type:
-            return self._new(cell, self._notebook["cells"][origin])
+            return self._new_cell(cell, self._notebook["cells"][origin])
         if cell.source == before.source:
             return raw
         values = {"source": self._source(cell.source, node)}
@@ -100,11 +104,11 @@ class _Document:
             for key, value in _members(node)
             if key in values
         )
-        pieces, at = [], node.start_byte
+        pieces, offset = [], node.start_byte
         for start, end, new in edits:
-            pieces += [self._data[at:start], new]
-            at = end
-        return b"".join([*pieces, self._data[at : node.end_byte]])
+            pieces += [self._data[offset:start], new]
+            offset = end
+        return b"".join([*pieces, self._data[offset : node.end_byte]])
 
     def _source(self, source: str, node: Node) -> str:
         old = next(value for key, value in _members(node) if key == "source")
@@ -112,26 +116,28 @@ class _Document:
             return self._dumps(source)
         line_start = self._data.rfind(b"\n", 0, old.start_byte) + 1
         margin = re.match(rb"[ \t]*", self._data[line_start:])
-        is_own_line = self._unit is not None and b"{" not in self._data[line_start : old.start_byte]
+        is_own_line = (
+            self._indent_unit is not None and b"{" not in self._data[line_start : old.start_byte]
+        )
         indent = margin[0].decode() if margin and is_own_line else None
         return self._dumps(source.splitlines(keepends=True), indent)
 
-    def _new(self, cell: Cell, old: JsonObject | None) -> bytes:
+    def _new_cell(self, cell: Cell, old: JsonObject | None) -> bytes:
         """The JSON of a new cell, or of one whose type changes."""
-        parts: JsonObject = {"cell_type": cell.type}
+        fields: JsonObject = {"cell_type": cell.type}
         if cell.type == "code":
-            parts["execution_count"] = None
+            fields["execution_count"] = None
         if old is not None and "id" in old:
-            parts["id"] = old["id"]
+            fields["id"] = old["id"]
         elif self._has_ids:
-            parts["id"] = self._new_id(cell.id)
-        parts["metadata"] = old.get("metadata", {}) if old is not None else {}
+            fields["id"] = self._new_id(cell.id)
+        fields["metadata"] = old.get("metadata", {}) if old is not None else {}
         if old is not None and "attachments" in old and cell.type != "code":
-            parts["attachments"] = old["attachments"]
+            fields["attachments"] = old["attachments"]
         if cell.type == "code":
-            parts["outputs"] = []
-        parts["source"] = cell.source.splitlines(keepends=True)
-        return self._dumps(parts, self._margin() if self._unit else None).encode("utf-8")
+            fields["outputs"] = []
+        fields["source"] = cell.source.splitlines(keepends=True)
+        return self._dumps(fields, self._margin() if self._indent_unit else None).encode("utf-8")
 
     def _margin(self) -> str:
         """The indentation of the cells."""
@@ -141,10 +147,10 @@ class _Document:
             before = self._data[line_start : nodes[0].start_byte]
             if not before.strip():
                 return before.decode()
-        return (self._unit or "") * 2
+        return (self._indent_unit or "") * 2
 
-    def _new_id(self, wanted: str | None) -> str:
-        name = wanted if wanted and re.fullmatch(r"[\w-]{1,64}", wanted) else ""
+    def _new_id(self, preferred_id: str | None) -> str:
+        name = preferred_id if preferred_id and re.fullmatch(r"[\w-]{1,64}", preferred_id) else ""
         while not name or name in self._ids:
             name = uuid.uuid4().hex[:8]
         self._ids.add(name)
@@ -156,7 +162,7 @@ class _Document:
             compact = b'": ' not in self._data
             separators = (",", ":") if compact else (", ", ": ")
             return json.dumps(value, ensure_ascii=self._ascii, separators=separators)
-        text = json.dumps(value, ensure_ascii=self._ascii, indent=self._unit)
+        text = json.dumps(value, ensure_ascii=self._ascii, indent=self._indent_unit)
         newline = "\r\n" if b"\r\n" in self._data else "\n"
         return text.replace("\n", f"{newline}{margin}")
 
@@ -176,8 +182,8 @@ def _origins(before: Sequence[Cell], cells: Sequence[Cell]) -> list[int | None]:
     return origins
 
 
-def _as_digits(found: re.Match[bytes]) -> bytes:
-    return found[0] if found[0].startswith(b'"') else b"1" * len(found[0])
+def _as_digits(match: re.Match[bytes]) -> bytes:
+    return match[0] if match[0].startswith(b'"') else b"1" * len(match[0])
 
 
 def _cell_nodes(data: bytes) -> tuple[Node, list[Node]]:
@@ -188,10 +194,10 @@ def _cell_nodes(data: bytes) -> tuple[Node, list[Node]]:
     plain = _NOT_A_NUMBER.sub(_as_digits, data)
     root = Parser(Language(tree_sitter_json.language())).parse(plain).root_node
     document = next((node for node in root.named_children if node.type == "object"), None)
-    found = [value for key, value in _members(document) if key == "cells"] if document else []
-    if root.has_error or len(found) != 1:
+    arrays = [value for key, value in _members(document) if key == "cells"] if document else []
+    if root.has_error or len(arrays) != 1:
         raise NotebookError("the cells of this notebook cannot be edited one by one")
-    return found[0], [node for node in found[0].named_children if node.type == "object"]
+    return arrays[0], [node for node in arrays[0].named_children if node.type == "object"]
 
 
 def _members(node: Node) -> list[tuple[str, Node]]:

@@ -9,20 +9,20 @@ import re
 from msgspec import Struct
 
 from acp_agent.content import IMAGE_LIMIT, ImageBlock, JsonObject, image_block, image_type
-from acp_agent.tools.notebooks.cells import cells_of, load, render
+from acp_agent.tools.notebooks.cells import load, notebook_cells, render
 
-_OUTPUT = 1_500  # characters of one cell's output
-_OUTPUTS = 15_000  # characters of all
-_PICTURES = 5
-_TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_TEXTS = ("text/markdown", "text/plain", "text/latex")
+_MAX_OUTPUT = 1_500  # characters of one cell's output
+_MAX_TOTAL_OUTPUT = 15_000  # characters of all
+_MAX_PICTURES = 5
+_TERMINAL_ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_TEXT_TYPES = ("text/markdown", "text/plain", "text/latex")
 ADVICE = (
     "[A notebook. `edit` changes this text: sources, and cells by their <cell> and </cell> lines; "
     "a new cell is written without number and id. Outputs (marked =>) are not part of it.]\n"
 )
 
 
-class Shown(Struct, frozen=True):
+class NotebookView(Struct, frozen=True):
     """The text of the cells; for a line of it, by number, the output after it; pictures."""
 
     text: str
@@ -30,32 +30,32 @@ class Shown(Struct, frozen=True):
     pictures: tuple[ImageBlock, ...]
 
 
-def show(text: str) -> Shown:
+def render_notebook(text: str) -> NotebookView:
     """Return the shown text of a notebook.
 
     Raises:
         NotebookError: it is no notebook whose cells can be shown.
     """
     notebook = load(text)
-    cells = cells_of(notebook)
+    cells = notebook_cells(notebook)
     rendered = render(cells)
     outputs: dict[int, str] = {}
     pictures: list[ImageBlock] = []
-    line, room = 0, _OUTPUTS
+    line, remaining = 0, _MAX_TOTAL_OUTPUT
     for cell, raw in zip(cells, notebook["cells"], strict=True):
         line += render([cell]).count("\n")
-        found = _outputs(raw, pictures)[: max(0, min(room, _OUTPUT) - 1)]
-        if found:
-            room -= len(found)
-            outputs[line] = "".join(f"=> {row}\n" for row in found.split("\n"))
-    return Shown(rendered, outputs, tuple(pictures))
+        output = _outputs(raw, pictures)[: max(0, min(remaining, _MAX_OUTPUT) - 1)]
+        if output:
+            remaining -= len(output)
+            outputs[line] = "".join(f"=> {row}\n" for row in output.split("\n"))
+    return NotebookView(rendered, outputs, tuple(pictures))
 
 
 def _outputs(cell: JsonObject, pictures: list[ImageBlock]) -> str:
     """The text of a cell's outputs; pictures are added to the list."""
-    found = cell.get("outputs")
+    outputs = cell.get("outputs")
     pieces = []
-    for output in found if isinstance(found, list) else ():
+    for output in outputs if isinstance(outputs, list) else ():
         if not isinstance(output, dict):
             continue
         data = output.get("data")
@@ -64,25 +64,27 @@ def _outputs(cell: JsonObject, pictures: list[ImageBlock]) -> str:
         elif output.get("output_type") == "error":
             trace = output.get("traceback")
             lines = trace if isinstance(trace, list) else [output.get("evalue")]
-            pieces.append("\n".join(str(one) for one in lines))
+            pieces.append("\n".join(str(line) for line in lines))
         else:
             pieces.append(_text(output.get("text")))
-    text = _TERMINAL.sub("", "\n".join(piece.strip("\n") for piece in pieces if piece.strip()))
-    if len(text) <= _OUTPUT:
+    text = _TERMINAL_ESCAPE.sub(
+        "", "\n".join(piece.strip("\n") for piece in pieces if piece.strip())
+    )
+    if len(text) <= _MAX_OUTPUT:
         return text
-    half = _OUTPUT // 2 - 40
+    half = _MAX_OUTPUT // 2 - 40
     return f"{text[:half]}\n[… {len(text) - 2 * half:,} more characters …]\n{text[-half:]}"
 
 
 def _shown_data(data: JsonObject, pictures: list[ImageBlock]) -> str:
     for kind, value in data.items():
         if kind.startswith("image/") and kind != "image/svg+xml":
-            picture = _picture(_text(value)) if len(pictures) < _PICTURES else None
+            picture = _picture(_text(value)) if len(pictures) < _MAX_PICTURES else None
             if picture is not None:
                 pictures.append(picture)
                 return f"[picture {len(pictures)}]"
             return f"[{kind}]"
-    text = next((_text(data[kind]) for kind in _TEXTS if kind in data), "")
+    text = next((_text(data[kind]) for kind in _TEXT_TYPES if kind in data), "")
     return text or f"[{', '.join(data)}]"
 
 
@@ -97,5 +99,5 @@ def _picture(text: str) -> ImageBlock | None:
 
 def _text(value: object) -> str:
     if isinstance(value, list):
-        return "".join(str(one) for one in value)
+        return "".join(str(line) for line in value)
     return value if isinstance(value, str) else ""

@@ -24,7 +24,7 @@ from acp_agent.extensions.definitions.front_matter import read_front_matter
 from acp_agent.extensions.definitions.skill_files import FILE_NAME
 from acp_agent.permissions.access import WriteAccess
 from acp_agent.tools.base import Outcome, Prepared, Progress, Tool, ToolParams, text_argument
-from acp_agent.tools.editing.replace import Edited
+from acp_agent.tools.editing.replace import EditResult
 from acp_agent.tools.file_changes import Change, apply_change, prepare_change
 from acp_agent.tools.quoting import joined_names
 from acp_agent.workspace.file_io import replace_file
@@ -127,7 +127,7 @@ class WriteSkillTool(Tool[WriteSkillParams]):
             opened=files.editor_path(path),
             shown=asked,
             before=None,
-            edited=Edited(text, 1, ()),
+            edited=EditResult(text, 1, ()),
         )
 
         async def run(_: Progress) -> Outcome:

@@ -1,0 +1,398 @@
+"""Variants of the texts of a call: without copied line numbers, markers and escapes.
+
+A variant removes from `old` what no file has, and the same from `new`. It counts only if the rest
+of `old` is in the file, in one place. If `new` could be read in two ways, there is no variant.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from acp_agent.tools.editing.folding import fold
+from acp_agent.tools.editing.matching import STRICT, EditVariant
+
+# What encloses a text: a fence, the marks of a search and replace block.
+_FENCES = tuple(
+    re.compile(pattern, re.DOTALL)
+    for pattern in (
+        r"\s*(?P<fence>```+|~~~+)[^\n`]*\n(?P<text>.*?)\n?[ \t]*(?P=fence)\s*",
+        r"\s*[<-]{5,9} ?SEARCH>?\n(?P<text>.*?)\n?(?:={5,9}\s*)?",
+        r"(?:\s*={5,9}\n)?(?P<text>.*?)\n?[>+]{5,9} ?REPLACE>?\s*",
+        r"(?P<fence>`)(?P<text>[^`\n]+)`\n?",
+    )
+)
+# The number of a line as this and other agents show it, the signs after it, and its text.
+_NUMBERS = tuple(
+    re.compile(rf"[ ]*[\[(]?L?(\d+){sign}(.*)", re.DOTALL)
+    for sign in (
+        *(r"\t", r"[ ]?\u2192\t?", r"[ ]?[|\u2502][ ]", r"[ ]?[|\u2502]"),
+        *(r":[ ]", "[:-]", r"[ ]?-[ ]", r"[.)\]]:?[ ]", r"[.)\]]:?"),
+    )
+)
+_CERTAIN_PATTERNS = 2  # of these patterns; the others may be what a line says
+_QUOTE_ESCAPE = re.compile(r"\\([\"'`$/])")
+_ESCAPE = re.compile(r"\\(r\\n|[\"'`$/\\nrt])")
+_TAB_ESCAPES = re.compile(r"^([ \t]*)((?:\\t)+)", re.MULTILINE)
+_CODE_POINT = re.compile(r"(?<!\\)\\u([0-9a-fA-F]{4})")
+_LINE_ESCAPE = re.compile(r"(?<!\\)\\(r|n|t)")
+_ESCAPED_CHARS = {"n": "\n", "r": "\r", "t": "\t", "r\\n": "\n"}
+_STRING_LITERAL = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'")
+_ENTITY = re.compile("&(?:amp|lt|gt|quot|apos|#39|#x27);")
+_ESCAPED_ENTITY = re.compile(r"&amp;[#\w]+;")
+_DASH = "\u2014"
+_MAX_VARIANTS = 24  # of one call
+
+Transform = Callable[[EditVariant], "EditVariant | list[EditVariant] | None"]
+
+
+def edit_variants(old: str, new: str) -> list[EditVariant]:
+    """Return all variants of an edit whose texts have LF line endings, the plainest first."""
+    variants = [EditVariant(old=old, new=with_line_end(old, new))]
+    for transform in _TRANSFORMS:
+        for variant in list(variants):
+            outcome = transform(variant)
+            new_variants = outcome if isinstance(outcome, list) else [outcome] if outcome else []
+            variants.extend(new_variants[: _MAX_VARIANTS - len(variants)])
+    return sorted(variants, key=lambda variant: len(variant.notes))
+
+
+def with_line_end(old: str, new: str) -> str:
+    """Return `new` with the line end that it lacks if `old` is whole lines."""
+    is_deliberate = new in {"", old[:-1]} or new[-1:].isspace() or not old.strip()
+    return f"{new}\n" if old.endswith("\n") and not is_deliberate else new
+
+
+def begins_with_line_end(text: str, offsets: Sequence[int], old: str, new: str) -> bool:
+    """Return whether `old` is whole lines after a line end without which lines would join."""
+    body = old[1:]
+    if old[:1] != "\n" or not body.strip() or new[:1] in {"", "\n"} or not new.strip():
+        return False
+    indent = _leading_space(body)
+    has_whole_lines = old.endswith("\n") and new.endswith("\n")
+    return (
+        (bool(indent) or has_whole_lines)
+        and _leading_space(new) == indent
+        and all(at and text[at - 1] != "\n" for at in offsets)
+    )
+
+
+def _leading_space(text: str) -> str:
+    return text[: len(text) - len(text.lstrip(" \t"))]
+
+
+def begins_in_indentation(text: str, at: int, old: str, new: str) -> bool:
+    """Return whether a line of `old` with too little indentation becomes several lines.
+
+    If replaced exactly, only the first of them would get the rest of the indentation.
+    """
+    line_start = text.rfind("\n", 0, at) + 1
+    if old[:1] not in (" ", "\t") or at == line_start or text[line_start:at].strip():
+        return False
+    if "\n" in old.strip("\n") or "\n" not in new.strip("\n"):
+        return False
+    shallow = len(old) - len(old.lstrip())
+    depths = [len(line) - len(line.lstrip()) for line in new.split("\n")[1:] if line.strip()]
+    # Lines as deep as the file's line were written with it in sight.
+    return min(depths) < at - line_start + shallow or any(
+        depth - shallow in (2, 4, 8) for depth in depths
+    )
+
+
+def differs_only_in_form(variant: EditVariant) -> bool:
+    """Return whether `new` has the same words as `old`, and differs only in form."""
+    return _folded_lines(variant.old) == _folded_lines(variant.new)
+
+
+def _folded_lines(text: str) -> list[str]:
+    return [form for form in map(fold, text.split("\n")) if form]
+
+
+def _rewrite(
+    variant: EditVariant, note: str, old: str, new: str, **flags: bool | int | None
+) -> EditVariant:
+    return msgspec.structs.replace(
+        variant,
+        old=old,
+        new=with_line_end(old, new),
+        notes=(*variant.notes, note),
+        **{"distance": 2, **flags},
+    )
+
+
+def _without_fence(variant: EditVariant) -> EditVariant | None:
+    old, new = _fenced_text(variant.old), _fenced_text(variant.new)
+    if old is None:
+        return None
+    text = variant.new.removesuffix("\n") if new is None else new
+    return _rewrite(variant, "what encloses it", old, text, starts_line=True, ends_line=True)
+
+
+def _fenced_text(text: str) -> str | None:
+    """The text within a fence or marks; None if there are none."""
+    match = next((match for pattern in _FENCES if (match := pattern.fullmatch(text))), None)
+    return match["text"] if match else None
+
+
+def _without_json_quotes(variant: EditVariant) -> EditVariant | None:
+    """Both texts without the quotation marks and escapes of a string in JSON."""
+    old, new = _parse_json_string(variant.old), _parse_json_string(variant.new)
+    return None if old is None or new is None else _rewrite(variant, "escapes", old, new)
+
+
+def _parse_json_string(text: str) -> str | None:
+    if not (text.startswith('"') and text.rstrip().endswith('"')):
+        return None
+    try:
+        return msgspec.json.decode(text, type=str)
+    except msgspec.DecodeError:
+        return None
+
+
+def _without_entities(variant: EditVariant) -> EditVariant | None:
+    """Without the escapes of markup, once: `&amp;nbsp;` is an entity of the file."""
+    if not _ESCAPED_ENTITY.search(variant.old):
+        return None
+    old, new = (_ENTITY.sub(_unescape_entity, text) for text in (variant.old, variant.new))
+    if _shares_raw_lines(old, variant.new, new):
+        new = variant.new
+    return _rewrite(variant, "HTML entities", old, new)
+
+
+def _unescape_entity(match: re.Match[str]) -> str:
+    return html.unescape(match[0])
+
+
+def _with_double_hyphens(variant: EditVariant) -> EditVariant | None:
+    """With two hyphens for a dash."""
+    if _DASH not in variant.old:
+        return None
+    old, new = (text.replace(_DASH, "--") for text in (variant.old, variant.new))
+    return _rewrite(variant, "dashes", old, new)
+
+
+def _without_numbers(variant: EditVariant) -> list[EditVariant]:
+    variants: list[EditVariant] = []
+    end = "\n" if variant.old.endswith("\n") else ""
+    text = variant.old.removesuffix("\n")
+    for index, pattern in enumerate(_NUMBERS):
+        is_certain = index < _CERTAIN_PATTERNS
+        old = _strip_numbers(text, pattern, all_lines=True)
+        if old is None:
+            continue
+        new = _new_without_numbers(variant.new, old, pattern, all_lines=not is_certain)
+        if new is None:
+            continue
+        first_match = pattern.match(text)
+        line = int(first_match[1]) if first_match and not is_certain and "\n" not in text else None
+        variants.append(
+            _rewrite(
+                variant,
+                "line numbers",
+                old + end,
+                new,
+                starts_line=True,
+                ends_line=True,
+                line=line,
+            )
+        )
+    return variants
+
+
+def _new_without_numbers(
+    new: str, old: str, pattern: re.Pattern[str], *, all_lines: bool
+) -> str | None:
+    """Return `new` without line numbers, if it has any; None if that is uncertain."""
+    lines = new.split("\n")
+    numbered = [line for line in lines if pattern.fullmatch(line)]
+    if not numbered:
+        return new
+    if set(old.split("\n")) & {line for line in lines if line.strip()}:
+        return None  # a line of `old` is here without its number: the others may be text
+    stripped = _strip_numbers(new, pattern, all_lines=all_lines)
+    if stripped is None or len(numbered) == len([line for line in lines if line.strip()]):
+        return stripped
+    return stripped if set(old.split("\n")) & set(stripped.split("\n")) - {""} else None
+
+
+def _strip_numbers(text: str, pattern: re.Pattern[str], *, all_lines: bool) -> str | None:
+    """The lines without their numbers.
+
+    None if those do not ascend, or are missing: from a line if `every` is set, else from the
+    first, after which numbers are data rather than the numbers of lines.
+    """
+    last_number, result, numbered = -1, [], 0
+    for line in text.split("\n"):
+        match = pattern.fullmatch(line) or pattern.fullmatch(f"{line} ")
+        if match is None:
+            if line.strip() and (all_lines or not numbered):
+                return None
+            result.append(line)
+            continue
+        number = int(match[1])
+        if number < last_number or (all_lines and number == last_number):
+            return None
+        last_number = number
+        numbered += 1
+        result.append(match[2])
+    return "\n".join(result) if numbered else None
+
+
+def _without_markers(variant: EditVariant) -> EditVariant | None:
+    old_lines, new_lines = variant.old.split("\n"), variant.new.split("\n")
+    old_signs, new_signs = _signs(old_lines), _signs(new_lines)
+    if old_signs is None or new_signs is None:
+        return None
+    is_diff = (
+        old_signs <= {"-", " "}
+        and new_signs <= {"+", " "}
+        and bool("-" in old_signs or "+" in new_signs)
+    )
+    if not (is_diff or old_signs == new_signs == {"+"}):
+        return None
+    old, new = ("\n".join(line[1:] for line in lines) for lines in (old_lines, new_lines))
+    return _rewrite(
+        variant, "diff markers", old, new, starts_line=True, ends_line=True, max_level=STRICT
+    )
+
+
+def _signs(lines: list[str]) -> set[str] | None:
+    """The signs that the lines begin with, None if one begins with another."""
+    signs = {line[0] for line in lines if line}
+    return signs if signs <= {"+", "-", " "} else None
+
+
+def _without_quote_escapes(variant: EditVariant) -> EditVariant | None:
+    return _unescape_both(variant, _QUOTE_ESCAPE)
+
+
+def _without_escapes(variant: EditVariant) -> EditVariant | None:
+    return _unescape_both(variant, _ESCAPE)
+
+
+def _unescape_both(variant: EditVariant, escape: re.Pattern[str]) -> EditVariant | None:
+    """Read both texts as a JSON decoder would return them."""
+    if "escapes" in " ".join(variant.notes) or not escape.search(variant.old):
+        return None
+    old, new = (escape.sub(_unescape_char, text) for text in (variant.old, variant.new))
+    if _shares_raw_lines(old, variant.new, new):
+        return _rewrite(variant, "escapes", old, variant.new)
+    if escape is _ESCAPE:
+        if old == _QUOTE_ESCAPE.sub(_unescape_char, variant.old) and not _LINE_ESCAPE.search(
+            variant.new
+        ):
+            return None  # the same as with quotes alone
+        # A line feed in a string would break it: perhaps only `old` was escaped too much.
+        if _has_broken_string(variant.new) or (
+            "\n" in variant.new and _LINE_ESCAPE.search(variant.new)
+        ):
+            return None
+    elif _is_ambiguous(variant.new):
+        return None
+    return _rewrite(variant, "escapes", old, new)
+
+
+def _shares_raw_lines(old: str, new: str, unescaped: str) -> bool:
+    """Whether `new` as given, but not unescaped, shares lines with the unescaped `old`."""
+    lines, plain = set(new.split("\n")), set(unescaped.split("\n"))
+    return bool(set(old.split("\n")) & (lines - plain))
+
+
+def _has_broken_string(text: str) -> bool:
+    plain = _QUOTE_ESCAPE.sub(lambda match: match[1], text)
+    return any(_LINE_ESCAPE.search(match.group()) for match in _STRING_LITERAL.finditer(plain))
+
+
+def _is_ambiguous(new: str) -> bool:
+    r"""Whether `new` has quotes with and without escapes, or \n that may be a line end."""
+    plain = _QUOTE_ESCAPE.sub("", new)
+    if any(f"\\{char}" in new and char in plain for char in "\"'/"):
+        return True
+    unescaped = _QUOTE_ESCAPE.sub(_unescape_char, new)
+    return bool(_LINE_ESCAPE.search(_STRING_LITERAL.sub("", unescaped)))
+
+
+def _unescape_char(match: re.Match[str]) -> str:
+    return _ESCAPED_CHARS.get(match[1], match[1])
+
+
+def _without_tab_escapes(variant: EditVariant) -> EditVariant | None:
+    r"""With tabs for each `\t` that a line begins with."""
+    if not _TAB_ESCAPES.search(variant.old):
+        return None
+    old, new = (_TAB_ESCAPES.sub(_expand_tabs, text) for text in (variant.old, variant.new))
+    return _rewrite(variant, "escapes", old, new)
+
+
+def _expand_tabs(match: re.Match[str]) -> str:
+    return match[1] + "\t" * (len(match[2]) // 2)
+
+
+def _without_code_points(variant: EditVariant) -> EditVariant | None:
+    r"""With characters for their numbers, such as `\u003c`; all else stays."""
+    if not _CODE_POINT.search(variant.old):
+        return None
+    old, new = (_CODE_POINT.sub(_decode_code_point, text) for text in (variant.old, variant.new))
+    return _rewrite(variant, "escapes", old, new)
+
+
+def _decode_code_point(match: re.Match[str]) -> str:
+    number = int(match[1], 16)
+    # Controls and halves of a pair stay: they are text of the file.
+    return match[0] if number < 0x20 or 0xD800 <= number < 0xE000 else chr(number)
+
+
+def _without_blank_lines(variant: EditVariant) -> EditVariant | None:
+    """Remove blank lines around, and the last line end: the file may end before it."""
+    old = variant.old.strip("\n")
+    lines = old.split("\n")
+    while len(lines) > 1 and not lines[0].strip():
+        del lines[0]
+    while len(lines) > 1 and not lines[-1].strip():
+        del lines[-1]
+    core = "\n".join(lines)
+    if core == variant.old or not core.strip():
+        return None
+    at = variant.old.index(core)
+    before, after = variant.old[:at].count("\n"), variant.old[at + len(core) :].count("\n")
+    new = _strip_blank(variant.new, before, after)
+    return _rewrite(
+        variant,
+        "blank lines around it" if before or after > 1 else "the last line end",
+        core,
+        new,
+        starts_line=variant.starts_line or bool(before),
+        ends_line=variant.ends_line or bool(after),
+        distance=max(variant.distance, 1),
+    )
+
+
+def _strip_blank(text: str, before: int, after: int) -> str:
+    """Return a text without up to so many blank lines at its ends."""
+    lines = text.split("\n")
+    while before and len(lines) > 1 and not lines[0].strip():
+        del lines[0]
+        before -= 1
+    while after and len(lines) > 1 and not lines[-1].strip():
+        del lines[-1]
+        after -= 1
+    return "\n".join(lines)
+
+
+# Escapes come first: line numbers and markers need separate lines.
+_TRANSFORMS: tuple[Transform, ...] = (
+    _without_json_quotes,
+    _without_entities,
+    _with_double_hyphens,
+    _without_code_points,
+    _without_tab_escapes,
+    _without_quote_escapes,
+    _without_escapes,
+    _without_fence,
+    _without_numbers,
+    _without_markers,
+    _without_blank_lines,
+)
