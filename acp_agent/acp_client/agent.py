@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from acp_agent.acp_client.output import AgentOutput
 from acp_agent.acp_client.process import AgentChild
-from acp_agent.acp_client.programs import passed_server
-from acp_agent.acp_client.updates import OtherCall, UpdateReader
+from acp_agent.acp_client.programs import convert_server
+from acp_agent.acp_client.updates import ExternalCall, UpdateReader
 from acp_agent.content import printable_line
 from acp_agent.errors import AcpAgentError, MissingFileError, StoreError, ToolError
 from acp_agent.events import AgentText, AgentThought, AnyEvent, StopReason
@@ -32,9 +32,9 @@ from protocol.v1 import methods, types as acp
 START_SECONDS = 60.0  # for the answer to `initialize`, and to `session/new`
 _EXIT_SECONDS = 1.0  # for the program to end by itself
 _STATUS_SECONDS = 0.5  # between the end of its output and that of the program, or the reverse
-_PENDING = 500  # events that wait to be written, from which on nothing more is read
-_PENDING_TEXT = 50_000  # characters of theirs
-_REASON = 400  # characters of the agent's own words in an error
+_MAX_PENDING_EVENTS = 500  # events that wait to be written, from which on nothing more is read
+_MAX_PENDING_TEXT = 50_000  # characters of theirs
+_MAX_REASON_LENGTH = 400  # characters of the agent's own words in an error
 
 R = TypeVar("R")
 
@@ -73,7 +73,7 @@ class Host(Protocol):
         """
         ...
 
-    async def ask(self, call: OtherCall, options: Sequence[PermissionOption]) -> str | None:
+    async def ask(self, call: ExternalCall, options: Sequence[PermissionOption]) -> str | None:
         """Ask the user to decide about a call; return the id of an option, None without one."""
         ...
 
@@ -86,7 +86,7 @@ class Host(Protocol):
         ...
 
 
-class OtherAgent:
+class ExternalAgent:
     """An agent that was started for one task. Make one with `start`, end it with `aclose`.
 
     Args:
@@ -100,10 +100,10 @@ class OtherAgent:
         self._reader = UpdateReader(program.name)
         self._pending: list[AnyEvent] = []
         self._pending_text = 0
-        self._news = asyncio.Event()
+        self._has_pending = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
-        self._showing = asyncio.Lock()
+        self._show_lock = asyncio.Lock()
         self._failure: AcpAgentError | None = None  # to write what the agent did
         self._session = ""
         self._tasks: list[asyncio.Task[None]] = []
@@ -131,10 +131,10 @@ class OtherAgent:
             self._child = await AgentChild.start(
                 self._program.command,
                 {
-                    methods.SESSION_UPDATE.name: self._updated,
-                    methods.REQUEST_PERMISSION.name: self._asked,
-                    methods.FS_READ_TEXT_FILE.name: self._read,
-                    methods.FS_WRITE_TEXT_FILE.name: self._write,
+                    methods.SESSION_UPDATE.name: self._receive_update,
+                    methods.REQUEST_PERMISSION.name: self._request_permission,
+                    methods.FS_READ_TEXT_FILE.name: self._read_file,
+                    methods.FS_WRITE_TEXT_FILE.name: self._write_file,
                 },
                 cwd=self._program.cwd,
                 keep_stderr=True,
@@ -154,45 +154,49 @@ class OtherAgent:
         capabilities = acp.ClientCapabilities(
             fs=acp.FileSystemCapabilities(read_text_file=True, write_text_file=True)
         )
-        answer = await self._answer(
+        initialized = await self._await_response(
             methods.INITIALIZE.name,
             self._child.initialize(capabilities, name="acp-agent", timeout=START_SECONDS),
         )
-        if answer.protocol_version != 1:
+        if initialized.protocol_version != 1:
             raise ToolError(
-                f"{name} speaks version {answer.protocol_version} of the Agent Client Protocol; "
-                "acp-agent can use version 1 of other agents"
+                f"{name} speaks version {initialized.protocol_version} of the Agent Client "
+                "Protocol; acp-agent can use version 1 of other agents"
             )
-        able = answer.agent_capabilities.mcp_capabilities
-        servers = [server for one in self._program.servers for server in passed_server(one, able)]
-        new = acp.NewSessionRequest(cwd=str(self._program.cwd), mcp_servers=servers)
-        made = await self._answer(
+        supported = initialized.agent_capabilities.mcp_capabilities
+        servers = [
+            wire for server in self._program.servers for wire in convert_server(server, supported)
+        ]
+        request = acp.NewSessionRequest(cwd=str(self._program.cwd), mcp_servers=servers)
+        session = await self._await_response(
             methods.SESSION_NEW.name,
-            self._child.connection.request(methods.SESSION_NEW, new, timeout=START_SECONDS),
+            self._child.connection.request(methods.SESSION_NEW, request, timeout=START_SECONDS),
         )
-        self._session = made.session_id
-        await self._choose_mode(made)
+        self._session = session.session_id
+        await self._choose_mode(session)
 
-    async def _choose_mode(self, made: acp.NewSessionResponse) -> None:
+    async def _choose_mode(self, session: acp.NewSessionResponse) -> None:
         name, mode = self._program.name, self._program.mode
-        state = made.modes
-        if not mode or (state is not None and state.current_mode_id == mode):
+        modes = session.modes
+        if not mode or (modes is not None and modes.current_mode_id == mode):
             return
-        known = [] if state is None else [one.id for one in state.available_modes]
-        if mode not in known:
-            offered = printable_line(", ".join(known), _REASON) or "none"
-            raise ToolError(f"{name} has no mode {mode}; its modes are: {offered}")
-        choose = acp.SetSessionModeRequest(session_id=self._session, mode_id=mode)
-        await self._answer(
+        mode_ids = [] if modes is None else [available.id for available in modes.available_modes]
+        if mode not in mode_ids:
+            mode_list = printable_line(", ".join(mode_ids), _MAX_REASON_LENGTH) or "none"
+            raise ToolError(f"{name} has no mode {mode}; its modes are: {mode_list}")
+        request = acp.SetSessionModeRequest(session_id=self._session, mode_id=mode)
+        await self._await_response(
             methods.SESSION_SET_MODE.name,
-            self._child.connection.request(methods.SESSION_SET_MODE, choose, timeout=START_SECONDS),
+            self._child.connection.request(
+                methods.SESSION_SET_MODE, request, timeout=START_SECONDS
+            ),
         )
 
     def _make_output(self, in_fd: int, out_fd: int) -> AgentOutput:
-        self._output = AgentOutput(in_fd, out_fd, self._has_room)
+        self._output = AgentOutput(in_fd, out_fd, self._wait_for_room)
         return self._output
 
-    async def _has_room(self) -> None:
+    async def _wait_for_room(self) -> None:
         await self._room.wait()
 
     async def prompt(self, text: str) -> StopReason:
@@ -204,7 +208,7 @@ class OtherAgent:
         """
         prompt = acp.PromptRequest(session_id=self._session, prompt=[acp.TextContent(text=text)])
         try:
-            answer = await self._answer(
+            response = await self._await_response(
                 methods.SESSION_PROMPT.name,
                 self._child.connection.request(methods.SESSION_PROMPT, prompt),
             )
@@ -212,9 +216,9 @@ class OtherAgent:
             cancel = acp.CancelNotification(session_id=self._session)
             self._child.connection.notify(methods.SESSION_CANCEL, cancel)
             raise
-        self._pending += [*self._reader.end_message(), *self._reader.took(answer.usage)]
+        self._pending += [*self._reader.end_message(), *self._reader.usage_events(response.usage)]
         await self._show_now()
-        return answer.stop_reason
+        return response.stop_reason
 
     async def aclose(self) -> None:
         """End the program and all that it left in its process group."""
@@ -228,12 +232,12 @@ class OtherAgent:
 
     async def finish(self, *, cancelled: bool) -> None:
         """Show what the agent left open as ended. Call it once after `aclose`."""
-        self._pending += [*self._reader.end(cancelled=cancelled), *self._reader.took(None)]
+        self._pending += [*self._reader.end(cancelled=cancelled), *self._reader.usage_events(None)]
         await self._show_now()
 
     # -- requests and their failures -----------------------------------------------------------
 
-    async def _answer(self, method: str, request: Coroutine[None, None, R]) -> R:
+    async def _await_response(self, method: str, request: Coroutine[None, None, R]) -> R:
         """Wait for the answer to a request.
 
         Raises:
@@ -244,7 +248,7 @@ class OtherAgent:
         try:
             return await request
         except RpcError as error:
-            why = printable_line(error.message, _REASON)
+            why = printable_line(error.message, _MAX_REASON_LENGTH)
             if error.code == AUTH_REQUIRED:
                 raise ToolError(
                     f"{name} needs a login, which acp-agent cannot do for it ({why}); log in with "
@@ -256,58 +260,58 @@ class OtherAgent:
         except TimeoutError:
             raise ToolError(
                 f"{name} did not answer {method} within {START_SECONDS:g} s; its output: "
-                f"{self._last_words()}"
+                f"{self._diagnostic_output()}"
             ) from None
         except ConnectionError:
             if self._failure is not None:
                 raise self._failure from None
-            raise await self._ending(method) from None
+            raise await self._connection_error(method) from None
 
-    async def _ending(self, method: str) -> ToolError:
+    async def _connection_error(self, method: str) -> ToolError:
         """Describe how the connection ended before a request was answered."""
         name = self._program.name
         if self._output.fault:
             return ToolError(
-                f"{name} was ended, because it {self._output.fault}: {self._last_words()}"
+                f"{name} was ended, because it {self._output.fault}: {self._diagnostic_output()}"
             )
         with suppress(TimeoutError):
             async with asyncio.timeout(_STATUS_SECONDS):
                 await self._child.exited()
-        status, reason = self._child.status, self._last_words()
+        status, reason = self._child.status, self._diagnostic_output()
         if status is None:
             return ToolError(f"{name} closed its output before it answered {method}: {reason}")
         if status < 0:
-            how = posix.signal_name(-status)
-            return ToolError(f"{name} was ended by {how} before it answered {method}: {reason}")
+            signal = posix.signal_name(-status)
+            return ToolError(f"{name} was ended by {signal} before it answered {method}: {reason}")
         return ToolError(
             f"{name} ended with exit status {status} before it answered {method}: {reason}"
         )
 
-    def _last_words(self) -> str:
+    def _diagnostic_output(self) -> str:
         """Return what the program wrote besides messages."""
-        reason = self._output.first_noise or self._child.stderr_tail[-_REASON:]
-        return printable_line(reason, _REASON) or "it wrote nothing"
+        reason = self._output.first_noise or self._child.stderr_tail[-_MAX_REASON_LENGTH:]
+        return printable_line(reason, _MAX_REASON_LENGTH) or "it wrote nothing"
 
     # -- what the agent sends ------------------------------------------------------------------
 
-    def _updated(self, params: acp.SessionNotification) -> None:
+    def _receive_update(self, params: acp.SessionNotification) -> None:
         if params.session_id != self._session:
             return
         events = self._reader.read(params.update)
         self._pending += events
-        self._news.set()
+        self._has_pending.set()
         self._pending_text += sum(
-            len(one.text) for one in events if isinstance(one, AgentText | AgentThought)
+            len(event.text) for event in events if isinstance(event, AgentText | AgentThought)
         )
-        if len(self._pending) > _PENDING or self._pending_text > _PENDING_TEXT:
+        if len(self._pending) > _MAX_PENDING_EVENTS or self._pending_text > _MAX_PENDING_TEXT:
             self._room.clear()
 
     async def _show_pending(self) -> None:
         """Show what comes, until cancelled; a failure to do so ends the connection."""
         try:
             while True:
-                await self._news.wait()
-                self._news.clear()
+                await self._has_pending.wait()
+                self._has_pending.clear()
                 await self._show_now()
         except AcpAgentError as error:
             self._failure = error
@@ -321,28 +325,32 @@ class OtherAgent:
         self._child.connection.stop()
 
     async def _show_now(self) -> None:
-        async with self._showing:
+        async with self._show_lock:
             events, self._pending, self._pending_text = self._pending, [], 0
             self._room.set()
             if events:
-                await self._host.show(_joined(events))
+                await self._host.show(_join_texts(events))
 
-    async def _asked(
+    async def _request_permission(
         self, params: acp.RequestPermissionRequest, _: Call
     ) -> acp.RequestPermissionResponse:
-        self._check(params.session_id)
+        self._check_session(params.session_id)
         call, events = self._reader.read_call(params.tool_call)
         self._pending += events
         await self._show_now()
-        options = [PermissionOption(one.option_id, one.name, one.kind) for one in params.options]
-        chosen = await self._host.ask(call, options)
-        if chosen is None:
+        options = [
+            PermissionOption(offer.option_id, offer.name, offer.kind) for offer in params.options
+        ]
+        option_id = await self._host.ask(call, options)
+        if option_id is None:
             return acp.RequestPermissionResponse(outcome=acp.CancelledPermissionOutcome())
-        outcome = acp.SelectedPermissionOutcome(option_id=chosen)
+        outcome = acp.SelectedPermissionOutcome(option_id=option_id)
         return acp.RequestPermissionResponse(outcome=outcome)
 
-    async def _read(self, params: acp.ReadTextFileRequest, _: Call) -> acp.ReadTextFileResponse:
-        self._check(params.session_id)
+    async def _read_file(
+        self, params: acp.ReadTextFileRequest, _: Call
+    ) -> acp.ReadTextFileResponse:
+        self._check_session(params.session_id)
         text = await self._host.read_file(params.path)
         if params.line is not None or params.limit is not None:
             first = max(0, (params.line or 1) - 1)
@@ -350,14 +358,16 @@ class OtherAgent:
             text = "".join(text.splitlines(keepends=True)[first:last])
         return acp.ReadTextFileResponse(content=text)
 
-    async def _write(self, params: acp.WriteTextFileRequest, _: Call) -> acp.WriteTextFileResponse:
-        self._check(params.session_id)
+    async def _write_file(
+        self, params: acp.WriteTextFileRequest, _: Call
+    ) -> acp.WriteTextFileResponse:
+        self._check_session(params.session_id)
         await self._show_now()
         await self._host.write_file(params.path, params.content)
         return acp.WriteTextFileResponse()
 
-    def _check(self, session: str) -> None:
-        if session != self._session:
+    def _check_session(self, session_id: str) -> None:
+        if session_id != self._session:
             raise RpcError(INVALID_PARAMS, "there is no such session")
 
 
@@ -370,14 +380,14 @@ def _error_response(error: Exception) -> RpcError | None:
     return None
 
 
-def _joined(events: Sequence[AnyEvent]) -> list[AnyEvent]:
+def _join_texts(events: Sequence[AnyEvent]) -> list[AnyEvent]:
     """Return events with the pieces of one text as one."""
     joined: list[AnyEvent] = []
     for key, group in groupby(events, _text_key):
         pieces = list(group)
         first = pieces[0]
         if key is not None and isinstance(first, AgentText | AgentThought):
-            text = "".join(one.text for one in pieces if isinstance(one, type(first)))
+            text = "".join(piece.text for piece in pieces if isinstance(piece, type(first)))
             joined.append(type(first)(message=first.message, text=text))
         else:
             joined += pieces

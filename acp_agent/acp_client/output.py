@@ -10,8 +10,8 @@ from protocol.transports.stdio import StdioTransport
 
 LINE_LIMIT: Final = 16_000_000  # bytes of one message
 TOTAL_LIMIT: Final = 64_000_000  # bytes of all messages of a task
-_MOST_NOISE = 1_000  # lines that are no message, before the agent is ended
-_SHOWN = 200  # bytes of such a line
+_MAX_NOISE_LINES = 1_000  # lines that are no message, before the agent is ended
+_MAX_SHOWN_BYTES = 200  # bytes of such a line
 
 
 class AgentOutput(StdioTransport):
@@ -30,18 +30,20 @@ class AgentOutput(StdioTransport):
         first_noise: the beginning of the first line that was no message.
     """
 
-    def __init__(self, in_fd: int, out_fd: int, has_room: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self, in_fd: int, out_fd: int, wait_for_room: Callable[[], Awaitable[None]]
+    ) -> None:
         super().__init__(in_fd, out_fd, limit=LINE_LIMIT, ends_at_long_line=True)
         self.fault = ""
         self.first_noise = ""
-        self._has_room = has_room
+        self._wait_for_room = wait_for_room
         self._noise = 0
         self._received = 0
 
     async def read_message(self) -> bytes | Oversize | None:
         """The next message; None at the end, and from a fault on."""
         while not self.fault:
-            await self._has_room()
+            await self._wait_for_room()
             line = await super().read_message()
             if line is None:
                 return None
@@ -59,7 +61,7 @@ class AgentOutput(StdioTransport):
 
     def _drop(self, line: bytes) -> None:
         if not self.first_noise:
-            self.first_noise = line.strip()[:_SHOWN].decode("utf-8", "replace")
+            self.first_noise = line.strip()[:_MAX_SHOWN_BYTES].decode("utf-8", "replace")
         self._noise += 1
-        if self._noise > _MOST_NOISE:
+        if self._noise > _MAX_NOISE_LINES:
             self.fault = "writes output that is no message of the Agent Client Protocol"

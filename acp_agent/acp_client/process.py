@@ -22,7 +22,7 @@ from protocol.v1 import methods, types as acp
 EXIT_SECONDS = 8.0  # for the agent to end by itself, whose own limit in mid-turn is 5
 START_SECONDS = 60.0
 _STDERR_BYTES = 4096  # bytes of stderr that are kept
-_GROUP_SECONDS = 0.5  # for what the agent left in its group to end when it is asked to
+_GROUP_EXIT_SECONDS = 0.5  # for what the agent left in its group to end when it is asked to
 
 # Makes what reads from and writes to the descriptors of an agent.
 MakeTransport = Callable[[int, int], StdioTransport]
@@ -42,7 +42,7 @@ class AgentChild:
         self,
         process: subprocess.Popen[bytes],
         handlers: Mapping[str, Handler],
-        watch: Watchdog,
+        watchdog: Watchdog,
         trace: Trace | None = None,
         *,
         map_error: MapError | None = None,
@@ -51,14 +51,14 @@ class AgentChild:
         assert process.stdin is not None
         assert process.stdout is not None
         self._process = process
-        self._watch = watch
+        self._watchdog = watchdog
         self._stderr_tail = b""
-        self._listener: threading.Thread | None = None
+        self._stderr_reader: threading.Thread | None = None
         if process.stderr is not None:
-            self._listener = threading.Thread(
-                target=self._listen, args=(process.stderr,), daemon=True, name="agent stderr"
+            self._stderr_reader = threading.Thread(
+                target=self._read_stderr, args=(process.stderr,), daemon=True, name="agent stderr"
             )
-            self._listener.start()
+            self._stderr_reader.start()
         self._transport = transport(process.stdout.fileno(), process.stdin.fileno())
         self.connection = Connection(
             self._transport,
@@ -109,10 +109,10 @@ class AgentChild:
             start_new_session=True,  # Ctrl-C is for us: the turn ends in order, not the process
         )
         # Should we be killed, it has time to end by itself when its input ends.
-        watch = Watchdog("", grace_seconds=int(EXIT_SECONDS if grace is None else grace))
-        child = cls(process, handlers, watch, trace, map_error=map_error, transport=transport)
-        await watch.start()
-        watch.add_group(process.pid)
+        watchdog = Watchdog("", grace_seconds=int(EXIT_SECONDS if grace is None else grace))
+        child = cls(process, handlers, watchdog, trace, map_error=map_error, transport=transport)
+        await watchdog.start()
+        watchdog.add_group(process.pid)
         return child
 
     async def initialize(
@@ -172,8 +172,8 @@ class AgentChild:
             await self._close_input(timeout)
         finally:
             await asyncio.to_thread(self._reap, max(0.0, deadline - loop.time()))
-        await self._watch.aclose()
-        await self._close_input(_GROUP_SECONDS)
+        await self._watchdog.aclose()
+        await self._close_input(_GROUP_EXIT_SECONDS)
 
     async def _close_input(self, timeout: float) -> None:
         """Close its stdin, once nothing is being written to it any more.
@@ -195,19 +195,19 @@ class AgentChild:
         except subprocess.TimeoutExpired:
             posix.end_group(process.pid, at_once=True)
             process.wait()
-        end_rest_of_group(process.pid)
-        if self._listener is not None:
-            self._listener.join(_GROUP_SECONDS)
+        end_orphaned_group(process.pid)
+        if self._stderr_reader is not None:
+            self._stderr_reader.join(_GROUP_EXIT_SECONDS)
         if process.stdout is not None:
             process.stdout.close()
 
-    def _listen(self, stderr: IO[bytes]) -> None:
+    def _read_stderr(self, stderr: IO[bytes]) -> None:
         with stderr:
             while piece := stderr.read1(_STDERR_BYTES):  # type: ignore[attr-defined] # it is buffered
                 self._stderr_tail = (self._stderr_tail + piece)[-_STDERR_BYTES:]
 
 
-def end_rest_of_group(leader: int) -> None:
+def end_orphaned_group(leader: int) -> None:
     """End what a process that is over left behind in its group, which bears its number.
 
     Blocks, for half a second at most, while what is asked to end does so.
@@ -216,7 +216,7 @@ def end_rest_of_group(leader: int) -> None:
         return
     posix.end_group(leader, at_once=False)
     waiting = threading.Event()
-    for _ in range(int(_GROUP_SECONDS / 0.02)):
+    for _ in range(int(_GROUP_EXIT_SECONDS / 0.02)):
         if not posix.group_runs(leader):
             return
         waiting.wait(0.02)

@@ -31,8 +31,8 @@ def find_command(
     return find_program(command, outside_folders(environ.get("PATH", os.defpath), roots))
 
 
-def passed_server(
-    server: ProgramServer | HttpServer, able: acp.McpCapabilities
+def convert_server(
+    server: ProgramServer | HttpServer, capabilities: acp.McpCapabilities
 ) -> Iterator[acp.McpServer]:
     """Return a server as the protocol has it, if the agent can use its transport."""
     if isinstance(server, ProgramServer):
@@ -42,7 +42,7 @@ def passed_server(
         )
         return
     headers = [acp.HttpHeader(name=name, value=value) for name, value in server.headers]
-    if server.sse and able.sse:
+    if server.sse and capabilities.sse:
         yield acp.McpServerSse(name=server.name, url=server.url, headers=headers)
-    elif not server.sse and able.http:
+    elif not server.sse and capabilities.http:
         yield acp.McpServerHttp(name=server.name, url=server.url, headers=headers)

@@ -39,20 +39,20 @@ from acp_agent.ids import CallId, MessageId, new_call_id, new_message_id
 from protocol.codec import typed_json
 from protocol.v1 import types as acp
 
-_MOST_PARTS = 50  # of a call's content, and of its locations
-_MOST_STEPS = 200  # of a plan
-_MOST_CALLS = 5_000  # that are shown of one task
-_TITLE = 300  # characters
-_TEXT = 50_000  # characters of one text of a call
-_DIFF = 1_000_000  # characters of one side of a diff
-_ARGUMENTS = 200_000  # bytes of a call's arguments, as JSON
+_MAX_PARTS = 50  # of a call's content, and of its locations
+_MAX_STEPS = 200  # of a plan
+_MAX_CALLS = 5_000  # that are shown of one task
+_MAX_TITLE_LENGTH = 300  # characters
+_MAX_TEXT_LENGTH = 50_000  # characters of one text of a call
+_MAX_DIFF_LENGTH = 1_000_000  # characters of one side of a diff
+_MAX_ARGUMENTS_BYTES = 200_000  # bytes of a call's arguments, as JSON
 
-_LEFT_OPEN = "The agent ended before this call did; it may have taken effect in part."
+_UNFINISHED_CALL = "The agent ended before this call did; it may have taken effect in part."
 
-_OURS: Final = msgspec.json.Decoder[ContentBlock](ContentBlock)
+_CONTENT_DECODER: Final = msgspec.json.Decoder[ContentBlock](ContentBlock)
 
 
-class OtherCall(Struct):
+class ExternalCall(Struct):
     """A call of another agent's, as it was shown last."""
 
     call: CallId
@@ -77,42 +77,44 @@ class UpdateReader:
 
     def __init__(self, agent: str) -> None:
         self._agent = agent
-        self._calls: dict[str, OtherCall] = {}
+        self._calls: dict[str, ExternalCall] = {}
         self._message: MessageId | None = None
         self._wire_message: str | None = None
         self._window = UsageReported(used=0, size=0)  # as last reported
-        self._cost = self._counted = 0.0  # US dollars: of its session, and what was recorded of it
+        self._cost = self._recorded_cost = (
+            0.0  # US dollars: of its session, and what was recorded of it
+        )
 
     def read(self, update: acp.SessionUpdate) -> list[AnyEvent]:
         """Return the events that an update stands for; none for one that is of no use here."""
         return list(self._events(update))
 
-    def read_call(self, update: acp.ToolCallUpdate) -> tuple[OtherCall, list[AnyEvent]]:
+    def read_call(self, update: acp.ToolCallUpdate) -> tuple[ExternalCall, list[AnyEvent]]:
         """Return the call of a permission request, and the events that show it as it is now.
 
         Raises:
             ToolError: the agent made more calls than are shown.
         """
-        events = list(self._progress(update))
+        events = list(self._call_events(update))
         call = self._calls.get(update.tool_call_id)
         if call is None:
-            raise ToolError(f"no more than {_MOST_CALLS:,} calls are shown")
+            raise ToolError(f"no more than {_MAX_CALLS:,} calls are shown")
         return call, events
 
     def end_message(self) -> list[AnyEvent]:
         """Return the events that end the message that is open; what follows is another one."""
         return list(self._end_message(complete=True))
 
-    def took(self, usage: acp.Usage | None) -> list[AnyEvent]:
-        """Return the events that record what a prompt took, as far as the agent says it."""
-        cost, self._counted = self._cost - self._counted, self._cost
-        counted = Usage() if usage is None else _counts(usage)
-        if not counted and not cost:
+    def usage_events(self, usage: acp.Usage | None) -> list[AnyEvent]:
+        """Return the events that record the tokens and cost of a prompt, if reported."""
+        cost, self._recorded_cost = self._cost - self._recorded_cost, self._cost
+        tokens = Usage() if usage is None else _convert_usage(usage)
+        if not tokens and not cost:
             return []
         answered = ModelAnswered(
             message=new_message_id(),
             model=self._agent,
-            usage=counted,
+            usage=tokens,
             cost=cost or None,
             discarded=True,
         )
@@ -121,34 +123,36 @@ class UpdateReader:
     def end(self, *, cancelled: bool) -> list[AnyEvent]:
         """Return the events that end what is open."""
         events = list(self._end_message(complete=not cancelled))
-        for one in self._calls.values():
-            if not one.ended:
-                one.ended = True
+        for call in self._calls.values():
+            if not call.ended:
+                call.ended = True
                 events.append(
-                    ToolEnded(call=one.call, failed=True, cancelled=cancelled, result=_LEFT_OPEN)
+                    ToolEnded(
+                        call=call.call, failed=True, cancelled=cancelled, result=_UNFINISHED_CALL
+                    )
                 )
         return events
 
     def _events(self, update: acp.SessionUpdate) -> Iterator[AnyEvent]:
         match update:
             case acp.AgentMessageChunk():
-                yield from self._begin_message(update.message_id or None)
+                yield from self._start_message(update.message_id or None)
                 assert self._message is not None
-                yield AgentText(message=self._message, text=_words(update.content))
+                yield AgentText(message=self._message, text=_block_text(update.content))
             case acp.AgentThoughtChunk():
-                yield from self._begin_message(None)
+                yield from self._start_message(None)
                 assert self._message is not None
-                yield AgentThought(message=self._message, text=_words(update.content))
+                yield AgentThought(message=self._message, text=_block_text(update.content))
             case acp.ToolCall() | acp.ToolCallProgress():
-                yield from self._progress(update)
+                yield from self._call_events(update)
             case acp.Plan():
                 steps = tuple(
                     PlanEntry(
-                        content=printable_line(one.content, _TITLE),
-                        priority=one.priority,
-                        status=one.status,
+                        content=printable_line(entry.content, _MAX_TITLE_LENGTH),
+                        priority=entry.priority,
+                        status=entry.status,
                     )
-                    for one in update.entries[:_MOST_STEPS]
+                    for entry in update.entries[:_MAX_STEPS]
                 )
                 yield PlanChanged(entries=steps) if steps else PlanRemoved()
             case acp.UsageUpdate():
@@ -161,7 +165,7 @@ class UpdateReader:
 
     # -- messages ------------------------------------------------------------------------------
 
-    def _begin_message(self, wire_id: str | None) -> Iterator[AnyEvent]:
+    def _start_message(self, wire_id: str | None) -> Iterator[AnyEvent]:
         if self._message is not None:
             if wire_id is None or self._wire_message in {None, wire_id}:
                 self._wire_message = self._wire_message or wire_id
@@ -177,72 +181,74 @@ class UpdateReader:
 
     # -- calls ---------------------------------------------------------------------------------
 
-    def _progress(self, update: acp.ToolCall | acp.ToolCallUpdate) -> Iterator[AnyEvent]:
-        known = self._calls.get(update.tool_call_id)
-        if known is not None and known.ended and not isinstance(update, acp.ToolCallProgress):
-            known = None  # another call by the same id
+    def _call_events(self, update: acp.ToolCall | acp.ToolCallUpdate) -> Iterator[AnyEvent]:
+        call = self._calls.get(update.tool_call_id)
+        if call is not None and call.ended and not isinstance(update, acp.ToolCallProgress):
+            call = None  # another call by the same id
         content, locations = _content(update.content), _locations(update.locations)
-        title = printable_line(update.title, _TITLE) if update.title else None
-        if known is None:
-            if len(self._calls) >= _MOST_CALLS:
+        title = printable_line(update.title, _MAX_TITLE_LENGTH) if update.title else None
+        if call is None:
+            if len(self._calls) >= _MAX_CALLS:
                 return
             yield from self._end_message(complete=True)
-            known = OtherCall(
+            call = ExternalCall(
                 call=new_call_id(),
-                title=title or printable_line(update.name or "", _TITLE) or "…",
+                title=title or printable_line(update.name or "", _MAX_TITLE_LENGTH) or "…",
                 kind=update.kind or "other",
                 arguments=_arguments(update.raw_input),
                 content=content or (),
                 locations=locations or (),
             )
-            self._calls[update.tool_call_id] = known
+            self._calls[update.tool_call_id] = call
             yield ToolCalled(
-                call=known.call,
+                call=call.call,
                 message=new_message_id(),
-                name=printable_line(update.name or known.kind, _TITLE),
-                arguments=known.arguments,
-                title=known.title,
-                kind=known.kind,
-                locations=known.locations,
-                content=known.content,
+                name=printable_line(update.name or call.kind, _MAX_TITLE_LENGTH),
+                arguments=call.arguments,
+                title=call.title,
+                kind=call.kind,
+                locations=call.locations,
+                content=call.content,
             )
             title = content = locations = None
-        if known.ended:
+        if call.ended:
             return
         status = update.status or None
-        if status in {"in_progress", "completed"} and not known.started:
-            known.started = True
-            yield ToolStarted(call=known.call)
+        if status in {"in_progress", "completed"} and not call.started:
+            call.started = True
+            yield ToolStarted(call=call.call)
         if isinstance(update.raw_input, dict) and update.raw_input:
-            known.arguments = _arguments(update.raw_input)
-        title = None if title == known.title else title
-        content = None if content == known.content else content
-        locations = None if locations == known.locations else locations
-        known.title = title or known.title
-        known.content = known.content if content is None else content
-        known.locations = known.locations if locations is None else locations
+            call.arguments = _arguments(update.raw_input)
+        title = None if title == call.title else title
+        content = None if content == call.content else content
+        locations = None if locations == call.locations else locations
+        call.title = title or call.title
+        call.content = call.content if content is None else content
+        call.locations = call.locations if locations is None else locations
         if status in {"completed", "failed"}:
-            known.ended = True
+            call.ended = True
             if title is not None:
-                yield ToolShown(call=known.call, title=title)
+                yield ToolShown(call=call.call, title=title)
             yield ToolEnded(
-                call=known.call,
+                call=call.call,
                 failed=status == "failed",
-                result=_result(known.content),
+                result=_result(call.content),
                 content=content,
                 locations=locations,
             )
         elif title is not None or content is not None or locations is not None:
-            yield ToolShown(call=known.call, title=title, content=content, locations=locations)
+            yield ToolShown(call=call.call, title=title, content=content, locations=locations)
 
 
-def _words(block: acp.ContentBlock) -> str:
+def _block_text(block: acp.ContentBlock) -> str:
     """Return a block as text: Markdown stands for what is none."""
     match block:
         case acp.TextContent():
             return block.text
         case acp.ResourceLink():
-            return f"[{printable_line(block.name, _TITLE)}](<{printable_line(block.uri)}>)"
+            return (
+                f"[{printable_line(block.name, _MAX_TITLE_LENGTH)}](<{printable_line(block.uri)}>)"
+            )
         case acp.EmbeddedResource(resource=acp.TextResourceContents(text=text)):
             return text
         case _:
@@ -250,43 +256,45 @@ def _words(block: acp.ContentBlock) -> str:
 
 
 def _content(
-    parts: Sequence[acp.ToolCallContent] | UnsetType | None,
+    content: Sequence[acp.ToolCallContent] | UnsetType | None,
 ) -> tuple[CallContent, ...] | None:
     """Return what a call shows; None: nothing changed. Terminals are not offered, and dropped."""
-    if not isinstance(parts, Sequence):
+    if not isinstance(content, Sequence):
         return None
-    return tuple(filter(None, map(_part, parts[:_MOST_PARTS])))
+    return tuple(filter(None, map(_part, content[:_MAX_PARTS])))
 
 
 def _part(part: acp.ToolCallContent) -> CallContent | None:
     match part:
         case acp.Diff():
-            if max(len(part.new_text), len(part.old_text or "")) > _DIFF:
+            if max(len(part.new_text), len(part.old_text or "")) > _MAX_DIFF_LENGTH:
                 return ContentPart(TextBlock(text=f"{printable_line(part.path)}: …"))
             return DiffPart(part.path, part.new_text, part.old_text)
         case acp.Content(content=acp.TextContent(text=text)):
-            cut = text if len(text) <= _TEXT else f"{text[:_TEXT]}…"
-            return ContentPart(TextBlock(text=cut))
+            shortened = text if len(text) <= _MAX_TEXT_LENGTH else f"{text[:_MAX_TEXT_LENGTH]}…"
+            return ContentPart(TextBlock(text=shortened))
         case acp.Content(content=block):
-            return ContentPart(_OURS.decode(typed_json.encode(block)))
+            return ContentPart(_CONTENT_DECODER.decode(typed_json.encode(block)))
         case _:
             return None
 
 
 def _locations(
-    places: Sequence[acp.ToolCallLocation] | UnsetType | None,
+    locations: Sequence[acp.ToolCallLocation] | UnsetType | None,
 ) -> tuple[Location, ...] | None:
-    if not isinstance(places, Sequence):
+    if not isinstance(locations, Sequence):
         return None
-    return tuple(Location(path=one.path, line=one.line) for one in places[:_MOST_PARTS])
+    return tuple(
+        Location(path=location.path, line=location.line) for location in locations[:_MAX_PARTS]
+    )
 
 
 def _arguments(raw: Any) -> str:  # JSON, of any kind
     if raw is None or raw is UNSET:
         return "{}"
-    value = raw if isinstance(raw, dict) else {"input": raw}
-    data = msgspec.json.encode(value)
-    return data.decode() if len(data) <= _ARGUMENTS else "{}"
+    arguments = raw if isinstance(raw, dict) else {"input": raw}
+    encoded = msgspec.json.encode(arguments)
+    return encoded.decode() if len(encoded) <= _MAX_ARGUMENTS_BYTES else "{}"
 
 
 def _result(content: Sequence[CallContent]) -> str:
@@ -296,16 +304,16 @@ def _result(content: Sequence[CallContent]) -> str:
         for part in content
         if isinstance(part, ContentPart) and isinstance(part.content, TextBlock)
     ]
-    return "\n".join(texts)[:_TEXT]
+    return "\n".join(texts)[:_MAX_TEXT_LENGTH]
 
 
-def _counts(usage: acp.Usage) -> Usage:
+def _convert_usage(usage: acp.Usage) -> Usage:
     """Return token counts as they are recorded: what is sent has what a cache had, too."""
-    read, written = usage.cached_read_tokens or 0, usage.cached_write_tokens or 0
+    cache_read, cache_write = usage.cached_read_tokens or 0, usage.cached_write_tokens or 0
     return Usage(
-        input=usage.input_tokens + read + written,
+        input=usage.input_tokens + cache_read + cache_write,
         output=usage.output_tokens,
-        cache_read=read,
-        cache_write=written,
+        cache_read=cache_read,
+        cache_write=cache_write,
         reasoning=usage.thought_tokens or 0,
     )

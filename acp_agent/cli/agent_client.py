@@ -9,7 +9,7 @@ from typing import Self
 from msgspec import UNSET, Struct
 
 from acp_agent.acp_client.process import EXIT_SECONDS, START_SECONDS, AgentChild
-from acp_agent.platform.programs import own_process
+from acp_agent.platform.programs import self_command
 from protocol.jsonrpc.handlers import Call, Handler
 from protocol.v1 import methods, types as acp
 
@@ -36,7 +36,7 @@ async def start_own_agent(
         ConnectionError: the agent exited immediately.
         TimeoutError: the agent does not respond.
     """
-    child = await AgentChild.start(own_process("acp", *flags), handlers, cwd=cwd)
+    child = await AgentChild.start(self_command("acp", *flags), handlers, cwd=cwd)
     try:
         await child.initialize(
             acp.ClientCapabilities(

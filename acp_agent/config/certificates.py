@@ -82,14 +82,14 @@ def tls_context() -> ssl.SSLContext:
     problem = certificate_problem()
     if problem is not None:
         raise ConfigError(problem)
-    named = {FILE_VARIABLE, FOLDER_VARIABLE} & os.environ.keys()
-    if _PLATFORM in {"darwin", "win32"} and not named:
+    variables = {FILE_VARIABLE, FOLDER_VARIABLE} & os.environ.keys()
+    if _PLATFORM in {"darwin", "win32"} and not variables:
         import truststore  # noqa: PLC0415 - reads the system's store, which is not a file there
 
         return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context = ssl.create_default_context()
     paths = ssl.get_default_verify_paths()
-    if not named and not paths.cafile and not _has_entries(paths.capath):
+    if not variables and not paths.cafile and not _has_entries(paths.capath):
         for bundle in filter(os.path.isfile, _BUNDLES):
             context.load_verify_locations(bundle)
             break

@@ -38,13 +38,13 @@ def member_line(text: str, path: tuple[str, ...], *, value: str | None = None) -
         path: the keys that lead to the member.
         value: a text inside the member; its line is returned instead.
     """
-    at = 0
+    offset = 0
     for key in path:
         member = re.compile(re.escape(json.dumps(key, ensure_ascii=False)) + r"\s*:")
-        found = member.search(text, at)
-        if found is None:
+        match = member.search(text, offset)
+        if match is None:
             break
-        at = found.start()
+        offset = match.start()
     if value is not None:
-        at = max(at, text.find(json.dumps(value, ensure_ascii=False), at))
-    return text.count("\n", 0, at) + 1
+        offset = max(offset, text.find(json.dumps(value, ensure_ascii=False), offset))
+    return text.count("\n", 0, offset) + 1

@@ -24,23 +24,23 @@ def read_key(provider: str) -> str | None:
     keyring = _keyring()
 
     def read() -> str | None:
-        found: str | None = keyring.get_password(SERVICE, provider)
-        return found
+        password: str | None = keyring.get_password(SERVICE, provider)
+        return password
 
-    return _bounded(read)
+    return _run_with_timeout(read)
 
 
 def write_key(provider: str, key: str) -> None:
     """Store `key` for `provider`. Raises ConfigError as `read_key` does."""
     keyring = _keyring()
-    _bounded(lambda: keyring.set_password(SERVICE, provider, key))
+    _run_with_timeout(lambda: keyring.set_password(SERVICE, provider, key))
 
 
 def remove_key(provider: str) -> None:
     """Delete the key of `provider`, if there is one. Raises ConfigError as `read_key` does."""
     keyring = _keyring()
     if read_key(provider) is not None:
-        _bounded(lambda: keyring.delete_password(SERVICE, provider))
+        _run_with_timeout(lambda: keyring.delete_password(SERVICE, provider))
 
 
 def _keyring() -> ModuleType:
@@ -54,7 +54,7 @@ def _keyring() -> ModuleType:
     return keyring
 
 
-def _bounded(work: Callable[[], T]) -> T:
+def _run_with_timeout(work: Callable[[], T]) -> T:
     """Run `work` in a thread with a time limit: a locked keyring may wait forever."""
     result: list[T] = []
     failure: list[BaseException] = []

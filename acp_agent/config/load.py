@@ -35,7 +35,7 @@ def load_config(path: Path, environ: Mapping[str, str]) -> Config:
     except msgspec.ValidationError:
         rename_keys(table)  # it may be a configuration of an earlier version
     try:
-        return _convert(_without_broken_servers(table), environ)
+        return _convert(_clear_broken_servers(table), environ)
     except msgspec.ValidationError as error:
         raise ConfigError(_describe(path, text, table, environ) or f"{path}: {error}") from None
 
@@ -55,8 +55,8 @@ def locate_errors(path: Path) -> Iterator[None]:
         from acp_agent.config.toml_errors import find_lines  # noqa: PLC0415 - only for an error
 
         (line,) = find_lines(read_text(path), [error.key])
-        where = str(path) if line is None else f"{path}:{line}"
-        raise ConfigError(f"{where}: {error}") from None
+        location = str(path) if line is None else f"{path}:{line}"
+        raise ConfigError(f"{location}: {error}") from None
 
 
 def list_problems(path: Path, environ: Mapping[str, str]) -> list[str]:
@@ -80,7 +80,7 @@ def _convert(table: Mapping[str, Any], environ: Mapping[str, str]) -> Config:
         # The defaults need no conversion; the first conversion takes some milliseconds.
         config = msgspec.convert(table, Config, strict=True) if table else Config()
         if any(environ.get(name) for name in VARIABLES):
-            return msgspec.convert(_with_variables(table, environ), Config, strict=True)
+            return msgspec.convert(_apply_variables(table, environ), Config, strict=True)
     return config
 
 
@@ -92,10 +92,10 @@ def read_text(path: Path) -> str:
             UTF-8.
     """
     try:
-        about = path.stat()
-        if not stat.S_ISREG(about.st_mode):
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
             raise ConfigError(f"{path} is not a file; move it away or put a TOML file there")
-        if about.st_size > SIZE_LIMIT:
+        if status.st_size > SIZE_LIMIT:
             raise ConfigError(f"{path} is larger than {SIZE_LIMIT // 1024} KiB; shorten it")
         raw = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -132,16 +132,16 @@ def parse(path: Path, text: str) -> dict[str, Any]:
     import tomllib  # noqa: PLC0415 - most people have no configuration file
 
     try:
-        return _with_amounts(tomllib.loads(text))
+        return _parse_amounts(tomllib.loads(text))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         from acp_agent.config.toml_errors import explain_syntax_error  # noqa: PLC0415 - only for an error
 
         line, reason = explain_syntax_error(text, error)
-        where = str(path) if line is None else f"{path}:{line}"
-        raise ConfigError(f"{where}: not TOML: {reason}; fix the line") from None
+        location = str(path) if line is None else f"{path}:{line}"
+        raise ConfigError(f"{location}: not TOML: {reason}; fix the line") from None
 
 
-def _without_broken_servers(table: dict[str, Any]) -> dict[str, Any]:
+def _clear_broken_servers(table: dict[str, Any]) -> dict[str, Any]:
     """Return the document with an empty table for each invalid MCP server.
 
     A session reports the error and opens without the server.
@@ -150,14 +150,16 @@ def _without_broken_servers(table: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(servers, dict):
         return table
 
-    def usable(server: object) -> object:
+    def usable_or_empty(server: object) -> object:
         try:
             msgspec.convert(server, McpServerConfig, strict=True)
         except msgspec.ValidationError:
             return {}
         return server
 
-    return table | {"mcp_servers": {name: usable(server) for name, server in servers.items()}}
+    return table | {
+        "mcp_servers": {name: usable_or_empty(server) for name, server in servers.items()}
+    }
 
 
 def rename_keys(table: dict[str, Any]) -> None:
@@ -166,21 +168,21 @@ def rename_keys(table: dict[str, Any]) -> None:
     from importlib.resources import files  # noqa: PLC0415
 
     renamed = tomllib.loads(files(__package__).joinpath("renamed_keys.toml").read_text("utf-8"))
-    for place, names in renamed["keys"].items():
-        name, _, any_name = place.partition(".")
-        group = table.get(name) if name else table
-        tables = group.values() if any_name and isinstance(group, dict) else [group]
-        for one in tables:
-            if isinstance(one, dict):
-                for old in one.keys() & names.keys():
-                    value = one.pop(old)
-                    one.setdefault(names[old], value)
+    for table_path, names in renamed["keys"].items():
+        name, _, wildcard = table_path.partition(".")
+        target = table.get(name) if name else table
+        tables = target.values() if wildcard and isinstance(target, dict) else [target]
+        for candidate in tables:
+            if isinstance(candidate, dict):
+                for old in candidate.keys() & names.keys():
+                    value = candidate.pop(old)
+                    candidate.setdefault(names[old], value)
     for key, values in renamed["values"].items():
         if isinstance(table.get(key), str):
             table[key] = values.get(table[key], table[key])
 
 
-def _with_amounts(table: dict[str, Any]) -> dict[str, Any]:
+def _parse_amounts(table: dict[str, Any]) -> dict[str, Any]:
     """Return the document with budgets written as text, such as "$2", converted to numbers.
 
     A text that is not an amount in the budget's unit is left unchanged and reported later.
@@ -196,7 +198,7 @@ def _with_amounts(table: dict[str, Any]) -> dict[str, Any]:
     return table
 
 
-def _with_variables(table: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
+def _apply_variables(table: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
     """Return a copy of `table` with the environment variables applied."""
     changed = dict(table)
     for name, keys in VARIABLES.items():
@@ -216,5 +218,5 @@ def _describe(path: Path, text: str, table: dict[str, Any], environ: Mapping[str
 
     problems = config_problems(path, text, table, environ)
     more = len(problems) - 1
-    further = f" ({more} more: see 'acp-agent doctor')" if more > 0 else ""
-    return problems[0] + further if problems else ""
+    suffix = f" ({more} more: see 'acp-agent doctor')" if more > 0 else ""
+    return problems[0] + suffix if problems else ""

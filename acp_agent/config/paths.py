@@ -19,7 +19,7 @@ class Paths(Struct, frozen=True, kw_only=True):
     secrets_file: Path
 
     @property
-    def own(self) -> tuple[Path, ...]:
+    def program_files(self) -> tuple[Path, ...]:
         """Return the program's own folders, and its files, which may be links to other places."""
         files = (
             self.config_file,

@@ -20,21 +20,21 @@ from acp_agent.config.toml_errors import find_lines
 from acp_agent.config.types import BOOLEANS, VARIABLES, Config
 from acp_agent.platform.first_use import first_use
 
-MOST = 20  # errors of a file that are listed one by one
+MAX_LISTED = 20  # errors of a file that are listed one by one
 
 
 def config_problems(
     path: Path, text: str, table: dict[str, Any], environ: Mapping[str, str]
 ) -> list[str]:
     """Return the errors in `table`, parsed from `text` of `path`, and in the variables."""
-    found = list(find_problems(table, Config))
+    problems = list(find_problems(table, Config))
     lines = []
-    shown = found[:MOST]
-    for problem, line in zip(shown, find_lines(text, [each.path for each in shown]), strict=True):
-        where = str(path) if line is None else f"{path}:{line}"
-        lines.append(f"{where}: {problem.key}: {problem.text}")
-    if len(found) > MOST:
-        lines.append(f"{path}: {len(found) - MOST} more errors")
+    listed = problems[:MAX_LISTED]
+    for problem, line in zip(listed, find_lines(text, [each.path for each in listed]), strict=True):
+        location = str(path) if line is None else f"{path}:{line}"
+        lines.append(f"{location}: {problem.key}: {problem.text}")
+    if len(problems) > MAX_LISTED:
+        lines.append(f"{path}: {len(problems) - MAX_LISTED} more errors")
     return lines + variable_problems(environ)
 
 
@@ -42,13 +42,15 @@ def variable_problems(environ: Mapping[str, str]) -> list[str]:
     """Return the errors in the environment variables."""
     lines = []
     for name, keys in VARIABLES.items():
-        given = environ.get(name)
-        if not given:
+        setting = environ.get(name)
+        if not setting:
             continue
-        value: object = BOOLEANS.get(given, given)
+        value: object = BOOLEANS.get(setting, setting)
         for key in reversed(keys):
             value = {key: value}
-        lines += [f"the variable {name}: {found.text}" for found in find_problems(value, Config)]
+        lines += [
+            f"the variable {name}: {problem.text}" for problem in find_problems(value, Config)
+        ]
     return lines
 
 
@@ -56,8 +58,8 @@ Key: TypeAlias = str | int
 
 _SECRET_KEYS = frozenset({"key", "api_key", "apikey", "api-key", "token", "secret", "password"})
 
-_VARIABLE_OF_A_KEY = "api_key_env"
-_NO_VARIABLE = (
+_KEY_VARIABLE_FIELD = "api_key_env"
+_NOT_A_VARIABLE = (
     "expected the name of a variable, such as COMPANY_MODELS_KEY; if it is a key, remove it "
     "and run 'acp-agent login'"
 )
@@ -72,13 +74,13 @@ class Problem(Struct, frozen=True):
     @property
     def key(self) -> str:
         """Return the key as written in TOML, with list positions in brackets."""
-        written = ""
+        text = ""
         for part in self.path:
             if isinstance(part, int):
-                written += f"[{part}]"
+                text += f"[{part}]"
             else:
-                written += f"{'.' if written else ''}{_quoted_key(part)}"
-        return written
+                text += f"{'.' if text else ''}{_quoted_key(part)}"
+        return text
 
 
 def find_problems(value: object, kind: Any) -> Iterator[Problem]:
@@ -104,7 +106,7 @@ def _walk(
         meta = next((extra for extra in extras if isinstance(extra, Meta)), meta)
         yield from _walk(value, inner, path, meta)
     elif origin in {Union, types.UnionType}:
-        yield from _walk(value, _arm(value, get_args(kind)), path, None)
+        yield from _walk(value, _choose_arm(value, get_args(kind)), path, None)
     elif origin is dict:
         if isinstance(value, dict):
             key_kind, item_kind = get_args(kind)
@@ -112,20 +114,20 @@ def _walk(
                 yield from _walk(key, key_kind, (*path, key), None)
                 yield from _walk(item, item_kind, (*path, key), None)
         else:
-            yield Problem(path, f"expected a table, found {_found(value)}")
+            yield Problem(path, f"expected a table, found {_describe_value(value)}")
     elif origin is list:
         if isinstance(value, list):
             for index, item in enumerate(value):
                 yield from _walk(item, get_args(kind)[0], (*path, index), None)
         else:
-            yield Problem(path, f"expected a list in brackets, found {_found(value)}")
+            yield Problem(path, f"expected a list in brackets, found {_describe_value(value)}")
     elif isinstance(kind, type) and issubclass(kind, Struct):
         yield from _walk_table(value, kind, path)
     else:
         yield from _check_leaf(value, kind, path, meta)
 
 
-def _arm(value: object, arms: tuple[Any, ...]) -> Any:
+def _choose_arm(value: object, arms: tuple[Any, ...]) -> Any:
     """Return the arm of a union for a value: its table type for a table, else the first arm.
 
     Besides `X | None`, the only unions are of text and a table, and TOML has no null.
@@ -137,14 +139,14 @@ def _arm(value: object, arms: tuple[Any, ...]) -> Any:
 
 def _walk_table(value: object, kind: type[Struct], path: tuple[Key, ...]) -> Iterator[Problem]:
     if not isinstance(value, dict):
-        yield Problem(path, f"expected a table, found {_found(value)}")
+        yield Problem(path, f"expected a table, found {_describe_value(value)}")
         return
     fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
     for key, item in value.items():
         if key in fields:
             yield from _walk(item, fields[key].type, (*path, key), None)
         else:
-            yield Problem((*path, key), _unknown(key, list(fields)))
+            yield Problem((*path, key), _unknown_key_text(key, list(fields)))
     for name, field in fields.items():
         if field.required and name not in value:
             yield Problem((*path, name), "this key is missing; add it")
@@ -162,27 +164,27 @@ def _check_leaf(
             msgspec.convert(value, annotation, strict=True)
     except msgspec.ValidationError:
         # The value may be the key itself, so the message does not repeat it.
-        named = isinstance(value, str) and path[-1:] == (_VARIABLE_OF_A_KEY,)
-        yield Problem(path, _NO_VARIABLE if named else _leaf_text(value, kind, meta))
+        names_variable = isinstance(value, str) and path[-1:] == (_KEY_VARIABLE_FIELD,)
+        yield Problem(path, _NOT_A_VARIABLE if names_variable else _leaf_text(value, kind, meta))
 
 
 def _leaf_text(value: object, kind: Any, meta: Meta | None) -> str:
     if get_origin(kind) is Literal:
         allowed = [str(choice) for choice in get_args(kind)]
         listed = ", ".join(f'"{choice}"' for choice in allowed)
-        near = get_close_matches(str(value), allowed, n=1)
-        hint = f'; did you mean "{near[0]}"?' if near else ""
-        return f"{_found(value)} is not allowed; use one of {listed}{hint}"
+        matches = get_close_matches(str(value), allowed, n=1)
+        hint = f'; did you mean "{matches[0]}"?' if matches else ""
+        return f"{_describe_value(value)} is not allowed; use one of {listed}{hint}"
     expected = {str: "text in quotes", bool: "true or false", int: "a whole number"}.get(
         kind, "a number"
     )
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if meta is None or not (isinstance(value, str) if kind is str else number):
-        return f"expected {expected}, found {_found(value)}"
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if meta is None or not (isinstance(value, str) if kind is str else is_number):
+        return f"expected {expected}, found {_describe_value(value)}"
     if kind is str:
         # The types have few patterns; their examples show the expected form.
         examples = " or ".join(f'"{example}"' for example in meta.examples or ())
-        return f"{_found(value)} has the wrong form; write it like {examples}"
+        return f"{_describe_value(value)} has the wrong form; write it like {examples}"
     return f"expected {expected}{_bounds(meta)}, found {value}"
 
 
@@ -194,22 +196,22 @@ def _bounds(meta: Meta) -> str:
     return f" that is {' and '.join(bounds)}" if bounds else ""
 
 
-def _unknown(key: str, known: list[str]) -> str:
+def _unknown_key_text(key: str, allowed: list[str]) -> str:
     if key in _SECRET_KEYS:
         return "keys do not belong in this file; remove it and run 'acp-agent login'"
-    near = " or ".join(f'"{name}"' for name in get_close_matches(key, known, n=2))
-    if near:
-        return f"unknown key; did you mean {near}?"
-    return f"unknown key; known here: {', '.join(sorted(known))}"
+    suggestions = " or ".join(f'"{name}"' for name in get_close_matches(key, allowed, n=2))
+    if suggestions:
+        return f"unknown key; did you mean {suggestions}?"
+    return f"unknown key; known here: {', '.join(sorted(allowed))}"
 
 
-def _found(value: object) -> str:
+def _describe_value(value: object) -> str:
     """Return a short description of the value that was found."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        shown = value if len(value) <= 40 else f"{value[:37]}..."
-        return f'"{" ".join(shown.split())}"'
+        shortened = value if len(value) <= 40 else f"{value[:37]}..."
+        return f'"{" ".join(shortened.split())}"'
     if isinstance(value, int | float):
         return str(value)
     if isinstance(value, Mapping):

@@ -11,27 +11,27 @@ import re
 import tomllib
 from importlib.resources import files as package_files
 
-_LONGEST = 20_000  # characters of a text that are checked
+_MAX_LENGTH = 20_000  # characters of a text that are checked
 
 
 def asks_for_secret(*texts: str) -> bool:
     """Return whether one of the texts, a question or a field label, asks for a secret's value."""
     patterns = _patterns()
-    return any(pattern.search(text[:_LONGEST]) for text in texts for pattern in patterns)
+    return any(pattern.search(text[:_MAX_LENGTH]) for text in texts for pattern in patterns)
 
 
 @functools.cache
 def _patterns() -> tuple[re.Pattern[str], ...]:
     data = (package_files(__package__) / "secret_questions.toml").read_text("utf-8")
     words = tomllib.loads(data)
-    names, asking = _any(words["names"]), _any(words["asking"])
-    end = rf"(?=\s*($|[^\w\s`'\"-]|[`'\"]|\b{_any(words['followed_by'])}\b))"
+    names, verbs = _alternatives(words["names"]), _alternatives(words["asking"])
+    end = rf"(?=\s*($|[^\w\s`'\"-]|[`'\"]|\b{_alternatives(words['followed_by'])}\b))"
     # The request and the name are in one sentence.
-    asked = rf"\b{asking}\b[^.?!;\n]{{0,60}}?\b{names}\b{end}"
+    request = rf"\b{verbs}\b[^.?!;\n]{{0,60}}?\b{names}\b{end}"
     bare = rf"^\W*{words['bare']}{names}\W*$"
-    found = [asked, bare, *(pattern.replace("NAMES", names) for pattern in words["whole"])]
-    return tuple(re.compile(pattern, re.IGNORECASE | re.MULTILINE) for pattern in found)
+    patterns = [request, bare, *(pattern.replace("NAMES", names) for pattern in words["whole"])]
+    return tuple(re.compile(pattern, re.IGNORECASE | re.MULTILINE) for pattern in patterns)
 
 
-def _any(patterns: list[str]) -> str:
+def _alternatives(patterns: list[str]) -> str:
     return "(" + "|".join(patterns) + ")"

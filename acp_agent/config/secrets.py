@@ -58,16 +58,16 @@ _ENDINGS = (
     "PASSWD",
     "PASSPHRASE",
 )
-_AFTER_A_WORD = tuple(f"_{ending}" for ending in _ENDINGS)
+_WORD_ENDINGS = tuple(f"_{ending}" for ending in _ENDINGS)
 
 
 def is_secret_name(name: str) -> bool:
     """Return whether a variable's name marks a credential, by its whole-word ending in any case."""
     upper = name.upper()
-    return upper in _ENDINGS or upper.endswith(_AFTER_A_WORD)
+    return upper in _ENDINGS or upper.endswith(_WORD_ENDINGS)
 
 
-_SHORTEST = 8  # characters; replacing shorter values would damage ordinary words
+_MIN_LENGTH = 8  # characters; replacing shorter values would damage ordinary words
 
 _log = logging.getLogger(__name__)
 
@@ -91,8 +91,8 @@ class Secrets:
         self._environ = environ
         self._lock = threading.RLock()
         self._file: StoredKeys | None = None
-        self._from_system: dict[str, Secret] = {}  # keys from the keyring, by provider
-        self._handed_out: set[Secret] = set()
+        self._keyring_secrets: dict[str, Secret] = {}  # keys from the keyring, by provider
+        self._known_secrets: set[Secret] = set()
 
     def get(self, provider: str, key_env: Sequence[str]) -> str | None:
         """Return the key of `provider`, or None.
@@ -111,7 +111,7 @@ class Secrets:
         if secret is None:
             return None
         with self._lock:
-            self._handed_out.add(secret)
+            self._known_secrets.add(secret)
         return secret.reveal()
 
     def origin(self, provider: str, key_env: Sequence[str]) -> Origin | None:
@@ -151,14 +151,14 @@ class Secrets:
 
             write_key(provider, key)
         with edit_stored_keys(self._path) as stored:
-            moved_here = provider in stored.keyring and not keyring
+            leaves_keyring = provider in stored.keyring and not keyring
             stored.forget(provider)
             if keyring:
                 stored.keyring.append(provider)
             else:
                 stored.keys[provider] = key
         self.refresh()
-        if moved_here:
+        if leaves_keyring:
             from acp_agent.config.keyring_store import remove_key  # noqa: PLC0415 - optional
 
             try:
@@ -187,13 +187,13 @@ class Secrets:
     def learn(self, values: Iterable[str]) -> None:
         """Add values to treat as secrets until the process ends."""
         with self._lock:
-            self._handed_out.update(Secret(value) for value in values if value)
+            self._known_secrets.update(Secret(value) for value in values if value)
 
     def refresh(self) -> None:
         """Drop cached keys: the user may have logged in from another process."""
         with self._lock:
             self._file = None
-            self._from_system.clear()
+            self._keyring_secrets.clear()
 
     def values(self) -> list[str]:
         """Return every secret known so far, longest first, for removal from logs and outputs.
@@ -201,12 +201,14 @@ class Secrets:
         Besides the keys these are the values of environment variables with a secret name.
         """
         with self._lock:
-            found = {secret.reveal() for secret in self._handed_out}
+            values = {secret.reveal() for secret in self._known_secrets}
             if self._file is not None:
-                found.update(self._file.keys.values())
-            named = list(self._environ.items())
-        found.update(value.strip() for name, value in named if is_secret_name(name))
-        return sorted((value for value in found if len(value) >= _SHORTEST), key=len, reverse=True)
+                values.update(self._file.keys.values())
+            variables = list(self._environ.items())
+        values.update(value.strip() for name, value in variables if is_secret_name(name))
+        return sorted(
+            (value for value in values if len(value) >= _MIN_LENGTH), key=len, reverse=True
+        )
 
     def _from_environment(self, key_env: Sequence[str]) -> Secret | None:
         for name in key_env:
@@ -222,8 +224,8 @@ class Secrets:
 
     def _from_keyring(self, provider: str) -> Secret | None:
         with self._lock:
-            if provider not in self._stored().keyring or provider in self._from_system:
-                return self._from_system.get(provider)
+            if provider not in self._stored().keyring or provider in self._keyring_secrets:
+                return self._keyring_secrets.get(provider)
         from acp_agent.config.keyring_store import read_key  # noqa: PLC0415 - optional
 
         try:
@@ -233,8 +235,8 @@ class Secrets:
             return None
         with self._lock:
             if value:
-                self._from_system[provider] = Secret(value)
-            return self._from_system.get(provider)
+                self._keyring_secrets[provider] = Secret(value)
+            return self._keyring_secrets.get(provider)
 
     def _stored(self) -> StoredKeys:
         if self._file is None:

@@ -16,9 +16,9 @@ import tomlkit
 from tomlkit.exceptions import ParseError, TOMLKitError
 from tomlkit.items import Array, Item
 
-_PLACE = re.compile(r" \((?:at line (\d+), column \d+|at end of document)\)$")
+_POSITION = re.compile(r" \((?:at line (\d+), column \d+|at end of document)\)$")
 _NAMES = re.compile(r"'([^']*)'")
-_CURLY = re.compile("[\u2018\u2019\u201c\u201d]")
+_CURLY_QUOTES = re.compile("[\u2018\u2019\u201c\u201d]")
 
 
 def explain_syntax_error(text: str, error: ValueError | RecursionError) -> tuple[int | None, str]:
@@ -31,14 +31,14 @@ def explain_syntax_error(text: str, error: ValueError | RecursionError) -> tuple
     if isinstance(error, RecursionError):
         return syntax_error_line(text), "nested too deeply"
     message = str(error)
-    place = _PLACE.search(message)
-    line = int(place[1]) if place is not None and place[1] else syntax_error_line(text)
-    reason = message if place is None else message[: place.start()]
+    position = _POSITION.search(message)
+    line = int(position[1]) if position is not None and position[1] else syntax_error_line(text)
+    reason = message if position is None else message[: position.start()]
     lines = text.splitlines()
-    if line is not None and line <= len(lines) and _CURLY.search(lines[line - 1]):
+    if line is not None and line <= len(lines) and _CURLY_QUOTES.search(lines[line - 1]):
         return line, "it has curly quotes; use straight ones"
-    for begins, explain in _REASONS:
-        if reason.startswith(begins):
+    for prefix, explain in _REASONS:
+        if reason.startswith(prefix):
             return line, explain(reason)
     return line, reason
 
@@ -47,13 +47,13 @@ _OPEN_QUOTE = "a quote is not closed in its line"
 _BACKSLASH = "a backslash in double quotes (single quotes take it as it is)"
 
 
-def _table_twice(reason: str) -> str:
+def _duplicate_table(reason: str) -> str:
     return f"the table [{'.'.join(_NAMES.findall(reason))}] is there twice"
 
 
 # The beginnings of tomllib's reasons (Python 3.11 to 3.14), with their explanations.
 _REASONS: tuple[tuple[str, Callable[[str], str]], ...] = (
-    ("Cannot declare", _table_twice),
+    ("Cannot declare", _duplicate_table),
     ("Cannot overwrite a value", lambda _: "a key is there twice"),
     ("Duplicate inline table key", lambda _: "a key is there twice"),
     ("Invalid value", lambda _: "a value cannot be read (text goes in quotes)"),
@@ -94,12 +94,14 @@ def find_lines(text: str, paths: Sequence[Sequence[Key]]) -> list[int | None]:
     except TOMLKitError:
         return [None] * len(paths)
     marks = [f"{_MARK}{number}." for number in range(len(paths))]
-    hidden = [_mark(document, path, mark) for path, mark in zip(paths, marks, strict=True)]
-    written = document.as_string()
-    for mark, breaks in zip(marks, hidden, strict=True):
-        written = written.replace(mark, mark + "\n" * breaks)
+    line_breaks = [_mark(document, path, mark) for path, mark in zip(paths, marks, strict=True)]
+    document_text = document.as_string()
+    for mark, breaks in zip(marks, line_breaks, strict=True):
+        document_text = document_text.replace(mark, mark + "\n" * breaks)
     lines = [
-        written.count("\n", 0, at) + 1 if (at := written.find(mark)) >= 0 else None
+        document_text.count("\n", 0, offset) + 1
+        if (offset := document_text.find(mark)) >= 0
+        else None
         for mark in marks
     ]
     if None in lines and len(paths) > 1:  # another mark may replace a whole table
@@ -125,28 +127,28 @@ def _mark(document: object, path: Sequence[Key], mark: str) -> int:
     """Insert `mark` at the end of `path`, as far as it exists; return the line breaks it hides."""
     parent: object = None
     node = document
-    reached: Key = ""
+    last_key: Key = ""
     for key in path:
         try:
-            parent, node, reached = node, _keyed(node)[key], key
+            parent, node, last_key = node, _as_mapping(node)[key], key
         except (LookupError, TypeError, TOMLKitError):
             break
     while parent is not None:
         if isinstance(parent, Array) or isinstance(node, bool):
             # Array elements have no whitespace of their own, and tomlkit returns plain booleans.
             breaks = node.as_string().count("\n") if isinstance(node, Item) else 0
-            _keyed(parent)[reached] = mark
+            _as_mapping(parent)[last_key] = mark
             return breaks
         if isinstance(node, Item):
             node.trivia.indent = mark + node.trivia.indent
         # tomlkit does not show whether a table has a header, so its first value is marked too.
         if not isinstance(node, dict | list) or isinstance(node, Array) or not node:
             break
-        reached = 0 if isinstance(node, list) else next(iter(node))
-        parent, node = node, _keyed(node)[reached]
+        last_key = 0 if isinstance(node, list) else next(iter(node))
+        parent, node = node, _as_mapping(node)[last_key]
     return 0
 
 
-def _keyed(node: object) -> MutableMapping[Key, object]:
+def _as_mapping(node: object) -> MutableMapping[Key, object]:
     """Return `node` as a table or an array; using anything else as one raises TypeError."""
     return cast("MutableMapping[Key, object]", node)

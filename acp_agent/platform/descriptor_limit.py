@@ -12,22 +12,22 @@ import resource
 import socket
 import sqlite3
 
-ENOUGH = 65_536  # descriptors; with a million, programs that close all of them become slow
+TARGET_LIMIT = 65_536  # descriptors; with a million, programs that close all of them become slow
 SCARCE = 256  # descriptors; a session with a model and an MCP server uses about 40
 
 # Errors that hide the system's error. For these, opening a file shows whether the limit is hit.
-_VAGUE = (socket.gaierror, sqlite3.OperationalError, ImportError)
+_AMBIGUOUS_ERRORS = (socket.gaierror, sqlite3.OperationalError, ImportError)
 
 
 def raise_descriptor_limit() -> None:
     """Raise this process's limit as far as the system allows, up to `ENOUGH`."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     unlimited = resource.RLIM_INFINITY
-    wanted = ENOUGH if hard == unlimited else min(hard, ENOUGH)
-    if soft == unlimited or soft >= wanted:
+    target = TARGET_LIMIT if hard == unlimited else min(hard, TARGET_LIMIT)
+    if soft == unlimited or soft >= target:
         return
     try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
     except (OSError, ValueError):  # systems such as macOS have a further limit
         return
 
@@ -49,22 +49,24 @@ def explain_descriptor_limit(error: BaseException) -> str | None:
     Args:
         error: the error; its causes and the members of a group are checked as well.
     """
-    vague = False
-    left: list[BaseException] = [error]
-    seen: set[int] = set()
-    while left:
-        one = left.pop()
-        if id(one) in seen:
+    ambiguous = False
+    pending: list[BaseException] = [error]
+    visited: set[int] = set()
+    while pending:
+        current = pending.pop()
+        if id(current) in visited:
             continue
-        seen.add(id(one))
-        advice = _advice(one.errno) if isinstance(one, OSError) else None
+        visited.add(id(current))
+        advice = _advice(current.errno) if isinstance(current, OSError) else None
         if advice is not None:
             return advice
-        vague = vague or isinstance(one, _VAGUE)
-        left += [cause for cause in (one.__cause__, one.__context__) if cause is not None]
-        if isinstance(one, BaseExceptionGroup):
-            left += one.exceptions
-    return _advice(_refused_now()) if vague else None
+        ambiguous = ambiguous or isinstance(current, _AMBIGUOUS_ERRORS)
+        pending += [
+            cause for cause in (current.__cause__, current.__context__) if cause is not None
+        ]
+        if isinstance(current, BaseExceptionGroup):
+            pending += current.exceptions
+    return _advice(_current_open_error()) if ambiguous else None
 
 
 def _advice(number: int | None) -> str | None:
@@ -78,7 +80,7 @@ def _advice(number: int | None) -> str | None:
     return f"{os.strerror(number)}; {remedy}"
 
 
-def _refused_now() -> int | None:
+def _current_open_error() -> int | None:
     """Return the error number if no file can be opened at the moment, else None."""
     try:
         os.close(os.open(os.devnull, os.O_RDONLY))

@@ -13,13 +13,15 @@ from typing import NamedTuple
 # linux/inotify.h
 CLOSE_WRITE, MOVED_FROM, MOVED_TO, CREATE, DELETE = 0x8, 0x40, 0x80, 0x100, 0x200
 OVERFLOW, IGNORED, IS_FOLDER = 0x4000, 0x8000, 0x40000000
-_ONLY_FOLDERS, _NO_LINKS = 0x1000000, 0x2000000
-_WATCHED = CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE | _ONLY_FOLDERS | _NO_LINKS
-_HEAD = struct.Struct("iIII")  # struct inotify_event: watch, mask, cookie, length of the name
-_READ = 1 << 16  # bytes
+_ONLY_FOLDERS, _NO_FOLLOW = 0x1000000, 0x2000000
+_WATCHED = CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE | _ONLY_FOLDERS | _NO_FOLLOW
+_EVENT_HEADER = struct.Struct(
+    "iIII"
+)  # struct inotify_event: watch, mask, cookie, length of the name
+_READ_BYTES = 1 << 16  # bytes
 
 
-class Note(NamedTuple):
+class InotifyEvent(NamedTuple):
     """An event for `name` in the folder of a watch."""
 
     watch: int
@@ -61,15 +63,15 @@ class Inotify:
         """Stop watching a folder; do nothing if it was deleted."""
         self._library.inotify_rm_watch(self._descriptor, watch)
 
-    def read(self) -> Iterator[Note]:
+    def read(self) -> Iterator[InotifyEvent]:
         """Yield the events since the last call, without waiting."""
         with suppress(BlockingIOError):
-            while data := os.read(self._descriptor, _READ):
+            while data := os.read(self._descriptor, _READ_BYTES):
                 at = 0
                 while at < len(data):
-                    watch, mask, _, length = _HEAD.unpack_from(data, at)
-                    at += _HEAD.size + length
-                    yield Note(watch, mask, data[at - length : at].rstrip(b"\0"))
+                    watch, mask, _, length = _EVENT_HEADER.unpack_from(data, at)
+                    at += _EVENT_HEADER.size + length
+                    yield InotifyEvent(watch, mask, data[at - length : at].rstrip(b"\0"))
 
     def close(self) -> None:
         """Stop watching everything."""

@@ -22,14 +22,14 @@ from pathlib import Path
 
 # Some systems lack these flags. With O_PATH a folder needs no read permission; with O_NONBLOCK
 # opening a FIFO does not wait for a writer.
-_PART = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
-LAST = getattr(os, "O_NONBLOCK", 0) | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLDER_FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
+FILE_FLAGS = getattr(os, "O_NONBLOCK", 0) | os.O_NOFOLLOW | os.O_CLOEXEC
 
 _OPENAT2 = 437  # the same number on all Linux architectures except alpha
 _AT_FDCWD = -100
 _RESOLVE_NO_MAGICLINKS = 0x02
 _RESOLVE_NO_SYMLINKS = 0x04
-_TRIES = 100  # attempts to resolve a path whose links change meanwhile
+_MAX_ATTEMPTS = 100  # attempts to resolve a path whose links change meanwhile
 
 
 def real_path(path: str | Path) -> str:
@@ -38,13 +38,13 @@ def real_path(path: str | Path) -> str:
     Raises:
         OSError: the symlinks change too fast, or there are too many of them.
     """
-    for tries_left in reversed(range(_TRIES)):
+    for attempts_left in reversed(range(_MAX_ATTEMPTS)):
         try:
             return os.path.realpath(path)
         except RecursionError:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
         except OSError:  # a link was removed after it was seen
-            if not tries_left:
+            if not attempts_left:
                 raise
     raise AssertionError("the last try returns or raises")
 
@@ -78,7 +78,7 @@ def listed_folder(path: str | bytes | Path) -> Iterator[int]:
             os.close(descriptor)
 
 
-def give_owner_all(folder: int) -> int:
+def grant_owner_access(folder: int) -> int:
     """Give a folder's owner all permissions on it; return its previous mode.
 
     Args:
@@ -94,30 +94,30 @@ def give_owner_all(folder: int) -> int:
 
 @contextmanager
 def owner_may_change(folder: int) -> Iterator[None]:
-    """Give a folder's owner all permissions while the block runs; see `give_owner_all`."""
-    mode = give_owner_all(folder)
+    """Give a folder's owner all permissions while the block runs; see `grant_owner_access`."""
+    mode = grant_owner_access(folder)
     try:
         yield
     finally:
         Path(f"/proc/self/fd/{folder}").chmod(mode)
 
 
-def open_last(name: str | bytes, flags: int, folder: int, mode: int = 0o666) -> int:
+def open_in_folder(name: str | bytes, flags: int, folder: int, mode: int = 0o666) -> int:
     """Open a name in an open folder, without following a symlink or waiting at a FIFO."""
-    return os.open(name, flags | LAST, mode, dir_fd=folder)
+    return os.open(name, flags | FILE_FLAGS, mode, dir_fd=folder)
 
 
 def _open_folder(path: bytes, *, make: bool) -> int:
-    parts = [part for part in path.split(b"/") if part]
-    if not path.startswith(b"/") or b".." in parts or b"\0" in path:
+    components = [part for part in path.split(b"/") if part]
+    if not path.startswith(b"/") or b".." in components or b"\0" in path:
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
     try:
-        return _openat2(path, _PART)
+        return _openat2(path, _FOLDER_FLAGS)
     except OSError as error:
         if error.errno == errno.ENOENT and make:
-            return _walk(parts, make=True)
+            return _open_by_components(components, make=True)
         if error.errno in (errno.ENOSYS, errno.EPERM):
-            return _walk(parts, make=make)
+            return _open_by_components(components, make=make)
         raise
 
 
@@ -143,36 +143,36 @@ def _syscall() -> Callable[[bytes, int], tuple[int, int]]:
 
     def call(path: bytes, flags: int) -> tuple[int, int]:
         how = struct.pack("=QQQ", flags, 0, _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS)
-        number, where = ctypes.c_long(_OPENAT2), ctypes.c_long(_AT_FDCWD)
-        descriptor = system(number, where, path, how, ctypes.c_size_t(len(how)))
+        number, start_folder = ctypes.c_long(_OPENAT2), ctypes.c_long(_AT_FDCWD)
+        descriptor = system(number, start_folder, path, how, ctypes.c_size_t(len(how)))
         return (descriptor, 0) if descriptor >= 0 else (-1, ctypes.get_errno())
 
     return call
 
 
-def _walk(parts: list[bytes], *, make: bool) -> int:
+def _open_by_components(components: list[bytes], *, make: bool) -> int:
     """Open a folder part by part, starting at the root."""
-    descriptor = os.open("/", _PART)
-    for part in parts:
+    descriptor = os.open("/", _FOLDER_FLAGS)
+    for component in components:
         try:
-            following = _step(part, descriptor, make=make)
+            child = _open_component(component, descriptor, make=make)
         finally:
             os.close(descriptor)
-        descriptor = following
+        descriptor = child
     return descriptor
 
 
-def _step(part: bytes, folder: int, *, make: bool) -> int:
+def _open_component(component: bytes, folder: int, *, make: bool) -> int:
     try:
-        return os.open(part, _PART | os.O_NOFOLLOW, dir_fd=folder)
+        return os.open(component, _FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=folder)
     except FileNotFoundError:
         if not make:
             raise
         with suppress(FileExistsError):  # another process made it
-            os.mkdir(part, dir_fd=folder)
-        return _step(part, folder, make=False)
+            os.mkdir(component, dir_fd=folder)
+        return _open_component(component, folder, make=False)
     except NotADirectoryError:
-        found = os.stat(part, dir_fd=folder, follow_symlinks=False)
-        if stat.S_ISLNK(found.st_mode):
+        status = os.stat(component, dir_fd=folder, follow_symlinks=False)
+        if stat.S_ISLNK(status.st_mode):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
         raise

@@ -15,7 +15,7 @@ from acp_agent.platform.programs import find_program
 
 _PROC = Path("/proc")  # Linux
 _PR_SET_DUMPABLE = 4  # linux/prctl.h
-_LOCK_STEP = 0.01  # seconds between two attempts
+_LOCK_RETRY_SECONDS = 0.01  # seconds between two attempts
 
 
 def forbid_inspection() -> None:
@@ -37,8 +37,8 @@ def shutdown_signals() -> Sequence[signal.Signals]:
 
     SIGHUP is not among them if it was ignored from the start, as with `nohup`.
     """
-    hung_up = signal.getsignal(signal.SIGHUP) != signal.SIG_IGN
-    return (signal.SIGTERM, signal.SIGHUP) if hung_up else (signal.SIGTERM,)
+    handles_hangup = signal.getsignal(signal.SIGHUP) != signal.SIG_IGN
+    return (signal.SIGTERM, signal.SIGHUP) if handles_hangup else (signal.SIGTERM,)
 
 
 def try_lock(descriptor: int) -> bool:
@@ -63,7 +63,7 @@ def wait_for_lock(descriptor: int, seconds: float) -> None:
     while not try_lock(descriptor):
         if time.monotonic() > deadline:
             raise TimeoutError
-        time.sleep(_LOCK_STEP)
+        time.sleep(_LOCK_RETRY_SECONDS)
 
 
 @contextlib.contextmanager
@@ -104,7 +104,7 @@ def end_group(leader: int, *, at_once: bool) -> None:
         return
 
 
-def ask_members_to_end(leader: int) -> None:
+def terminate_members(leader: int) -> None:
     """Send SIGTERM to the processes of a group except its leader. Works only on Linux.
 
     Reads many small files: call it in a thread.
@@ -164,16 +164,16 @@ def marked_processes(mark: str) -> list[int]:
     and session. Only Linux shows the environment of processes; elsewhere the list is empty. Reads
     many small files: call it in a thread.
     """
-    wanted = mark.encode()
-    found: list[int] = []
+    encoded_mark = mark.encode()
+    processes: list[int] = []
     for process in _process_ids():
         try:
             environment = (_PROC / str(process) / "environ").read_bytes()
         except OSError:  # it has exited, or belongs to another user
             continue
-        if process != os.getpid() and (b"\0" + wanted) in (b"\0" + environment):
-            found.append(process)
-    return found
+        if process != os.getpid() and (b"\0" + encoded_mark) in (b"\0" + environment):
+            processes.append(process)
+    return processes
 
 
 def _process_ids() -> list[int]:

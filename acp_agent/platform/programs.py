@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-def own_process(*arguments: str) -> list[str]:
+def self_command(*arguments: str) -> list[str]:
     """Return the command that starts this program, safely in any working folder.
 
     By default Python searches modules in its working folder (-P prevents that), and in the folders

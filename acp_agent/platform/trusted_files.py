@@ -11,12 +11,12 @@ import os
 import stat
 from pathlib import Path
 
-from acp_agent.platform.nofollow import open_last, opened_folder, real_path
+from acp_agent.platform.nofollow import open_in_folder, opened_folder, real_path
 
 NOT_REGULAR = "it is no ordinary file"
-LEADS_OUT = "it is a link that leads out of the project; put a file there"
-OF_ANOTHER = "it belongs to another user; copy it, or make it yours with chown"
-OPEN_TO_ALL = "everybody may change its folder; take the right to write there from others"
+OUTSIDE_PROJECT = "it is a link that leads out of the project; put a file there"
+WRONG_OWNER = "it belongs to another user; copy it, or make it yours with chown"
+WORLD_WRITABLE = "everybody may change its folder; take the right to write there from others"
 
 
 class RefusedFileError(OSError):
@@ -58,17 +58,17 @@ def read_trusted(path: Path, within: Path, owners: frozenset[int], *, limit: int
         OSError: the file does not exist or cannot be read.
     """
     _require_trusted(path.lstat(), owners)
-    _require_own_folder(path.parent.stat(), owners)
+    _require_safe_folder(path.parent.stat(), owners)
     real = Path(real_path(path))
     if not real.is_relative_to(real_path(within)):
-        raise RefusedFileError(LEADS_OUT)
+        raise RefusedFileError(OUTSIDE_PROJECT)
     with opened_folder(real.parent) as folder:
-        _require_own_folder(os.fstat(folder), owners)
-        descriptor = open_last(real.name, os.O_RDONLY, folder)
+        _require_safe_folder(os.fstat(folder), owners)
+        descriptor = open_in_folder(real.name, os.O_RDONLY, folder)
     return _read(descriptor, limit, owners)
 
 
-def read_own(path: Path, *, limit: int) -> bytes:
+def read_user_file(path: Path, *, limit: int) -> bytes:
     """Return at most `limit` bytes of the user's own file, which may be a link to any place.
 
     Raises:
@@ -80,31 +80,31 @@ def read_own(path: Path, *, limit: int) -> bytes:
 
 def _read(descriptor: int, limit: int, owners: frozenset[int] | None) -> bytes:
     try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise RefusedFileError(NOT_REGULAR)
         if owners is not None:
-            _require_trusted(found, owners)
+            _require_trusted(status, owners)
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             return file.read(limit)
     finally:
         os.close(descriptor)
 
 
-def _require_trusted(found: os.stat_result, owners: frozenset[int]) -> None:
-    if found.st_uid not in owners:
-        raise RefusedFileError(OF_ANOTHER)
+def _require_trusted(status: os.stat_result, owners: frozenset[int]) -> None:
+    if status.st_uid not in owners:
+        raise RefusedFileError(WRONG_OWNER)
 
 
-def _require_own_folder(found: os.stat_result, owners: frozenset[int]) -> None:
+def _require_safe_folder(status: os.stat_result, owners: frozenset[int]) -> None:
     """Refuse a folder in which others can replace files; in one like /tmp they can only add."""
-    _require_trusted(found, owners)
-    open_to_all = found.st_mode & stat.S_IWOTH and not found.st_mode & stat.S_ISVTX
-    if open_to_all and found.st_uid != os.geteuid():
-        raise RefusedFileError(OPEN_TO_ALL)
+    _require_trusted(status, owners)
+    world_writable = status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX
+    if world_writable and status.st_uid != os.geteuid():
+        raise RefusedFileError(WORLD_WRITABLE)
 
 
-def is_there(path: Path) -> bool:
+def path_exists(path: Path) -> bool:
     """Return whether a path exists; a broken link counts, and so does an inaccessible path.
 
     The error is reported when the file is read.

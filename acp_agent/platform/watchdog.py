@@ -93,11 +93,11 @@ class Watchdog:
 
     def add_group(self, group: int) -> None:
         """Add the process group of a child that was started."""
-        self._say(f"+ {group}")
+        self._send(f"+ {group}")
 
     def remove_group(self, group: int) -> None:
         """Remove the group of a child that has ended; its number may be reused soon."""
-        self._say(f"- {group}")
+        self._send(f"- {group}")
 
     async def aclose(self) -> None:
         """Stop the watchdog without killing anything."""
@@ -118,7 +118,7 @@ class Watchdog:
                 process.kill()
             await process.wait()
 
-    def _say(self, line: str) -> None:
+    def _send(self, line: str) -> None:
         if self._process is None or self._process.stdin is None:
             return
         with contextlib.suppress(OSError):

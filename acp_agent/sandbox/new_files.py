@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from acp_agent.platform.nofollow import give_owner_all, opened_folder
+from acp_agent.platform.nofollow import grant_owner_access, opened_folder
 
 
 class _State(Struct, frozen=True):
@@ -56,7 +56,7 @@ class NewFiles:
         for folder in sorted(self._folders):  # parents first
             if folder not in self._locked and not _is_open(folder):
                 with suppress(OSError), opened_folder(folder) as opened:
-                    give_owner_all(opened)
+                    grant_owner_access(opened)
 
     def restore(self, path: str) -> None:
         """Create a replaced link again, after its replacement was renamed."""

@@ -223,7 +223,7 @@ async def assemble(
         checkpoints=paths.checkpoints_dir,
         memory=paths.memory_dir,
         user_folder=paths.config_file.parent,
-        own_files=paths.own,
+        own_files=paths.program_files,
         mcp_logins=paths.mcp_logins_file,
         plugins=plugins,
         sandboxes=sandboxes,

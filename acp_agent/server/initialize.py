@@ -12,7 +12,7 @@ import os
 from typing import Any, NamedTuple
 
 from acp_agent import __version__
-from acp_agent.platform.programs import own_process
+from acp_agent.platform.programs import self_command
 
 SUPPORTED_VERSIONS = (1, 2)
 
@@ -147,7 +147,7 @@ def auth_methods(
             "env": {},
         }
         if by_meta:
-            program, *arguments = own_process("login")
+            program, *arguments = self_command("login")
             login["_meta"] = {
                 "terminal-auth": {
                     "label": "acp-agent login",

@@ -220,7 +220,7 @@ class StartedCommand:
     async def end(self) -> None:
         """Ask the group to end, and kill the remaining processes after a moment."""
         if self.confined is not None:
-            await asyncio.to_thread(posix.ask_members_to_end, self.group)
+            await asyncio.to_thread(posix.terminate_members, self.group)
         else:
             posix.end_group(self.group, at_once=False)
         await wait_at_most(self.reader.exited.wait(), _TERM_GRACE)

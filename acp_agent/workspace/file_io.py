@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from acp_agent.errors import MissingFileError, WorkspaceError
 from acp_agent.platform.descriptor_limit import explain_descriptor_limit
-from acp_agent.platform.nofollow import open_last, opened_folder
+from acp_agent.platform.nofollow import open_in_folder, opened_folder
 
 _FULL = "{shown} cannot be {doing}: the disk or the quota is full; free some space and try again"
 _DENIED = "{shown} cannot be {doing}: permission denied"
@@ -121,7 +121,7 @@ async def read_regular(path: Path, *, limit: int, shown: str) -> bytes:
         with opened_folder(path.parent) as folder:
             found = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
             _require_regular(found, shown, limit)  # opening a device may have effects
-            descriptor = open_last(path.name, flags, folder)
+            descriptor = open_in_folder(path.name, flags, folder)
         try:
             _require_regular(os.fstat(descriptor), shown, limit)
         except BaseException:
@@ -177,7 +177,7 @@ def _parent(path: Path, shown: str) -> Iterator[int]:
 def _replace(folder: int, name: str, data: bytes, mode: int | None) -> None:
     temporary = f".acp-agent-{os.urandom(8).hex()}.tmp"
     try:
-        descriptor = open_last(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, folder)
+        descriptor = open_in_folder(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, folder)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
@@ -207,7 +207,7 @@ def _mode_of_target(folder: int, name: str, shown: str) -> int | None:
     if not stat.S_ISREG(status.st_mode):
         raise WorkspaceError(f"{shown} is not a regular file; it cannot be written")
     try:
-        os.close(open_last(name, os.O_WRONLY, folder))
+        os.close(open_in_folder(name, os.O_WRONLY, folder))
     except PermissionError as error:
         raise WorkspaceError(
             f"{shown} cannot be written: it is read-only", advice="ask the user"

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from acp_agent.errors import WorkspaceError
 from acp_agent.platform.descriptor_limit import explain_descriptor_limit
-from acp_agent.platform.nofollow import listed_folder, open_last
+from acp_agent.platform.nofollow import listed_folder, open_in_folder
 from acp_agent.sandbox.launch import Confine, unconfined
 from acp_agent.workspace.file_io import display_path
 from acp_agent.workspace.search import list_files
@@ -129,7 +129,7 @@ class _Walk:
             self.entries.append(Entry(name=entry.name, depth=level, files=count))
             if level + 1 < self._depth:
                 with contextlib.suppress(OSError):  # unreadable: only its name is shown
-                    descriptor = open_last(entry.name, os.O_RDONLY | os.O_DIRECTORY, folder)
+                    descriptor = open_in_folder(entry.name, os.O_RDONLY | os.O_DIRECTORY, folder)
                     try:
                         self.visit(descriptor, name, level + 1)
                     finally:

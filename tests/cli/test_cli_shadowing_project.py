@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.platform.programs import absolute_folders, find_program, own_process
+from acp_agent.platform.programs import absolute_folders, find_program, self_command
 from tests.support.agent_process import AgentProcess, environment
 from tests.support.model_server import Call, ModelServer, answer
 
@@ -109,12 +109,12 @@ def test_a_shadowing_project_would_be_imported_by_a_plain_python(project: Path) 
 
 def test_run_imports_nothing_of_the_project(project: Path, python_path: Mapping[str, str]) -> None:
     words = ("run", *DEMO, "--mode", "plan", "read README.md")
-    assert "# Sample" in start(own_process(*words), project, python_path)
+    assert "# Sample" in start(self_command(*words), project, python_path)
     assert nothing_ran(project)
 
 
 def test_chat_imports_nothing_of_the_project(project: Path, python_path: Mapping[str, str]) -> None:
-    said = start(own_process("chat", *DEMO), project, python_path, "read README.md\n")
+    said = start(self_command("chat", *DEMO), project, python_path, "read README.md\n")
     assert "# Sample" in said
     assert nothing_ran(project)
 
@@ -175,13 +175,13 @@ def test_programs_of_the_project_are_not_started_where_the_path_names_the_curren
     project: Path, entries: str
 ) -> None:
     path = {"PATH": f"{entries}:{os.environ['PATH']}"}
-    said = start(own_process("run", *DEMO, "--allow", "all", "find README.md"), project, path)
+    said = start(self_command("run", *DEMO, "--allow", "all", "find README.md"), project, path)
     assert "README.md" in said
     said = start(
-        own_process("run", *DEMO, "--mode", "plan", "$ ls && uname && git status"), project, path
+        self_command("run", *DEMO, "--mode", "plan", "$ ls && uname && git status"), project, path
     )
     assert "the session is in plan mode" in said  # `ls` may be the project's, so it is no reader
-    start(own_process("doctor"), project, path)
+    start(self_command("doctor"), project, path)
     assert nothing_ran(project)
 
 

@@ -223,10 +223,10 @@ class DriverV2(SessionDriver):
         return str(update["stopReason"])
 
     async def printed(self, session: str, text: str) -> None:
-        def is_there(view: SessionView) -> bool:
+        def path_exists(view: SessionView) -> bool:
             return any(text.encode() in one.output for one in view.terminals.values())
 
-        await self._client.expect_view(session, is_there)
+        await self._client.expect_view(session, path_exists)
 
     async def stop_command(self, session: str, *, by_terminal: bool) -> None:
         view = self._client.view(session)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from acp_agent.cli.localization import translate
 from acp_agent.cli.output import USAGE, complain, guarded
 from acp_agent.cli.parser import Parser, add_folder, seconds
-from acp_agent.platform.programs import own_process
+from acp_agent.platform.programs import self_command
 
 if TYPE_CHECKING:
     from acp_agent.cli.chat.history import PromptHistory
@@ -86,7 +86,7 @@ def _can_move_cursor() -> bool:
 def _agent_command(agent: str | None, model: str | None) -> list[str]:
     """Return the command line that starts the agent: our own, or the given one."""
     if agent is None:
-        return own_process("acp", *([] if model is None else ["--model", model]))
+        return self_command("acp", *([] if model is None else ["--model", model]))
     import shlex  # noqa: PLC0415 - see above
 
     try:

@@ -27,7 +27,7 @@ from typing import Protocol, TextIO, TypeVar
 
 from msgspec import Struct
 
-from acp_agent.acp_client.process import end_rest_of_group
+from acp_agent.acp_client.process import end_orphaned_group
 from acp_agent.cli.chat.session_state import without_overwritten
 from acp_agent.cli.output import FAILED
 from acp_agent.platform import posix
@@ -334,7 +334,7 @@ class UserCommand:
             except subprocess.TimeoutExpired:
                 posix.end_group(process.pid, at_once=True)
                 process.wait()
-        end_rest_of_group(process.pid)
+        end_orphaned_group(process.pid)
 
     def _reset_screen(self, *, killed: bool) -> None:
         """Reset the terminal and start a new line."""

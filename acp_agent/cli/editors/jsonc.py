@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from tree_sitter import Language, Node, Parser
 
-from acp_agent.config.json_comments import decoded, without_comments, without_last_commas
+from acp_agent.config.json_comments import decode_json, remove_comments, remove_trailing_commas
 
 BOM = b"\xef\xbb\xbf"
 _NOT_SPACE = re.compile(rb"\S")
@@ -74,11 +74,11 @@ def parse(text: bytes) -> Document:
     Raises:
         InvalidInputError: it is not JSON with comments; the message says where.
     """
-    bare = without_comments(text)
+    bare = remove_comments(text)
     if not bare.strip():
         return Document(text, bare, None, None)
-    plain = without_last_commas(bare)
-    content = decoded(plain)
+    plain = remove_trailing_commas(bare)
+    content = decode_json(plain)
     return Document(text, bare, _value(_tree(plain)), content)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from acp_agent.platform.programs import find_program, own_process
+from acp_agent.platform.programs import find_program, self_command
 
 PROGRAM = "acp-agent"
 DISTRIBUTION = "acp-agent-server"
@@ -86,7 +86,7 @@ def launch_command(
     """
     program = _running(started_as)
     if program is None:
-        return own_process()
+        return self_command()
     resolved = f"{program.resolve()}"
     for mark, runner, arguments in _RUNNERS:
         found = find_program(runner, environ.get("PATH"))

@@ -40,8 +40,8 @@ from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.trusted_files import (
     NOT_REGULAR,
     RefusedFileError,
-    read_own,
     read_trusted,
+    read_user_file,
 )
 from acp_agent.trust.items import Item, Trusts, folder_digest, text_item
 
@@ -270,7 +270,7 @@ def read_file(path: Path, origin: Origin | None) -> bytes:
     """
     try:
         if origin is None:
-            raw = read_own(path, limit=LARGEST + 1)
+            raw = read_user_file(path, limit=LARGEST + 1)
         else:
             raw = read_trusted(path, origin.folder, origin.owners, limit=LARGEST + 1)
     except RefusedFileError as error:

@@ -18,7 +18,7 @@ from typing import Any
 from acp_agent.errors import ConfigError
 from acp_agent.extensions.definitions.fields import LONGEST_DESCRIPTION, LONGEST_NAME
 from acp_agent.extensions.definitions.front_matter import parse_yaml, read_front_matter
-from acp_agent.platform.trusted_files import is_there
+from acp_agent.platform.trusted_files import path_exists
 
 FILE_NAME = "SKILL.md"
 YAML_SUFFIXES = (".yaml", ".yml")
@@ -55,7 +55,7 @@ def skill_files(place: Path, names: list[str]) -> list[Path]:
     """
     return [
         *(place / name for name in names if name.endswith(YAML_SUFFIXES)),
-        *(path for name in names if is_there(path := place / name / FILE_NAME)),
+        *(path for name in names if path_exists(path := place / name / FILE_NAME)),
     ]
 
 

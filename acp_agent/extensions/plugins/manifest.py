@@ -22,7 +22,7 @@ from acp_agent.errors import ConfigError
 from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.trusted_files import (
     RefusedFileError,
-    is_there,
+    path_exists,
     read_trusted,
     trusted_owners,
 )
@@ -110,9 +110,9 @@ def read_manifest(root: Path, given: Mapping[str, object] | None = None) -> Mani
         PluginError: there is no manifest, or it cannot be used.
     """
     files = (root / one / FILE_NAME for one in FOREIGN)
-    foreign = next((file for file in files if is_there(file)), None)
+    foreign = next((file for file in files if path_exists(file)), None)
     portable = root / FILE_NAME
-    found = read_json(portable, root) if is_there(portable) else None
+    found = read_json(portable, root) if path_exists(portable) else None
     # Without a schema it does not follow the standard, and another program's manifest takes
     # precedence.
     if found is not None and ("$schema" in found or foreign is None):

@@ -22,8 +22,8 @@ from acp_agent.platform.descriptor_limit import describe_os_error
 from acp_agent.platform.trusted_files import (
     NOT_REGULAR,
     RefusedFileError,
-    read_own,
     read_trusted,
+    read_user_file,
     trusted_owners,
 )
 from acp_agent.trust.items import Item, folder_name, text_item
@@ -123,7 +123,7 @@ def _read(path: Path, source: Source, project: tuple[Path, Path] | None) -> Work
 def _content(path: Path, project: Path | None) -> bytes:
     try:
         if project is None:
-            raw = read_own(path, limit=LARGEST + 1)
+            raw = read_user_file(path, limit=LARGEST + 1)
         else:
             raw = read_trusted(path, project, trusted_owners(project), limit=LARGEST + 1)
     except RefusedFileError as error:

@@ -7,7 +7,7 @@ import os
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 
-from acp_agent.acp_client.agent import OtherAgent, Program
+from acp_agent.acp_client.agent import ExternalAgent, Program
 from acp_agent.acp_client.programs import find_command
 from acp_agent.config.types import AgentConfig
 from acp_agent.content import printable_line
@@ -50,7 +50,7 @@ async def other_agent(
     try:
         async with asyncio.timeout(config.timeout) as limit:
             host = OtherAgentHost(core, child, name, limit)
-            agent = await OtherAgent.start(_program(core, name, config, servers), host)
+            agent = await ExternalAgent.start(_program(core, name, config, servers), host)
             ended = False
             try:
 
@@ -68,7 +68,7 @@ async def other_agent(
         raise ToolError(f"{name} was not done within {config.timeout:g} s, and was ended") from None
 
 
-async def _close(agent: OtherAgent, *, cancelled: bool) -> None:
+async def _close(agent: ExternalAgent, *, cancelled: bool) -> None:
     await agent.aclose()
     await agent.finish(cancelled=cancelled)
 

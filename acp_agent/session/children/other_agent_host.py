@@ -11,7 +11,7 @@ from msgspec import json
 from msgspec.structs import replace
 
 from acp_agent.acp_client.agent import PermissionOption
-from acp_agent.acp_client.updates import OtherCall
+from acp_agent.acp_client.updates import ExternalCall
 from acp_agent.agent.call_runner import CallRunner
 from acp_agent.agent.resources import PermissionRequest
 from acp_agent.agent.scrub_events import safe_text, scrub_content, scrub_json
@@ -144,7 +144,7 @@ class OtherAgentHost:
 
     # -- permissions -----------------------------------------------------------------------------
 
-    async def ask(self, call: OtherCall, options: Sequence[PermissionOption]) -> str | None:
+    async def ask(self, call: ExternalCall, options: Sequence[PermissionOption]) -> str | None:
         """Decide by the mode, or ask the user, about a call of the agent.
 
         The effects of the agent's tools are unknown, so only the mode that allows everything allows
@@ -164,7 +164,9 @@ class OtherAgentHost:
         ordered = sorted(options, key=lambda one: _KINDS.index(one.kind))
         return await self._ask_user(call, ordered[:_MOST_OPTIONS])
 
-    async def _ask_user(self, call: OtherCall, options: Sequence[PermissionOption]) -> str | None:
+    async def _ask_user(
+        self, call: ExternalCall, options: Sequence[PermissionOption]
+    ) -> str | None:
         secrets = self._child.secrets
         choices = tuple(
             Choice(
@@ -208,7 +210,7 @@ class OtherAgentHost:
         return options[choices.index(choice)].id
 
     async def _decided(
-        self, call: OtherCall, *, allowed: bool, why: str, by: DecidedBy, name: str
+        self, call: ExternalCall, *, allowed: bool, why: str, by: DecidedBy, name: str
     ) -> None:
         await self._child.emit(
             PermissionDecided(

@@ -17,7 +17,7 @@ from dulwich.objects import Blob as DulwichBlob, ObjectID, Tree
 from msgspec import Struct
 
 from acp_agent.errors import CheckpointTooSlowError, WorkspaceError
-from acp_agent.platform.nofollow import open_last, opened_folder
+from acp_agent.platform.nofollow import open_in_folder, opened_folder
 from acp_agent.workspace.checkpoints.base import (
     EMPTY_TREE,
     EXECUTABLE,
@@ -132,7 +132,7 @@ class DulwichRepository:
                     mode, data = LINK, os.readlink(name, dir_fd=folder)
                 else:
                     mode = EXECUTABLE if found.st_mode & 0o100 else _FILE
-                    with os.fdopen(open_last(name, os.O_RDONLY, folder), "rb") as file:
+                    with os.fdopen(open_in_folder(name, os.O_RDONLY, folder), "rb") as file:
                         if not os.path.samestat(os.fstat(file.fileno()), found):
                             return None  # it was replaced, perhaps by a pipe
                         data = file.read()

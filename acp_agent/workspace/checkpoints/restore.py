@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from acp_agent.platform.descriptor_limit import describe_os_error
-from acp_agent.platform.nofollow import open_last, opened_folder
+from acp_agent.platform.nofollow import open_in_folder, opened_folder
 from acp_agent.workspace.checkpoints.base import (
     EXECUTABLE,
     LINK,
@@ -168,7 +168,7 @@ class Restorer:
 
 def _write(folder: int, data: bytes, mode: int | None, *, executable: bool) -> None:
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
-    descriptor = open_last(_TEMPORARY, flags, folder, 0o666 if mode is None else 0o600)
+    descriptor = open_in_folder(_TEMPORARY, flags, folder, 0o666 if mode is None else 0o600)
     with os.fdopen(descriptor, "wb") as file:
         if mode is None:
             mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
@@ -241,7 +241,7 @@ _COMPARED = 100_000_000  # a larger unexpected file is not read
 
 
 def _is_empty(folder: int, name: bytes) -> bool:
-    descriptor = open_last(name, os.O_RDONLY | os.O_DIRECTORY, folder)
+    descriptor = open_in_folder(name, os.O_RDONLY | os.O_DIRECTORY, folder)
     try:
         return not os.listdir(descriptor)  # noqa: PTH208 - a descriptor, not a path
     finally:
@@ -249,7 +249,7 @@ def _is_empty(folder: int, name: bytes) -> bool:
 
 
 def _read_id(folder: int, name: bytes) -> str:
-    with os.fdopen(open_last(name, os.O_RDONLY, folder), "rb") as file:
+    with os.fdopen(open_in_folder(name, os.O_RDONLY, folder), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             return ""
         return blob_id(file.read())

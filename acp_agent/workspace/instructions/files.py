@@ -20,8 +20,8 @@ from acp_agent.platform.first_use import first_use
 from acp_agent.platform.nofollow import real_path
 from acp_agent.platform.trusted_files import (
     RefusedFileError,
-    read_own,
     read_trusted,
+    read_user_file,
     trusted_owners,
 )
 from acp_agent.trust.items import Item, Trusts, folder_name, text_item
@@ -117,7 +117,7 @@ def read_instructions(cwd: Path, user_file: Path, trusts: Trusts) -> Instruction
     """
     top = find_repository(cwd) or cwd
     collected = _Collected()
-    collected.take(user_file, partial(read_own, user_file, limit=FILE_LIMIT + 1))
+    collected.take(user_file, partial(read_user_file, user_file, limit=FILE_LIMIT + 1))
     inside, above = _Reader(top, trusted_owners(top, cwd)), trusted_owners()
     for folder in reversed((cwd, *cwd.parents)):
         if folder.is_relative_to(top):
