@@ -16,7 +16,7 @@ from acp_agent.config.policy_types import PermissionsConfig
 from acp_agent.permissions.access import CommandAccess, WriteAccess
 from acp_agent.permissions.gate import PolicyGate
 from acp_agent.permissions.grants import GrantStore
-from acp_agent.permissions.policy.loading import Policies, rules_of
+from acp_agent.permissions.policy.loading import Policies, compile_rules
 from acp_agent.permissions.policy.rules import PolicyRule, Source
 from acp_agent.workspace.git_repositories import GitRepositories, KnownRepositories
 from benchmarks.table import Row, row
@@ -77,7 +77,7 @@ def _rules() -> list[PolicyRule]:
         + [f"Edit({effect}/{number}/**)" for number in range(8)]
         for effect in ("allow", "ask", "deny")
     }
-    return rules_of(msgspec.convert(table, PermissionsConfig), Source(file="config.toml"))
+    return compile_rules(msgspec.convert(table, PermissionsConfig), Source(file="config.toml"))
 
 
 def _best(judge: Callable[[], object]) -> float:

@@ -97,7 +97,7 @@ class CallPermissions:
         turn, access = self._turn, prepared.access
         if isinstance(access, WriteAccess) and turn.user.mode == "full":
             access = replace(
-                access, named=await turn.tools.workspace.is_named(_files(turn, access))
+                access, user_named=await turn.tools.workspace.is_named(_files(turn, access))
             )
         stopped = threading.Event()
         judge = functools.partial(
@@ -161,7 +161,7 @@ class CallPermissions:
                 if self._hooks is not None:
                     await self._hooks.refused(call, prepared.access, verdict.why)
                 raise PermissionRefusedError(
-                    verdict.why, advice=verdict.advice, shown=verdict.shown
+                    verdict.why, advice=verdict.advice, shown=verdict.user_reason
                 )
             case Ask():
                 if not await self._is_allowed_by_hook(call, prepared, verdict, hooked):
@@ -279,7 +279,7 @@ class CallPermissions:
 def _files(turn: TurnResources, access: WriteAccess) -> list[tuple[str, ...]]:
     """Return the absolute paths of each file: the resolved path and the requested one."""
     folder = turn.tools.workspace.cwd
-    asked = [os.path.normpath(folder / name) for name in access.asked]
+    asked = [os.path.normpath(folder / name) for name in access.requested_names]
     if len(asked) == len(access.paths):
         return list(zip(access.paths, asked, strict=True))
     return [(path,) for path in (*access.paths, *asked)]
@@ -308,7 +308,7 @@ def _refusal(decision: Decision) -> Refusal:
 
 def _why(verdict: Allow | Refuse) -> str:
     """Return the reason of a verdict for the user."""
-    return (verdict.shown or verdict.why) if isinstance(verdict, Refuse) else verdict.why
+    return (verdict.user_reason or verdict.why) if isinstance(verdict, Refuse) else verdict.why
 
 
 def _as_shown(ask: Ask, secrets: Sequence[str]) -> Ask:

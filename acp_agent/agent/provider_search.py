@@ -50,7 +50,7 @@ def may_search(turn: TurnResources, model: ModelInfo) -> bool:
     if search is None or not search.beside_tools:
         return False
     verdict = turn.tools.gate.judge(
-        FetchAccess(search.address, named=True),  # the user's own provider
+        FetchAccess(search.address, user_named=True),  # the user's own provider
         mode=turn.user.mode,
         project=str(turn.tools.workspace.cwd),
     )

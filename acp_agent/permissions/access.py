@@ -12,25 +12,25 @@ from msgspec import Struct
 class ReadAccess(Struct, frozen=True):
     """Reads files.
 
-    `paths` are absolute, resolved and inside the session's folders. `asked` are the names used in
-    the request, which may be links to these paths.
+    `paths` are absolute, resolved and inside the session's folders. `requested_names` are the names
+    used in the request, which may be links to these paths.
     """
 
     paths: tuple[str, ...]
-    asked: tuple[str, ...] = ()
+    requested_names: tuple[str, ...] = ()
 
 
 class WriteAccess(Struct, frozen=True):
     """Creates or changes files.
 
-    `paths` are absolute, resolved and inside the session's folders. `asked` are the names used in
-    the request, which may be links to these paths. `named` is true if the user named every one of
-    these files that steers agents.
+    `paths` are absolute, resolved and inside the session's folders. `requested_names` are the names
+    used in the request, which may be links to these paths. `user_named` is true if the user named
+    every one of these files that steers agents.
     """
 
     paths: tuple[str, ...]
-    asked: tuple[str, ...] = ()
-    named: bool = False
+    requested_names: tuple[str, ...] = ()
+    user_named: bool = False
 
 
 class CommandAccess(Struct, frozen=True):
@@ -40,8 +40,8 @@ class CommandAccess(Struct, frozen=True):
     folder belongs to the project. The gate sets `only_reads` when it allows the command because it
     only reads. `confined` is true if the command runs in the sandbox, `outside` if it asks to run
     outside an available sandbox. `hosts` are the hosts that it asks to reach from the sandbox.
-    `reversible` is true if the command is confined and checkpoints can undo its changes; `unasked`
-    is true if the configuration allows such commands without a question.
+    `reversible` is true if the command is confined and checkpoints can undo its changes;
+    `auto_allowed` is true if the configuration allows such commands without a question.
     """
 
     command: str
@@ -52,20 +52,20 @@ class CommandAccess(Struct, frozen=True):
     outside: bool = False
     hosts: tuple[str, ...] = ()
     reversible: bool = False
-    unasked: bool = False
+    auto_allowed: bool = False
 
 
 class FetchAccess(Struct, frozen=True):
     """Sends a request to a URL; `search` is true for a request to a search service.
 
-    `named` is true if the user named the host, or a search returned this exact URL. `changes` is
-    true if the request may change something on the server; then `named` requires that the user
-    named the host.
+    `user_named` is true if the user named the host, or a search returned this exact URL. `changes`
+    is true if the request may change something on the server; then `user_named` requires that the
+    user named the host.
     """
 
     url: str
     search: bool = False
-    named: bool = False
+    user_named: bool = False
     changes: bool = False
 
 
@@ -198,15 +198,15 @@ class Allow(Struct, frozen=True, kw_only=True):
 class Refuse(Struct, frozen=True, kw_only=True):
     """The call must not run; `why` is for the model and the user.
 
-    `advice` is for the model only. `shown`, if set, replaces `why` for the user. `rule` is the
-    policy rule or the remembered grant that decided, with its source; empty if neither did. `tier`
-    is set for a command line.
+    `advice` is for the model only. `user_reason`, if set, replaces `why` for the user. `rule` is
+    the policy rule or the remembered grant that decided, with its source; empty if neither did.
+    `tier` is set for a command line.
     """
 
     by: Literal["mode", "grant", "rule"]
     why: str
     advice: str = ""
-    shown: str = ""
+    user_reason: str = ""
     rule: str = ""
     tier: Tier | None = None
 

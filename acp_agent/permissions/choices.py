@@ -111,7 +111,9 @@ def _join_names(texts: Texts, patterns: Sequence[str]) -> str:
     return texts.last_separator.join([texts.separator.join(names[:-1]), names[-1]])
 
 
-def with_confined(texts: Texts, project: str, choices: tuple[Choice, ...]) -> tuple[Choice, ...]:
+def add_confined_choice(
+    texts: Texts, project: str, choices: tuple[Choice, ...]
+) -> tuple[Choice, ...]:
     """Return the buttons plus one that allows all sandboxed commands that can be undone."""
     grant = Grant(project=project, kind="confined", pattern="")
     confined_choice = Choice(

@@ -13,22 +13,22 @@ from msgspec.structs import replace
 from acp_agent.permissions.access import Tier
 from acp_agent.permissions.choices import Language, translate_reason
 from acp_agent.permissions.command_scope import names_what_it_runs
-from acp_agent.permissions.inner_texts import acts, command_values, program_texts
+from acp_agent.permissions.inner_texts import command_values, destructive_text_reason, program_texts
 from acp_agent.permissions.paths import CommandContext, is_below, stays_inside
 from acp_agent.permissions.read_only import is_installed, is_read_only, sets_own_variables
 from acp_agent.permissions.refused_commands import (
     discards_changes,
     expand_tar_letters,
     is_fork_bomb,
+    output_paths,
     refusal_reason,
-    written_paths,
 )
 from acp_agent.permissions.rules import Rule, has_option, operands, shell_rules
 from acp_agent.permissions.shell.parser import parse_line
 from acp_agent.permissions.shell.syntax import Command, ShellLine
 from acp_agent.permissions.shell.words import NONEMPTY, UNKNOWN, Word
 from acp_agent.permissions.wrapped_commands import (
-    Inner,
+    InnerCommand,
     base_name,
     inner_commands,
     without_actions,
@@ -215,7 +215,9 @@ class _Classifier:
         if base_name(command) in {"cd", "pushd", "popd", "chdir"}:
             self._change_folder(command)
 
-    def _classify_inner(self, outer: Command, inner: Inner, line: ShellLine, depth: int) -> None:
+    def _classify_inner(
+        self, outer: Command, inner: InnerCommand, line: ShellLine, depth: int
+    ) -> None:
         if inner.why:
             self._add(inner.tier, outer, inner.why)
         if inner.command is not None:
@@ -258,7 +260,7 @@ class _Classifier:
                 if finding.tier in {"destructive", "blocked"} and finding.words
             ]
 
-    def _add_guess(self, outer: Command, inner: Inner, line: ShellLine, depth: int) -> None:
+    def _add_guess(self, outer: Command, inner: InnerCommand, line: ShellLine, depth: int) -> None:
         """Add the refused commands that result if the words of `outer` are read this way."""
         nested = self._nested_classifier()
         nested.guessing = True
@@ -297,7 +299,7 @@ class _Classifier:
             if name in rule.programs and _applies(rule, name, texts):
                 return "destructive", rule.why
         discards = name == "git" and discards_changes(texts, self.folders)
-        why = "throws uncommitted changes away" if discards else acts(command)
+        why = "throws uncommitted changes away" if discards else destructive_text_reason(command)
         if why:
             return "destructive", why
         if name not in line.functions and is_read_only(command, self.context, self.folders):
@@ -318,7 +320,7 @@ class _Classifier:
     def _writes_outside(self, command: Command) -> str:
         targets = [r.target for r in command.redirects if r.writes and not _is_descriptor(r.target)]
         if command.words:
-            targets += written_paths(base_name(command), command.words[1:])
+            targets += output_paths(base_name(command), command.words[1:])
         for target in targets:
             if not self._may_write(target):
                 return f"writes to {target.text}, outside the project's folders"

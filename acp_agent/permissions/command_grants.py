@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from acp_agent.permissions.access import Grant
 from acp_agent.permissions.classify import Classified, Finding
-from acp_agent.permissions.command_scope import Offer, Scope, offer_for
+from acp_agent.permissions.command_scope import Offer, Scope, offer_for_command
 from acp_agent.permissions.paths import CommandContext
 from acp_agent.permissions.read_only import has_harmless_context
 from acp_agent.permissions.rules import operands, read_only_rules, shell_rules
@@ -41,7 +41,7 @@ def offer_for_line(classified: Classified, context: CommandContext) -> LineOffer
     )
 
 
-def covering(
+def find_covering_scopes(
     classified: Classified, context: CommandContext, remembered: Collection[Scope]
 ) -> tuple[Scope, ...] | None:
     """Return the remembered scopes that cover the line's commands; None unless each is covered.
@@ -58,10 +58,10 @@ def covering(
     return tuple(dict.fromkeys(covering_scopes)) if len(covering_scopes) == len(scopes) else None
 
 
-def refusing(classified: Classified, never: Iterable[Grant]) -> Grant | None:
+def find_refusing_grant(classified: Classified, never: Iterable[Grant]) -> Grant | None:
     """Return the first remembered "never" that matches any command of the line."""
     for grant in never:
-        words = words_of(grant.pattern)
+        words = pattern_words(grant.pattern)
         for finding in classified.findings:
             texts = finding.words
             if not words or not texts:
@@ -76,7 +76,7 @@ def refusing(classified: Classified, never: Iterable[Grant]) -> Grant | None:
     return None
 
 
-def words_of(pattern: str) -> tuple[str, ...]:
+def pattern_words(pattern: str) -> tuple[str, ...]:
     """Return the words of a grant's pattern; empty if the pattern is damaged."""
     try:
         return tuple(shlex.split(pattern))
@@ -102,4 +102,4 @@ def _offer(finding: Finding, context: CommandContext) -> Offer:
         return Offer()
     if not has_harmless_context(command, context, finding.folders):
         return Offer()
-    return offer_for(command, context, finding.folders)
+    return offer_for_command(command, context, finding.folders)

@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from acp_agent.permissions.arguments import parse_arguments
 from acp_agent.permissions.grant_tables import (
-    Found,
     GrantTable,
+    NameMatch,
     find_name,
     grant_tables,
     leading_head,
@@ -61,12 +61,12 @@ def names_what_it_runs(command: Command) -> bool:
     return bool(leading_head(command.words))
 
 
-def offer_for(command: Command, context: CommandContext, folders: Sequence[str]) -> Offer:
+def offer_for_command(command: Command, context: CommandContext, folders: Sequence[str]) -> Offer:
     """Return what can be remembered about a command that runs in one of `folders`."""
     words = command.words
     if not words or not words[0].fixed or "=" in words[0].text or words[0].text[:1] in "-+":
         return Offer()
-    if is_elsewhere(words[0].text, context, folders):
+    if uses_other_folder(words[0].text, context, folders):
         return Offer()
     count, fetched = 0, False
     while head := leading_head(words[count:]):
@@ -101,7 +101,7 @@ def _texts(words: Sequence[Word]) -> tuple[str, ...]:
     return tuple(word.text for word in words)
 
 
-def is_elsewhere(program: str, context: CommandContext, folders: Sequence[str]) -> bool:
+def uses_other_folder(program: str, context: CommandContext, folders: Sequence[str]) -> bool:
     """Return whether a command may run in another repository, or a program of another folder.
 
     A clone inside the project has its own hooks and remotes, and `./run` differs between folders.
@@ -141,7 +141,7 @@ def _is_installed(program: str, context: CommandContext, folders: Sequence[str])
     )
 
 
-def _keeps_name(match: Found, words: Sequence[Word], operands: Sequence[str]) -> bool:
+def _keeps_name(match: NameMatch, words: Sequence[Word], operands: Sequence[str]) -> bool:
     """Return whether removing options leaves the name the same: `yarn -s add` is `yarn add`."""
     bare_match = find_name([*words[: match.count], *map(Word, operands)])
     return bare_match is not None and bare_match.name == match.name

@@ -40,29 +40,29 @@ from acp_agent.permissions.choices import (
 )
 from acp_agent.permissions.classify import Classified, classify
 from acp_agent.permissions.command_grants import (
-    covering,
+    find_covering_scopes,
+    find_refusing_grant,
     offer_for_line,
-    refusing,
-    words_of,
+    pattern_words,
 )
 from acp_agent.permissions.command_scope import Scope
 from acp_agent.permissions.grants import GrantStore
 from acp_agent.permissions.guarded_files import (
     auto_run_reason,
     is_guarded,
-    is_own_file,
-    own_paths,
+    is_program_file,
+    resolve_program_files,
     steers_agents,
 )
 from acp_agent.permissions.hosts import is_documentation
-from acp_agent.permissions.mode_refusals import READ_ONLY, edit_refusal, judge_note
+from acp_agent.permissions.mode_refusals import READ_ONLY_REFUSALS, edit_refusal, judge_note
 from acp_agent.permissions.paths import CommandContext, is_below
 from acp_agent.permissions.policy.commands import LineMatch
 from acp_agent.permissions.policy.loading import Policies
 from acp_agent.permissions.policy.path_patterns import Folders
 from acp_agent.permissions.policy.policy import Situation
 from acp_agent.permissions.policy.rules import PolicyRule
-from acp_agent.permissions.policy.verdicts import RulesHere, never
+from acp_agent.permissions.policy.verdicts import RuleSet, never_refusal
 from acp_agent.permissions.web_requests import judge_request
 from acp_agent.workspace.git_repositories import GitRepositories
 
@@ -84,7 +84,7 @@ class PolicyGate(Gate):
         *,
         language: Language = "en",
         home: str | None = None,
-        own: Sequence[Path] = (),
+        program_files: Sequence[Path] = (),
         policies: Policies | None = None,
         draft_folder: str = "drafts",
     ) -> None:
@@ -94,13 +94,13 @@ class PolicyGate(Gate):
             grants: the permissions that the user granted or refused permanently.
             language: the language of the buttons and warnings.
             home: the user's home folder; None uses that of the process.
-            own: acp-agent's own files and folders, which no call may change in any mode.
+            program_files: acp-agent's own files and folders, which no call may change in any mode.
             policies: the rules of the user and of projects; None means no rules of the user.
             draft_folder: where draft mode writes, relative to the session's folder.
         """
         self._policies = policies or Policies()
         self._draft_folder = draft_folder
-        self._own = own_paths(own)
+        self._program_files = resolve_program_files(program_files)
         self._grants = grants
         self._language: Language = language
         self._texts = gate_texts(language)
@@ -140,9 +140,9 @@ class PolicyGate(Gate):
             case _:
                 assert_never(access)
 
-    def _rules(self, folder: str, mode: Mode, agent: str) -> RulesHere:
+    def _rules(self, folder: str, mode: Mode, agent: str) -> RuleSet:
         situation = Situation(mode=mode, agent=agent, folders=Folders(folder, self._home))
-        return RulesHere(self._policies.of(folder), situation, self._texts)
+        return RuleSet(self._policies.of(folder), situation, self._texts)
 
     def refused_reads(self, paths: Sequence[str], *, mode: Mode, project: str) -> Mapping[str, str]:
         """Return the files that rules refuse or ask about; a search cannot ask about each file."""
@@ -158,17 +158,15 @@ class PolicyGate(Gate):
 
     # -- files
 
-    def _judge_read(self, access: ReadAccess, rules: RulesHere, project: str) -> Verdict:
-        rule = rules.files("read", access.paths, access.asked, project)
+    def _judge_read(self, access: ReadAccess, rules: RuleSet, project: str) -> Verdict:
+        rule = rules.files("read", access.paths, access.requested_names, project)
         strict = rules.strict(rule)
         return strict or Allow(by="rule", why="reading in the session's folders is always allowed")
 
-    def _judge_edit(
-        self, access: WriteAccess, mode: Mode, project: str, rules: RulesHere
-    ) -> Verdict:
-        if any(is_own_file(path, self._own, project) for path in access.paths):
+    def _judge_edit(self, access: WriteAccess, mode: Mode, project: str, rules: RuleSet) -> Verdict:
+        if any(is_program_file(path, self._program_files, project) for path in access.paths):
             return _PROGRAM_FILES_REFUSAL
-        rule = rules.files("edit", access.paths, access.asked, project)
+        rule = rules.files("edit", access.paths, access.requested_names, project)
         strict = rules.strict(rule)
         refused = edit_refusal(access, mode, project, self._draft_folder)
         if isinstance(strict, Refuse):
@@ -178,13 +176,11 @@ class PolicyGate(Gate):
         grants = [grant for grant in self._grants.of(project) if grant.kind == "edit"]
         for grant in grants:
             if not grant.allow and any(is_below(p, [grant.pattern]) for p in access.paths):
-                return never(f"edits below {grant.pattern}", grant)
+                return never_refusal(f"edits below {grant.pattern}", grant)
         if strict is not None:
             return strict
-        requested_paths = [os.path.join(project, name) for name in access.asked]  # noqa: PTH118 - as it is called
-        if mode == "full" and not self._needs_question_in_full_mode(
-            access, requested_paths, project, rule
-        ):
+        requested_paths = [os.path.join(project, name) for name in access.requested_names]  # noqa: PTH118 - as it is called
+        if mode == "full" and not self._full_mode_asks(access, requested_paths, project, rule):
             return Allow(by="mode")
         warning = self._auto_run_warning([*access.paths, *requested_paths], project)
         if warning:
@@ -202,22 +198,20 @@ class PolicyGate(Gate):
             return Allow(by="grant", why=why, rule=first.label)
         return Ask(choices=edit_choices(self._texts, project, access.paths))
 
-    def _needs_question_in_full_mode(
-        self,
-        access: WriteAccess,
-        requested_paths: Sequence[str],
-        project: str,
-        rule: PolicyRule | None,
+    def _full_mode_asks(
+        self, access: WriteAccess, requested: Sequence[str], project: str, rule: PolicyRule | None
     ) -> bool:
-        """Return whether full mode asks about an edit; `requested_paths` are absolute.
+        """Return whether full mode asks about an edit; `requested` are absolute paths.
 
         A file that steers agents is changed without a question only if the user named it, in the
         session or in a rule that allows it: a file or a page may have told the model what to write.
         """
-        files = (*access.paths, *requested_paths)
+        files = (*access.paths, *requested)
         if any(is_guarded(path, project) for path in files):
             return True
-        user_named = access.named or (rule is not None and steers_agents(f"/{rule.pattern}", ""))
+        user_named = access.user_named or (
+            rule is not None and steers_agents(f"/{rule.pattern}", "")
+        )
         return not user_named and any(steers_agents(path, project) for path in files)
 
     def _auto_run_warning(self, paths: Sequence[str], project: str) -> str:
@@ -240,13 +234,13 @@ class PolicyGate(Gate):
         mode: Mode,
         project: str,
         repositories: GitRepositories,
-        rules: RulesHere,
+        rules: RuleSet,
     ) -> Verdict:
         context = self._context(access, project, repositories)
         classified = classify(access.command, context)
-        sandbox_warning = rules.beyond_sandbox(access)
-        verdict = self._judge_line(classified, context, mode, rules, sandbox_warning)
-        undoable = access.reversible and classified.tier == "standard" and not sandbox_warning
+        warning = rules.warn_beyond_sandbox(access)
+        verdict = self._judge_line(classified, context, mode, rules, warning)
+        undoable = access.reversible and classified.tier == "standard" and not warning
         if undoable and isinstance(verdict, Ask) and not verdict.rule:
             verdict = rules.confined(access, verdict, self._grants.of(project))
         return replace(verdict, tier=classified.tier)
@@ -256,10 +250,10 @@ class PolicyGate(Gate):
         classified: Classified,
         context: CommandContext,
         mode: Mode,
-        rules: RulesHere,
-        sandbox_warning: str,
+        rules: RuleSet,
+        warning: str,
     ) -> Verdict:
-        """Judge a line; `sandbox_warning` is the warning about access beyond the sandbox, or ""."""
+        """Judge a line; `warning` is the warning about access beyond the sandbox, or ""."""
         project = context.project
         if classified.tier == "blocked":
             return Refuse(by="rule", why=f"this command is never run: {classified.reason}")
@@ -267,19 +261,19 @@ class PolicyGate(Gate):
         strict = rules.strict(line.deny or line.ask)
         if isinstance(strict, Refuse):
             return strict
-        only_reads = classified.tier == "read_only" and not sandbox_warning
+        only_reads = classified.tier == "read_only" and not warning
         if only_reads and strict is None:
             return Allow(by="rule", why="the command only reads", only_reads=True)
-        if mode in READ_ONLY and not only_reads:
-            return READ_ONLY[mode]
+        if mode in READ_ONLY_REFUSALS and not only_reads:
+            return READ_ONLY_REFUSALS[mode]
         grants = [g for g in self._grants.of(project) if g.kind in {"command", "exact_command"}]
-        refused = refusing(classified, [grant for grant in grants if not grant.allow])
+        refused = find_refusing_grant(classified, [grant for grant in grants if not grant.allow])
         if refused is not None:
-            return never(f"`{refused.pattern}` commands here", refused)
-        if sandbox_warning:
+            return never_refusal(f"`{refused.pattern}` commands here", refused)
+        if warning:
             reason = classified.translate_reason(self._language)
-            strict = rules.ask_more(
-                sandbox_warning, strict, classified.tier == "destructive" and reason
+            strict = rules.ask_beyond_sandbox(
+                warning, strict, classified.tier == "destructive" and reason
             )
         if strict is not None:
             return strict
@@ -288,16 +282,16 @@ class PolicyGate(Gate):
         if line.allow is not None:
             return rules.allow(line.allow)
         remembered = {
-            Scope(words=words_of(grant.pattern), exact=grant.kind == "exact_command"): grant
+            Scope(words=pattern_words(grant.pattern), exact=grant.kind == "exact_command"): grant
             for grant in grants
             if grant.allow
         }
-        covered = covering(line.without_allowed(classified), context, remembered)
+        covered = find_covering_scopes(line.without_allowed(classified), context, remembered)
         if covered is not None:
             why = "these commands are always allowed in this project"
             labels = ", ".join(remembered[scope].label for scope in covered)
             return Allow(by="grant", why=why, rule=labels)
-        return self._ask_about_command(classified, context, project)
+        return self._ask_command(classified, context, project)
 
     def _match_rules(
         self,
@@ -305,7 +299,7 @@ class PolicyGate(Gate):
         context: CommandContext,
         mode: Mode,
         project: str,
-        rules: RulesHere,
+        rules: RuleSet,
     ) -> LineMatch:
         grants = self._grants.of(project)
         return rules.line(
@@ -322,10 +316,10 @@ class PolicyGate(Gate):
         rules = self._rules(folder, mode, agent)
         return classified, self._match_rules(classified, context, mode, folder, rules)
 
-    def _may_edit(self, path: str, mode: Mode, rules: RulesHere, grants: Sequence[Grant]) -> bool:
+    def _may_edit(self, path: str, mode: Mode, rules: RuleSet, grants: Sequence[Grant]) -> bool:
         """Return whether a command may write a file, by its resolved path, without a question."""
         project = rules.situation.folders.project
-        if auto_run_reason(path) or is_own_file(path, self._own, project):
+        if auto_run_reason(path) or is_program_file(path, self._program_files, project):
             return False
         rule = rules.files("edit", [path], (), project)
         if rule is not None:
@@ -337,9 +331,7 @@ class PolicyGate(Gate):
             is_below(path, [grant.pattern]) for grant in edits
         )
 
-    def _ask_about_command(
-        self, classified: Classified, context: CommandContext, project: str
-    ) -> Ask:
+    def _ask_command(self, classified: Classified, context: CommandContext, project: str) -> Ask:
         if classified.tier == "destructive":
             reason = classified.translate_reason(self._language)
             warning = self._texts.warning.format(reason=reason)
@@ -357,7 +349,7 @@ class PolicyGate(Gate):
             cwd=cwd,
             roots=tuple(roots),
             home=self._home,
-            own=self._own,
+            program_files=self._program_files,
             project=project,
             repositories=repositories,
         )
@@ -365,14 +357,14 @@ class PolicyGate(Gate):
     # -- the network
 
     def _judge_fetch(
-        self, access: FetchAccess, mode: Mode, project: str, rules: RulesHere
+        self, access: FetchAccess, mode: Mode, project: str, rules: RuleSet
     ) -> Verdict:
         grants = [grant for grant in self._grants.of(project) if grant.kind == "fetch"]
         return judge_request(access, mode, project, rules, grants)
 
     # -- tools of MCP servers
 
-    def _judge_tool(self, access: McpAccess, mode: Mode, project: str, rules: RulesHere) -> Verdict:
+    def _judge_tool(self, access: McpAccess, mode: Mode, project: str, rules: RuleSet) -> Verdict:
         rule = rules.policy.tool(access.server, access.tool, rules.situation)
         strict = rules.strict(rule)
         if isinstance(strict, Refuse):
@@ -385,12 +377,12 @@ class PolicyGate(Gate):
         matching = [grant for grant in grants if matches_tool(grant.pattern, access)]
         refused = next((grant for grant in matching if not grant.allow), None)
         if refused is not None:
-            return never(f"{access.tool} of {access.server}", refused)
+            return never_refusal(f"{access.tool} of {access.server}", refused)
         granted = matching[0] if matching else None
         allowed = granted is not None or (rule is not None and rule.effect == "allow")
         # The server's own `read_only` counts only for a tool that the user allows.
-        if mode in READ_ONLY and not (allowed and access.read_only):
-            return READ_ONLY[mode]
+        if mode in READ_ONLY_REFUSALS and not (allowed and access.read_only):
+            return READ_ONLY_REFUSALS[mode]
         if strict is not None:
             return strict
         unnamed = [url for url in access.unnamed if not is_documentation(url)]

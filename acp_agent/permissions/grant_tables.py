@@ -60,7 +60,7 @@ class _Grants(Struct, frozen=True, forbid_unknown_fields=True):
     tables: dict[str, GrantTable]
 
 
-class Found(Struct, frozen=True):
+class NameMatch(Struct, frozen=True):
     """The name that matched a command, the number of its words, and the kind of match."""
 
     name: str
@@ -76,7 +76,7 @@ def grant_tables() -> _Grants:
         return convert(tomllib.loads(text), _Grants)
 
 
-def find_name(words: Sequence[Word]) -> Found | None:
+def find_name(words: Sequence[Word]) -> NameMatch | None:
     """Return the longest known name that the words begin with."""
     tables = grant_tables()
     texts, dropped = _canonical(words)
@@ -87,12 +87,12 @@ def find_name(words: Sequence[Word]) -> Found | None:
             continue
         name = " ".join(texts[:count])
         if name in tables.tables:
-            return Found(name, count + dropped, "table")
+            return NameMatch(name, count + dropped, "table")
         for candidate in (name, " ".join([base, *texts[1:count]])):
             if candidate in tables.names.never or candidate in read_only_rules().commands:
-                return Found(candidate, count + dropped, "never")  # reads, but not in this form
+                return NameMatch(candidate, count + dropped, "never")  # reads, but not in this form
             if candidate in tables.names.installs:
-                return Found(candidate, count + dropped, "installs")
+                return NameMatch(candidate, count + dropped, "installs")
     return None
 
 

@@ -46,7 +46,7 @@ class _Patterns(Struct, frozen=True):
 def auto_run_reason(path: str) -> str:
     """Return why a file runs automatically, as a predicate of its name; empty if it does not."""
     patterns = _patterns()
-    relative_path = patterns.work_tree.sub("", plain(path))
+    relative_path = patterns.work_tree.sub("", normalize_path(path))
     return next((why for pattern, why in patterns.kinds if pattern.search(relative_path)), "")
 
 
@@ -57,7 +57,7 @@ def is_guarded(path: str, project: str) -> bool:
         path: an absolute path.
         project: the session's folder. Only the part of the path below it is checked.
     """
-    inside = plain(path).removeprefix(plain(project))
+    inside = normalize_path(path).removeprefix(normalize_path(project))
     return _protected().search(inside) is not None
 
 
@@ -69,34 +69,34 @@ def steers_agents(path: str, project: str) -> bool:
         project: as in `is_guarded`.
     """
     patterns = _patterns()
-    inside = plain(path).removeprefix(plain(project))
+    inside = normalize_path(path).removeprefix(normalize_path(project))
     return patterns.steering.search(patterns.work_tree.sub("", inside)) is not None
 
 
-def is_own_file(path: str, own: Sequence[str], project: str) -> bool:
+def is_program_file(path: str, program_files: Sequence[str], project: str) -> bool:
     """Return whether an absolute path is one of our own files.
 
     Args:
         path: the resolved path.
-        own: our files and folders, resolved.
+        program_files: our files and folders, resolved.
         project: the session's folder. If it is below one of our folders, which happens when
             ACP_AGENT_HOME is a home folder, the files in the project are not ours.
     """
-    path, project = plain(path), plain(project)
+    path, project = normalize_path(path), normalize_path(project)
     return any(
         is_below(path, [folder])
         and (project == folder or not is_below(project, [folder]) or not is_below(path, [project]))
-        for folder in map(plain, own)
+        for folder in map(normalize_path, program_files)
     )
 
 
-def own_paths(paths: Sequence[Path]) -> tuple[str, ...]:
+def resolve_program_files(paths: Sequence[Path]) -> tuple[str, ...]:
     """Return our files and folders, both as named and with links resolved."""
     absolute_paths = [os.path.abspath(path) for path in paths]  # noqa: PTH100 - without following links
     return tuple(dict.fromkeys([*absolute_paths, *map(os.path.realpath, absolute_paths)]))
 
 
-def plain(path: str) -> str:
+def normalize_path(path: str) -> str:
     """Return a path as the most tolerant file systems compare it.
 
     They ignore case, Unicode forms and invisible characters, and drop trailing dots and blanks.
@@ -124,4 +124,4 @@ def _protected() -> re.Pattern[str]:
 
 
 def _expression(pattern: str) -> str:
-    return re.escape(plain(pattern)).replace(r"\*", "[^/]*")
+    return re.escape(normalize_path(pattern)).replace(r"\*", "[^/]*")

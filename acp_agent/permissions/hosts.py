@@ -8,7 +8,7 @@ from importlib.resources import files
 from urllib.parse import urlsplit
 
 
-def host_of(url: str) -> str:
+def url_host(url: str) -> str:
     """Return the host of a URL in ASCII, with its port unless that is the scheme's default.
 
     Empty if the URL has none. A name in another script is returned in its encoded form (RFC 5890),
@@ -33,7 +33,7 @@ def is_documentation(url: str) -> bool:
     Full mode reads pages of such hosts without a question: only the publisher sees the URL. The
     hosts are listed in `documentation_hosts.toml`.
     """
-    return host_of(url) in _documentation_hosts()
+    return url_host(url) in _documentation_hosts()
 
 
 @cache

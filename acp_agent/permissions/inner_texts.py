@@ -76,7 +76,7 @@ def program_texts(command: Command) -> Iterator[str]:
             yield from (match[2] for match in _SED_REPLACES.finditer(word))
 
 
-def acts(command: Command) -> str:
+def destructive_text_reason(command: Command) -> str:
     """Return why a program text in a command's words is destructive; "" if it is not."""
     languages = shell_rules().languages
     name = base_name(command)

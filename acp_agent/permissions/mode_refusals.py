@@ -21,7 +21,10 @@ _DRAFT = Refuse(
     advice="use tools that only read, and write your results as new files",
 )
 
-READ_ONLY: dict[Mode, Refuse] = {"plan": _PLAN, "draft": _DRAFT}  # for commands and MCP servers
+READ_ONLY_REFUSALS: dict[Mode, Refuse] = {
+    "plan": _PLAN,
+    "draft": _DRAFT,
+}  # for commands and MCP servers
 
 
 def judge_note(access: NoteAccess, mode: Mode, texts: Texts) -> Verdict:
@@ -32,7 +35,7 @@ def judge_note(access: NoteAccess, mode: Mode, texts: Texts) -> Verdict:
     """
     match mode:
         case "plan" | "draft":
-            return READ_ONLY[mode]
+            return READ_ONLY_REFUSALS[mode]
         case "accept-edits" | "full" if not access.everywhere:
             return Allow(by="mode", why="edits are accepted")
         case _:
@@ -52,7 +55,7 @@ def edit_refusal(access: WriteAccess, mode: Mode, project: str, draft_folder: st
         case "plan":
             return _PLAN
         case "draft":
-            return _draft_refusal(access.paths, access.asked, project, draft_folder)
+            return _draft_refusal(access.paths, access.requested_names, project, draft_folder)
         case _:
             return None
 

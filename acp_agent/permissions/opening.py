@@ -50,7 +50,7 @@ def open_permissions(
         grants,
         language=choose_language(config.language, environ),
         home=home,
-        own=paths.program_files,
+        program_files=paths.program_files,
         policies=policies,
         draft_folder=config.draft_folder,
     )

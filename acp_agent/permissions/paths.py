@@ -22,15 +22,15 @@ _LISTING_LIMIT = 500  # entries of a folder that are compared with a pattern
 class CommandContext(Struct, frozen=True, kw_only=True):
     """Where a command runs; all paths are absolute and resolved.
 
-    `roots` are the session's folders. `own` are acp-agent's own files and folders, for a session in
-    `project`. `repositories` are read on demand, once per context. `installed` caches whether
-    programs are installed outside the project.
+    `roots` are the session's folders. `program_files` are acp-agent's own files and folders, for a
+    session in `project`. `repositories` are read on demand, once per context. `installed` caches
+    whether programs are installed outside the project.
     """
 
     cwd: str
     roots: tuple[str, ...]
     home: str
-    own: tuple[str, ...] = ()
+    program_files: tuple[str, ...] = ()
     project: str = ""
     repositories: GitRepositories = field(default_factory=GitRepositories)
     installed: dict[str, bool] = field(default_factory=dict)

@@ -147,10 +147,10 @@ def has_harmless_context(command: Command, context: CommandContext, folders: Seq
     """Return whether no redirection writes a file and no variable changes the command's meaning."""
     return all(
         _is_harmless_redirect(redirect, context, folders) for redirect in command.redirects
-    ) and all(is_harmless(assignment) for assignment in command.assignments)
+    ) and all(is_harmless_assignment(assignment) for assignment in command.assignments)
 
 
-def is_harmless(assignment: Assignment) -> bool:
+def is_harmless_assignment(assignment: Assignment) -> bool:
     """Return whether a variable changes no command's meaning."""
     return assignment.value.fixed and assignment.name in read_only_rules().variables
 
@@ -279,7 +279,7 @@ def _is_plain_test(words: Sequence[Word], context: CommandContext, folders: Sequ
 
 
 def _git_reads(words: Sequence[Word], context: CommandContext, folders: Sequence[str]) -> bool:
-    parsed = subcommand(words, context, folders)
+    parsed = parse_git_subcommand(words, context, folders)
     if parsed is None:
         return False
     command_words, git_folders = parsed
@@ -314,7 +314,7 @@ def _rules() -> _Rules:
         return convert(tomllib.loads(text), _Rules)
 
 
-def subcommand(
+def parse_git_subcommand(
     words: Sequence[Word], context: CommandContext, folders: Sequence[str]
 ) -> tuple[list[Word], list[str]] | None:
     """Return a git command from its subcommand on, and the folders that it may run in.

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
-from acp_agent.permissions.guarded_files import is_own_file, plain
+from acp_agent.permissions.guarded_files import is_program_file, normalize_path
 from acp_agent.permissions.paths import CommandContext, is_below, is_disk, is_vital, possible_paths
 from acp_agent.permissions.rules import has_option, operands, option_matches, shell_rules
 from acp_agent.permissions.shell.syntax import Command
@@ -55,11 +55,11 @@ def _changes_program_files(
     command: Command, context: CommandContext, folders: Sequence[str]
 ) -> bool:
     """Return whether a command changes, moves or deletes one of our files or a folder above one."""
-    if not context.own:
+    if not context.program_files:
         return False
     rules = shell_rules()
     name, words = base_name(command), command.words[1:]
-    targets = written_paths(name, words)
+    targets = output_paths(name, words)
     texts = [word.text for word in words]
     editing = name in {"sed", "perl"} and has_option(texts, ("-i", "--in-place"))
     if editing or name in {*rules.refused.deleters, *rules.refused.disk_writers, "rmdir"}:
@@ -67,18 +67,18 @@ def _changes_program_files(
     removed = [word for word in words if has_option(texts, rules.refused.deleters.get(name, ()))]
     removed = list(words) if name in {"mv", "trash", "rmtree"} else removed
     return any(_leads_to_program_file(word, context, folders) for word in targets) or any(
-        is_below(plain(program_file), [plain(path)])
+        is_below(normalize_path(program_file), [normalize_path(path)])
         for word in removed
         if not word.text.startswith("-")
         for folder in folders
         for path in possible_paths(word.text, folder)
-        for program_file in context.own
+        for program_file in context.program_files
     )
 
 
 def _leads_to_program_file(word: Word, context: CommandContext, folders: Sequence[str]) -> bool:
     return any(
-        is_own_file(candidate, context.own, context.project)
+        is_program_file(candidate, context.program_files, context.project)
         for folder in folders
         for path in possible_paths(word.text, folder)
         for candidate in (path, path if {UNKNOWN, NONEMPTY} & {*path} else os.path.realpath(path))
@@ -183,7 +183,7 @@ _TAR_VALUES = frozenset("bCfFgHIKLNTVX")  # letters that each take a word, in th
 _NEW_BRANCH = ("-b", "-B", "-t", "--track", "--orphan", "-d", "--detach")
 
 
-def written_paths(name: str, words: Sequence[Word]) -> list[Word]:
+def output_paths(name: str, words: Sequence[Word]) -> list[Word]:
     """Return the paths that a program writes to, as far as its name and options show."""
     writers = shell_rules().writers
     words = expand_tar_letters(name, words)

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 
 from acp_agent.permissions.access import Allow, Ask, FetchAccess, Grant, Mode, Refuse, Verdict
 from acp_agent.permissions.choices import fetch_choices, once_choices
-from acp_agent.permissions.hosts import host_of, is_documentation
-from acp_agent.permissions.mode_refusals import READ_ONLY
+from acp_agent.permissions.hosts import is_documentation, url_host
+from acp_agent.permissions.mode_refusals import READ_ONLY_REFUSALS
 from acp_agent.permissions.policy.rules import PolicyRule
-from acp_agent.permissions.policy.verdicts import RulesHere, never
+from acp_agent.permissions.policy.verdicts import RuleSet, never_refusal
 
 
 def judge_request(
-    access: FetchAccess, mode: Mode, project: str, rules: RulesHere, grants: Sequence[Grant]
+    access: FetchAccess, mode: Mode, project: str, rules: RuleSet, grants: Sequence[Grant]
 ) -> Verdict:
     """Judge a request.
 
@@ -28,7 +28,7 @@ def judge_request(
         rules: the rules that apply there.
         grants: the user's remembered grants about hosts there.
     """
-    host = host_of(access.url)
+    host = url_host(access.url)
     rule = rules.host(host, search=access.search)
     strict = rules.strict(rule)
     if isinstance(strict, Refuse):
@@ -36,15 +36,15 @@ def judge_request(
     grants = [grant for grant in grants if grant.pattern == host]
     refused = next((grant for grant in grants if not grant.allow), None)
     if refused is not None:
-        return never(f"requests to {host}", refused)
-    if access.changes and mode in READ_ONLY:
-        return READ_ONLY[mode]
+        return never_refusal(f"requests to {host}", refused)
+    if access.changes and mode in READ_ONLY_REFUSALS:
+        return READ_ONLY_REFUSALS[mode]
     if strict is not None:
         return strict
     granted = grants[0] if host and grants else None
     if access.changes:
         return _judge_change(access, mode, rules, rule, granted)
-    if mode == "full" and (access.named or access.search or is_documentation(access.url)):
+    if mode == "full" and (access.user_named or access.search or is_documentation(access.url)):
         return Allow(by="mode")
     if rule is not None:
         return rules.allow(rule)
@@ -58,14 +58,14 @@ def judge_request(
 def _judge_change(
     access: FetchAccess,
     mode: Mode,
-    rules: RulesHere,
+    rules: RuleSet,
     rule: PolicyRule | None,
     granted: Grant | None,
 ) -> Verdict:
     """Judge a request that may change something, after no rule or grant refused it."""
-    if mode == "full" and (access.named or rule is not None or granted is not None):
+    if mode == "full" and (access.user_named or rule is not None or granted is not None):
         return Allow(by="mode")
-    host = rules.texts.quote.format(host_of(access.url) or access.url)
+    host = rules.texts.quote.format(url_host(access.url) or access.url)
     warning = rules.texts.request_warning.format(host=host)
     if mode == "full":
         warning = f"{warning} {rules.unnamed([access.url])}"

@@ -23,13 +23,13 @@ def base_name(command: Command) -> str:
     return text.rstrip("/").rpartition("/")[2] or text
 
 
-def inner_commands(command: Command) -> list[Inner]:
+def inner_commands(command: Command) -> list[InnerCommand]:
     """Return what `command` runs directly; empty if it runs nothing but itself."""
     name = base_name(command)
     words = command.words
     languages = shell_rules().languages
     if name == "eval":
-        return [Inner(text=join(words[1:]), strict=True)]
+        return [InnerCommand(text=join_words(words[1:]), strict=True)]
     if name in languages.shells:
         return _shell(command)
     if name in languages.inline:
@@ -40,10 +40,10 @@ def inner_commands(command: Command) -> list[Inner]:
         return _from_input(command)
     if name == "trap":
         texts = [word for word in words[1:] if not word.text.startswith("-")]
-        return [Inner(text=texts[0])] if len(texts) > 1 else []
+        return [InnerCommand(text=texts[0])] if len(texts) > 1 else []
     if name == "alias":
         return [
-            Inner(text=Word(word.text.partition("=")[2], word.static))
+            InnerCommand(text=Word(word.text.partition("=")[2], word.static))
             for word in words[1:]
             if "=" in word.text
         ]
@@ -56,7 +56,7 @@ def inner_commands(command: Command) -> list[Inner]:
     return inner
 
 
-def _shell(command: Command) -> list[Inner]:
+def _shell(command: Command) -> list[InnerCommand]:
     words = command.words[1:]
     skip = shell_rules().languages.shell_value_options
     reads_input = False
@@ -78,13 +78,13 @@ def _shell(command: Command) -> list[Inner]:
         at += 1
     arguments = words[at:]
     if takes_text:
-        return [Inner(text=arguments[0], strict=True)] if arguments else []
+        return [InnerCommand(text=arguments[0], strict=True)] if arguments else []
     if arguments and not reads_input and arguments[0].text not in {"/dev/stdin", "-", "/dev/fd/0"}:
         return _script(arguments[0])
     return _from_input(command)
 
 
-def _interpreter(command: Command, inline: Sequence[str]) -> list[Inner]:
+def _interpreter(command: Command, inline: Sequence[str]) -> list[InnerCommand]:
     """Return the unknown programs that an interpreter runs: from a pipe, a process or `$(…)`."""
     words = command.words[1:]
     if not words or all(word.text[:1] == "-" for word in words):
@@ -97,31 +97,31 @@ def _interpreter(command: Command, inline: Sequence[str]) -> list[Inner]:
     return _script(words[0])
 
 
-def _script(word: Word) -> list[Inner]:
+def _script(word: Word) -> list[InnerCommand]:
     if word.text.strip(UNKNOWN):
         return []
-    return [Inner(text=None, tier="destructive", why="runs a program that nobody has seen")]
+    return [InnerCommand(text=None, tier="destructive", why="runs a program that nobody has seen")]
 
 
-def _from_input(command: Command) -> list[Inner]:
+def _from_input(command: Command) -> list[InnerCommand]:
     if any(r.operator == "<" and not r.target.text.strip(UNKNOWN) for r in command.redirects):
         return _script(Word(UNKNOWN))  # `< <(…)`
     if command.piped:
         why = "runs what another command prints"
-        return [Inner(text=command.stdin, tier="destructive", why=why)]
-    return [Inner(text=command.stdin, strict=True)] if command.stdin is not None else []
+        return [InnerCommand(text=command.stdin, tier="destructive", why=why)]
+    return [InnerCommand(text=command.stdin, strict=True)] if command.stdin is not None else []
 
 
-def _sourced(command: Command) -> list[Inner]:
+def _sourced(command: Command) -> list[InnerCommand]:
     words = command.words[1:]
     if words and words[0].text in {"/dev/stdin", "/dev/fd/0"}:
         return _from_input(command)
     return _script(words[0]) if words else []
 
 
-def _find_actions(command: Command) -> list[Inner]:
+def _find_actions(command: Command) -> list[InnerCommand]:
     """Return the commands after -exec and the like, up to `;` or `+` (fd: up to the end)."""
-    actions: list[Inner] = []
+    actions: list[InnerCommand] = []
     words = command.words
     names = {"-exec", "-execdir", "-ok", "-okdir"}
     if base_name(command) in {"fd", "fdfind"}:
@@ -133,7 +133,9 @@ def _find_actions(command: Command) -> list[Inner]:
             if word.text == ";" or (word.text == "+" and inner and inner[-1].text == "{}"):
                 break
             inner.append(word)
-        actions.append(Inner(command=with_words(command, _at_starting_points(command, inner))))
+        actions.append(
+            InnerCommand(command=with_words(command, _at_starting_points(command, inner)))
+        )
     return actions
 
 
@@ -186,25 +188,25 @@ def _at_starting_points(command: Command, words: list[Word]) -> tuple[Word, ...]
     return tuple(expanded)
 
 
-def _git_aliases(command: Command) -> list[Inner]:
-    aliases: list[Inner] = []
+def _git_aliases(command: Command) -> list[InnerCommand]:
+    aliases: list[InnerCommand] = []
     texts = command.words
     for word, following in zip(texts, [*texts[1:], Word("")], strict=True):
         name, mark, value = word.text.partition("=")
         if not mark and name.lower().startswith("alias."):
             value = following.text
         if value.startswith("!"):
-            aliases.append(Inner(text=Word(value[1:], word.static and following.static)))
+            aliases.append(InnerCommand(text=Word(value[1:], word.static and following.static)))
         elif value and name.lower().startswith("alias."):
             words = (texts[0], *(Word(text, word.static) for text in value.split()))
-            aliases.append(Inner(command=replace(command, words=words)))
+            aliases.append(InnerCommand(command=replace(command, words=words)))
     return aliases
 
 
 _GUESS_LIMIT = 8
 
 
-class Inner(Struct, frozen=True, kw_only=True):
+class InnerCommand(Struct, frozen=True, kw_only=True):
     """What a command runs: another `command`, or a `text` that a shell reads.
 
     `tier` and `why` describe running it this way. `transparent` is true if the wrapper itself needs
@@ -223,7 +225,7 @@ class Inner(Struct, frozen=True, kw_only=True):
     guess: bool = False
 
 
-def join(words: Sequence[Word]) -> Word:
+def join_words(words: Sequence[Word]) -> Word:
     """Return the words joined into one text."""
     return Word(" ".join(word.text for word in words), all(word.fixed for word in words))
 
@@ -235,12 +237,12 @@ def with_words(command: Command, words: tuple[Word, ...]) -> Command:
     return replace(command, words=without_reserved(words))
 
 
-def wrapped_commands(command: Command, name: str, wrapper: Wrapper) -> list[Inner]:
+def wrapped_commands(command: Command, name: str, wrapper: Wrapper) -> list[InnerCommand]:
     """Return what `command`, a use of the program `name`, runs according to `wrapper`."""
     words = _after_subcommand(command.words[1:], wrapper)
     if words is None:
         return []
-    option_commands: list[Inner] = []
+    option_commands: list[InnerCommand] = []
     assignments = list(command.assignments)
     takes_text = not wrapper.text_programs or name in wrapper.text_programs
     table = wrapper.options.get(name)
@@ -292,15 +294,15 @@ def wrapped_commands(command: Command, name: str, wrapper: Wrapper) -> list[Inne
     return [*option_commands, inner, *guesses]
 
 
-def _default_commands(command: Command, name: str, wrapper: Wrapper) -> list[Inner]:
+def _default_commands(command: Command, name: str, wrapper: Wrapper) -> list[InnerCommand]:
     """Return what a wrapper runs without a command: a shell, or nothing."""
-    commands = [Inner(tier=wrapper.tier, why=wrapper.why)] if wrapper.why else []
+    commands = [InnerCommand(tier=wrapper.tier, why=wrapper.why)] if wrapper.why else []
     return commands + (_from_input(command) if name in wrapper.shells else [])
 
 
 def _guesses(
     command: Command, values: Sequence[list[Word]], assignments: list[Assignment], wrapper: Wrapper
-) -> list[Inner]:
+) -> list[InnerCommand]:
     """Return the commands that result if words taken as option values are not values."""
     starts = [] if wrapper.text_only else values[:_GUESS_LIMIT]
     return [
@@ -353,7 +355,7 @@ def _folder_option(text: str, following: str, options: Sequence[str]) -> list[st
     return []
 
 
-def _text_option(words: list[Word], option: str, wrapper: Wrapper) -> Inner:
+def _text_option(words: list[Word], option: str, wrapper: Wrapper) -> InnerCommand:
     """Return the command line in the value of the option `words[0]`; may remove `words[1]`."""
     word = words[0]
     attached = ""
@@ -369,25 +371,25 @@ def _text_option(words: list[Word], option: str, wrapper: Wrapper) -> Inner:
         value = Word("")
     if option in {"-S", "--split-string"}:
         value = Word(" ".join([value.text, *(w.text for w in words[1:])]), value.static)
-    return Inner(text=value, tier=wrapper.tier, why=wrapper.why, strict=True)
+    return InnerCommand(text=value, tier=wrapper.tier, why=wrapper.why, strict=True)
 
 
 def _inner_command(
     command: Command, words: list[Word], assignments: list[Assignment], wrapper: Wrapper
-) -> Inner:
+) -> InnerCommand:
     if wrapper.joined:
         end = next((at for at, w in enumerate(words) if w.text in wrapper.ends_at), len(words))
-        text, values = join(words[:end]), join(words[end + 1 :])
+        text, values = join_words(words[:end]), join_words(words[end + 1 :])
         if values.text and "{}" in text.text:
             text = Word(text.text.replace("{}", values.text), text.static)
         elif values.text:
-            text = join([text, values])
-        return Inner(text=text, tier=wrapper.tier, why=wrapper.why)
+            text = join_words([text, values])
+        return InnerCommand(text=text, tier=wrapper.tier, why=wrapper.why)
     if wrapper.appends_input and command.stdin is not None:
         words = [*words, *(Word(text, static=False) for text in command.stdin.text.split())]
     elif wrapper.appends_input:
         words = [*words, Word("…", static=False)]
-    return Inner(
+    return InnerCommand(
         command=replace(with_words(command, tuple(words)), assignments=tuple(assignments)),
         tier=wrapper.tier,
         why=wrapper.why,

@@ -8,16 +8,18 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from acp_agent.permissions.refused_commands import written_paths
+from acp_agent.permissions.refused_commands import output_paths
 from acp_agent.permissions.rules import has_option, read_only_rules, shell_rules
-from acp_agent.permissions.shell.syntax import Command, known_output
+from acp_agent.permissions.shell.syntax import Command, static_output
 from acp_agent.permissions.shell.words import UNKNOWN, Word
-from acp_agent.permissions.wrapped_commands import Inner, base_name
+from acp_agent.permissions.wrapped_commands import InnerCommand, base_name
 
 _FETCHERS = frozenset({"aria2c", "curl", "fetch", "ftp", "http", "https", "scp", "wget", "xh"})
 _URL_NAMED_OPTIONS = ("-O", "--remote-name", "--remote-name-all")
 _PRINTERS = frozenset({"cat", "echo", "printf", "tee"})  # their output may be known
-_UNKNOWN_PROGRAM = Inner(text=None, tier="destructive", why="runs a program that nobody has seen")
+_UNKNOWN_PROGRAM = InnerCommand(
+    text=None, tier="destructive", why="runs a program that nobody has seen"
+)
 
 
 class WrittenFile(Struct, frozen=True):
@@ -52,17 +54,17 @@ class WrittenFiles(Struct):
         if not self.fetched and name not in _PRINTERS:
             return
         targets = [redirect.target for redirect in command.redirects if redirect.writes]
-        targets += written_paths(name, words) if words else []
+        targets += output_paths(name, words) if words else []
         if (name == "wget" and not targets) or (
             name == "curl" and has_option(texts, _URL_NAMED_OPTIONS)
         ):
             targets += [Word(os.path.basename(text)) for text in texts if "/" in text]  # noqa: PTH119 - an address
-        output = known_output(replace(command, redirects=()))
+        output = static_output(replace(command, redirects=()))
         if output is not None or self.fetched:
             for target in targets:
                 self.files[self._path(target.text)] = WrittenFile(text=output)
 
-    def run_by(self, command: Command) -> list[Inner]:
+    def run_by(self, command: Command) -> list[InnerCommand]:
         """Return what a command runs that the line itself wrote."""
         if not self.files or not command.words:
             return []
@@ -79,16 +81,16 @@ class WrittenFiles(Struct):
         file = self.files.get(self._path(script)) if script else None
         return [] if file is None else self._runs(command, file, is_shell=shell)
 
-    def _runs(self, command: Command, file: WrittenFile, *, is_shell: bool) -> list[Inner]:
+    def _runs(self, command: Command, file: WrittenFile, *, is_shell: bool) -> list[InnerCommand]:
         if file.program:
             words: Sequence[Word] = (Word(file.program), *command.words[1:])
-            return [Inner(command=replace(command, words=tuple(words)))]
+            return [InnerCommand(command=replace(command, words=tuple(words)))]
         if file.text is None:
             return [_UNKNOWN_PROGRAM]
         first = file.text.partition("\n")[0]
         if not is_shell or (first.startswith("#!") and "sh" not in first):
             return []
-        return [Inner(text=Word(file.text))]
+        return [InnerCommand(text=Word(file.text))]
 
     def _path(self, text: str) -> str:
         return os.path.normpath(os.path.join(self.cwd, text.replace(UNKNOWN, "")))  # noqa: PTH118 - text that need not be a path

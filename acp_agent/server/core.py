@@ -238,10 +238,10 @@ def _configured(
     config = load_config(paths.config_file, environ)
     with locate_errors(paths.config_file):
         if config.permissions != PermissionsConfig():
-            from acp_agent.permissions.policy.loading import rules_of  # noqa: PLC0415 - few have rules
+            from acp_agent.permissions.policy.loading import compile_rules  # noqa: PLC0415 - few have rules
             from acp_agent.permissions.policy.rules import Source  # noqa: PLC0415 - likewise
 
-            rules_of(config.permissions, Source(file=str(paths.config_file)))
+            compile_rules(config.permissions, Source(file=str(paths.config_file)))
         return config, Models(config, secrets, environ)
 
 

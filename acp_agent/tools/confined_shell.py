@@ -12,7 +12,7 @@ from pydantic import Field, StringConstraints
 from acp_agent.content import text_part
 from acp_agent.errors import AcpAgentError, ToolError
 from acp_agent.permissions.paths import CommandContext
-from acp_agent.permissions.policy.commands import all_match
+from acp_agent.permissions.policy.commands import patterns_cover_line
 from acp_agent.sandbox.host_rules import HostRules, normalize_host
 from acp_agent.sandbox.launch import Reach
 from acp_agent.sandbox.sandbox import Sandbox
@@ -156,7 +156,7 @@ class ConfinedShellTool(ShellTool):
             home=policy.home,
         )
         patterns = policy.config.excluded_commands
-        return bool(patterns) and all_match(command, patterns, context)
+        return bool(patterns) and patterns_cover_line(command, patterns, context)
 
 
 def _with(outcome: Outcome, advice: str, shown: str) -> Outcome:

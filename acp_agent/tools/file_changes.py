@@ -94,7 +94,7 @@ def prepare_change(change: Change, *, title: str, run: Run) -> Prepared:
     return Prepared(
         title=title,
         run=run,
-        access=WriteAccess(paths=(str(change.path),), asked=(change.asked,)),
+        access=WriteAccess(paths=(str(change.path),), requested_names=(change.asked,)),
         locations=(change.location,),
         content=(change.diff,),
     )
@@ -107,7 +107,7 @@ def prepare_changes(changes: Sequence[Change], *, title: str, run: Run) -> Prepa
         run=run,
         access=WriteAccess(
             paths=tuple(str(change.path) for change in changes),
-            asked=tuple(change.asked for change in changes),
+            requested_names=tuple(change.asked for change in changes),
         ),
         locations=tuple(change.location for change in changes),
         content=tuple(change.diff for change in changes),

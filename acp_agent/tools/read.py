@@ -93,7 +93,7 @@ class ReadTool(Tool[ReadParams]):
         return Prepared(
             title=self.title(params.model_dump(exclude_unset=True)),
             run=run,
-            access=ReadAccess(paths=(str(path),), asked=(params.path,)),
+            access=ReadAccess(paths=(str(path),), requested_names=(params.path,)),
             locations=(location,),
         )
 

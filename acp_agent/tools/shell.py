@@ -173,7 +173,7 @@ class ShellTool(Tool[ShellParams]):
                 outside=reach.outside,
                 hosts=reach.hosts,
                 reversible=reach.confined and self.reversible,
-                unasked=reach.confined and self.unasked,
+                auto_allowed=reach.confined and self.unasked,
             ),
             content=(text_part(code_block(params.command, "sh")),),
         )

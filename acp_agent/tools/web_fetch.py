@@ -65,7 +65,7 @@ class WebFetchTool(Tool[WebFetchParams]):
         return Prepared(
             title=_title(url),
             run=functools.partial(self._run, url),
-            access=FetchAccess(url, named=await self.workspace.network.is_named(url)),
+            access=FetchAccess(url, user_named=await self.workspace.network.is_named(url)),
             content=(text_part(_quoted(url)),),
         )
 

@@ -43,7 +43,7 @@ class Room:
         return self.gate.judge(FetchAccess(url), mode=mode, project=str(self.project))
 
     def request(self, url: str, mode: Mode = "ask", *, named: bool = False) -> Verdict:
-        access = FetchAccess(url, named=named, changes=True)
+        access = FetchAccess(url, user_named=named, changes=True)
         return self.gate.judge(access, mode=mode, project=str(self.project))
 
     def press(self, verdict: Verdict, kind: str) -> Choice:

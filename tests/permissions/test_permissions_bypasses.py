@@ -17,7 +17,7 @@ from acp_agent.permissions.classify import classify, worst_tier
 from acp_agent.permissions.gate import PolicyGate
 from acp_agent.permissions.grants import GrantStore
 from acp_agent.permissions.paths import CommandContext
-from acp_agent.permissions.policy.loading import Policies, rules_of
+from acp_agent.permissions.policy.loading import Policies, compile_rules
 from acp_agent.permissions.policy.rules import Source
 
 TRICKS = tomllib.loads((Path(__file__).parent / "bypasses.toml").read_text("utf-8"))["trick"]
@@ -70,7 +70,7 @@ def test_a_known_bypass_is_found_within_another_line(
 
 def test_a_decision_about_any_text_is_made_without_an_error(context: CommandContext) -> None:
     table = {"allow": ["Bash(cat *)", "Bash(*x)"], "deny": ["Read(.env)", "Edit(*.lock)"]}
-    rules = rules_of(convert(table, PermissionsConfig), Source(file="config.toml"))
+    rules = compile_rules(convert(table, PermissionsConfig), Source(file="config.toml"))
     grants = GrantStore(Path(context.home, "grants.json"))
     gate = PolicyGate(grants, home=context.home, policies=Policies(rules))
     every = [line for trick in TRICKS for _, line in lines(trick) if "git" not in line]

@@ -31,14 +31,14 @@ GUARDED = tomllib.loads((Path(__file__).parent / "guarded_files.toml").read_text
 
 
 @pytest.fixture
-def own(room: Room) -> Room:
+def program_files(room: Room) -> Room:
     """A room whose project has the program's own folder in it, with a configuration elsewhere."""
     (room.project / ".ours").mkdir()
     (room.project / "dotfiles").mkdir()
     (room.project / "dotfiles" / "config.toml").touch()
     config = room.project / ".ours" / "config.toml"
     config.symlink_to(room.project / "dotfiles" / "config.toml")
-    room.gate = PolicyGate(room.store, home=str(room.home), own=[config.parent, config])
+    room.gate = PolicyGate(room.store, home=str(room.home), program_files=[config.parent, config])
     return room
 
 
@@ -83,7 +83,7 @@ def test_draft_mode_writes_new_files_in_one_folder_and_nothing_else(room: Room) 
         assert isinstance(room.write(path, mode="draft"), Refuse), path
     assert isinstance(room.write("drafts/new.md", "src/x.py", mode="draft"), Refuse)
     assert kinds(room.write("drafts/.git/hooks/pre-commit", mode="draft")) == ONCE
-    dotted = WriteAccess((str(drafts / "new.md"),), asked=("drafts/../drafts/new.md",))
+    dotted = WriteAccess((str(drafts / "new.md"),), requested_names=("drafts/../drafts/new.md",))
     assert isinstance(room.gate.judge(dotted, mode="draft", project=str(room.project)), Refuse)
     for line in ("touch drafts/new.md", "cp src/x.py drafts/", "npm test"):
         assert isinstance(room.command(line, "draft"), Refuse), line
@@ -122,7 +122,7 @@ def test_full_mode_asks_about_what_commands_in_the_sandbox_cannot_change(room: R
 
 def test_full_mode_asks_about_what_steers_agents_unless_it_was_named(room: Room) -> None:
     def judge(path: str, *, named: bool = False) -> Verdict:
-        access = WriteAccess((str(room.project / path),), named=named)
+        access = WriteAccess((str(room.project / path),), user_named=named)
         return room.gate.judge(access, mode="full", project=str(room.project))
 
     for path in ("AGENTS.md", "src/claude.MD", ".github/copilot-instructions.md", "x/.cursorrules"):
@@ -132,7 +132,7 @@ def test_full_mode_asks_about_what_steers_agents_unless_it_was_named(room: Room)
         assert "steers agents" in verdict.warning
         assert isinstance(judge(path, named=True), Allow), path
     assert kinds(judge(".claude/settings.json", named=True)) == ONCE
-    linked = WriteAccess((str(room.project / "x.md"),), asked=("AGENTS.md",))
+    linked = WriteAccess((str(room.project / "x.md"),), requested_names=("AGENTS.md",))
     assert kinds(room.gate.judge(linked, mode="full", project=str(room.project))) == ONCE
 
 
@@ -142,7 +142,7 @@ def test_full_mode_reads_pages_that_were_named_and_documentation_and_asks_about_
     def judge(access: FetchAccess | McpAccess) -> Verdict:
         return room.gate.judge(access, mode="full", project=str(room.project))
 
-    assert isinstance(judge(FetchAccess("https://a.example/x", named=True)), Allow)
+    assert isinstance(judge(FetchAccess("https://a.example/x", user_named=True)), Allow)
     assert isinstance(judge(FetchAccess("https://docs.python.org/3/?a=b")), Allow)
     asked = judge(FetchAccess("https://docs.python.org.evil.example/"))
     assert isinstance(asked, Ask)
@@ -160,12 +160,12 @@ def test_full_mode_reads_pages_that_were_named_and_documentation_and_asks_about_
 def test_a_link_that_runs_by_itself_is_asked_about_wherever_it_leads(room: Room) -> None:
     path = str(room.project / "docs" / "guide.txt")
     for asked in ("CLAUDE.md", str(room.project / "CLAUDE.md")):
-        access = WriteAccess((path,), asked=(asked,))
+        access = WriteAccess((path,), requested_names=(asked,))
         verdict = room.gate.judge(access, mode="accept-edits", project=str(room.project))
         assert kinds(verdict) == ONCE
         assert isinstance(verdict, Ask)
         assert verdict.warning.startswith("`CLAUDE.md` ")
-    plain = WriteAccess((path,), asked=("docs/guide.txt",))
+    plain = WriteAccess((path,), requested_names=("docs/guide.txt",))
     assert isinstance(room.gate.judge(plain, mode="accept-edits", project=str(room.project)), Allow)
 
 
@@ -191,35 +191,44 @@ def test_a_work_tree_that_another_program_made_is_a_project_of_its_own(room: Roo
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", ["config.toml", "grants.json", "new/file", "CONFIG.toml"])
-def test_our_own_files_are_written_in_no_mode(mode: Mode, name: str, own: Room) -> None:
-    verdict = own.write(f".ours/{name}", mode=mode)
+def test_our_own_files_are_written_in_no_mode(mode: Mode, name: str, program_files: Room) -> None:
+    verdict = program_files.write(f".ours/{name}", mode=mode)
     assert isinstance(verdict, Refuse)
     assert "acp-agent's own" in verdict.why
 
 
-def test_a_configuration_that_is_a_link_is_not_written_where_it_leads(own: Room) -> None:
-    assert isinstance(own.write("dotfiles/config.toml", mode="full"), Refuse)
-    assert isinstance(own.write("dotfiles/other.toml", mode="full"), Allow)
+def test_a_configuration_that_is_a_link_is_not_written_where_it_leads(program_files: Room) -> None:
+    assert isinstance(program_files.write("dotfiles/config.toml", mode="full"), Refuse)
+    assert isinstance(program_files.write("dotfiles/other.toml", mode="full"), Allow)
 
 
 def test_a_project_below_a_folder_of_ours_is_not_ours(room: Room, tmp_path: Path) -> None:
-    gate = PolicyGate(room.store, home=str(room.home), own=[room.home])
+    gate = PolicyGate(room.store, home=str(room.home), program_files=[room.home])
     for path, kind in ((room.project / "x", Allow), (room.home / "grants.json", Refuse)):
         write = WriteAccess((str(path),))
         assert isinstance(gate.judge(write, mode="full", project=str(room.project)), kind)
 
 
 @pytest.mark.parametrize("line", GUARDED["commands on own files"])
-def test_a_command_that_changes_our_own_files_is_run_in_no_mode(line: str, own: Room) -> None:
+def test_a_command_that_changes_our_own_files_is_run_in_no_mode(
+    line: str, program_files: Room
+) -> None:
     for mode in MODES:
-        verdict = own.command(line.replace("{own}", str(own.project / ".ours")), mode)
+        verdict = program_files.command(
+            line.replace("{own}", str(program_files.project / ".ours")), mode
+        )
         assert isinstance(verdict, Refuse), line
         assert verdict.by == "rule"
 
 
 @pytest.mark.parametrize("line", GUARDED["commands beside own files"])
-def test_a_command_beside_our_own_files_is_judged_as_any_other(line: str, own: Room) -> None:
-    assert isinstance(own.command(line.replace("{own}", str(own.project / ".ours")), "full"), Allow)
+def test_a_command_beside_our_own_files_is_judged_as_any_other(
+    line: str, program_files: Room
+) -> None:
+    assert isinstance(
+        program_files.command(line.replace("{own}", str(program_files.project / ".ours")), "full"),
+        Allow,
+    )
 
 
 def test_plan_mode_changes_nothing_and_says_what_to_do(room: Room) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.permissions.access import Allow, Ask, CommandAccess, Mode, Refuse
-from acp_agent.permissions.hosts import host_of
+from acp_agent.permissions.hosts import url_host
 from tests.permissions.gate_room import ONCE, Room, kinds
 
 
@@ -157,7 +157,7 @@ def test_a_never_for_a_host_refuses_it_in_full_mode_too(room: Room) -> None:
     ],
 )
 def test_the_host_of_an_address_is_the_one_that_is_asked(url: str, host: str) -> None:
-    assert host_of(url) == host
+    assert url_host(url) == host
 
 
 def test_an_address_without_a_host_is_never_allowed_for_good(room: Room) -> None:

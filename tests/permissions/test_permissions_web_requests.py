@@ -10,7 +10,7 @@ from acp_agent.config.policy_types import PermissionsConfig
 from acp_agent.permissions.access import Allow, Ask, FetchAccess, Mode, Refuse
 from acp_agent.permissions.gate import PolicyGate
 from acp_agent.permissions.grants import GrantStore
-from acp_agent.permissions.policy.loading import Policies, rules_of
+from acp_agent.permissions.policy.loading import Policies, compile_rules
 from acp_agent.permissions.policy.rules import Source
 from tests.permissions.gate_room import ONCE, Room, kinds
 
@@ -18,7 +18,7 @@ URL = "https://api.example.com/items"
 
 
 def gate_with(rules: PermissionsConfig, folder: Path) -> PolicyGate:
-    policies = Policies(rules_of(rules, Source(file="config.toml")))
+    policies = Policies(compile_rules(rules, Source(file="config.toml")))
     return PolicyGate(GrantStore(folder / "grants.json"), policies=policies)
 
 
@@ -73,10 +73,10 @@ def test_rules_that_refuse_or_ask_are_about_requests_too(tmp_path: Path) -> None
         deny=["WebFetch(domain:bad.example)"], ask=["WebFetch(domain:api.example.com)"]
     )
     gate = gate_with(rules, tmp_path)
-    bad = FetchAccess("https://bad.example/x", named=True, changes=True)
+    bad = FetchAccess("https://bad.example/x", user_named=True, changes=True)
     assert isinstance(gate.judge(bad, mode="full", project=str(tmp_path)), Refuse)
     asked = gate.judge(
-        FetchAccess(URL, named=True, changes=True), mode="full", project=str(tmp_path)
+        FetchAccess(URL, user_named=True, changes=True), mode="full", project=str(tmp_path)
     )
     assert isinstance(asked, Ask)
     assert asked.rule

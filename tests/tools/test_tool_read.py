@@ -43,7 +43,9 @@ async def test_a_part_says_how_many_lines_follow_and_where_to_go_on(user: ToolUs
     prepared = await user.prepare("read", path="a.py", line=3, limit=2)
     assert prepared.title == "Read a.py (lines 3-4)"
     assert prepared.locations == (Location(path=str(user.folder / "a.py"), line=3),)
-    assert prepared.access == ReadAccess(paths=(str(user.folder / "a.py"),), asked=("a.py",))
+    assert prepared.access == ReadAccess(
+        paths=(str(user.folder / "a.py"),), requested_names=("a.py",)
+    )
     outcome = await user.call("read", path="a.py", line=3, limit=2)
     assert outcome.text == "3\tline 3\n4\tline 4\n[6 more lines; read on with line 5]\n"
 

@@ -21,7 +21,7 @@ async def test_a_new_file_is_shown_as_new_and_made_only_when_the_call_runs(user:
     path = user.folder / "src" / "a.py"
     prepared = await user.prepare("write", path="src/a.py", content="x = 1\n")
     assert prepared.title == "Create src/a.py"
-    assert prepared.access == WriteAccess(paths=(str(path),), asked=("src/a.py",))
+    assert prepared.access == WriteAccess(paths=(str(path),), requested_names=("src/a.py",))
     assert prepared.content == (DiffPart(path=str(path), new_text="x = 1\n", old_text=None),)
     assert prepared.locations == (Location(path=str(path), line=1),)
     assert not path.parent.exists()

@@ -18,7 +18,7 @@ from acp_agent.permissions.access import (
     ReadAccess,
     WriteAccess,
 )
-from acp_agent.permissions.policy.rules import Subject, subject_of
+from acp_agent.permissions.policy.rules import Subject, tool_subject
 
 _FORM = re.compile(r"(?P<tool>[A-Za-z_]+)\((?P<argument>.*)\)", re.DOTALL)
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
@@ -46,7 +46,7 @@ def read_calls(text: str, folder: Path) -> list[Call]:
         InvalidInputError: no rule can be about the named tool.
     """
     form = _FORM.fullmatch(text)
-    subject = subject_of(form["tool"]) if form is not None else subject_of(text)
+    subject = tool_subject(form["tool"]) if form is not None else tool_subject(text)
     if form is not None and subject is not None:
         return [_call(subject, form["argument"], folder)]
     if subject == "web_search":

@@ -89,13 +89,13 @@ def _why(verdict: Verdict, mode: Mode) -> str:
         )
     if isinstance(verdict, Ask):
         return verdict.warning
-    shown = verdict.shown if isinstance(verdict, Refuse) else ""
+    shown = verdict.user_reason if isinstance(verdict, Refuse) else ""
     why = shown or verdict.why
     return translate_rendered(why) if why else translate("{mode} mode allows this", mode=mode)
 
 
 def _command(finding: Finding, match: LineMatch) -> dict[str, object]:
-    part = next((part for part in match.parts if part.finding is finding), None)
+    part = next((part for part in match.commands if part.finding is finding), None)
     return {
         "command": finding.command,
         "tier": finding.tier,

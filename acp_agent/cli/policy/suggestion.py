@@ -32,7 +32,7 @@ from acp_agent.permissions.classify import classify
 from acp_agent.permissions.command_grants import offer_for_line
 from acp_agent.permissions.gate import PolicyGate
 from acp_agent.permissions.grants import GrantStore
-from acp_agent.permissions.hosts import host_of
+from acp_agent.permissions.hosts import url_host
 from acp_agent.permissions.opening import UserPermissions
 from acp_agent.permissions.paths import CommandContext
 from acp_agent.permissions.policy.loading import Policies, make_rule
@@ -184,7 +184,7 @@ def _candidates(question: Question) -> Iterator[list[str]]:
                     f"Edit(/{'/'.join(folders[:count])}/**)" for count in range(1, len(folders) + 1)
                 ]
         case FetchAccess(url=url):
-            yield [f"WebFetch(domain:{host_of(url)})"]
+            yield [f"WebFetch(domain:{url_host(url)})"]
         case McpAccess(server=server, tool=tool):
             yield [f"mcp__{tool_name(server, tool)}"]
 

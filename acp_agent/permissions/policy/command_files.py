@@ -16,7 +16,7 @@ from acp_agent.permissions.classify import Classified, Finding
 from acp_agent.permissions.inner_texts import sed_files
 from acp_agent.permissions.paths import CommandContext
 from acp_agent.permissions.policy.folder_reads import files_below, is_exclusion
-from acp_agent.permissions.refused_commands import written_paths
+from acp_agent.permissions.refused_commands import output_paths
 from acp_agent.permissions.rules import read_only_rules, shell_rules
 from acp_agent.permissions.shell.words import NONEMPTY, UNKNOWN, Word
 from acp_agent.permissions.wrapped_commands import base_name
@@ -28,7 +28,7 @@ _IN_PROGRAM = re.compile(r"[\w./~-]+")
 _TEXTS = frozenset({"text", "format", "words"})  # operands of programs that print them
 
 
-def named_files(line: Classified, context: CommandContext, *, writes: bool) -> Iterator[str]:
+def mentioned_files(line: Classified, context: CommandContext, *, writes: bool) -> Iterator[str]:
     """Yield the absolute paths that a line may name, as written and with links resolved.
 
     Args:
@@ -55,7 +55,7 @@ def _output_words(finding: Finding) -> Iterator[Word]:
         return
     yield from (redirect.target for redirect in command.redirects if redirect.writes)
     if command.words:
-        yield from written_paths(base_name(command), command.words[1:])
+        yield from output_paths(base_name(command), command.words[1:])
     if finding.tier == "destructive":
         yield from _mentioned_words(finding)
 

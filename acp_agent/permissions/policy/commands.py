@@ -22,7 +22,7 @@ from acp_agent.permissions.classify import (
     classify,
     worst_tier,
 )
-from acp_agent.permissions.command_scope import is_elsewhere
+from acp_agent.permissions.command_scope import uses_other_folder
 from acp_agent.permissions.inner_texts import command_values, inner_texts
 from acp_agent.permissions.paths import CommandContext
 from acp_agent.permissions.policy.command_patterns import (
@@ -32,7 +32,7 @@ from acp_agent.permissions.policy.command_patterns import (
 )
 from acp_agent.permissions.policy.hidden_actions import hidden_action
 from acp_agent.permissions.policy.rules import Effect, PolicyRule, Source
-from acp_agent.permissions.read_only import is_harmless, is_installed
+from acp_agent.permissions.read_only import is_harmless_assignment, is_installed
 from acp_agent.permissions.rules import option_matches, read_only_rules, shell_rules
 from acp_agent.permissions.shell.syntax import Command
 from acp_agent.permissions.shell.words import NONEMPTY, UNKNOWN
@@ -69,7 +69,7 @@ class CommandRule:
         return pattern is not None and any(pattern.may_match(words) for words in variants)
 
 
-class Part(Struct, frozen=True, kw_only=True):
+class CommandMatch(Struct, frozen=True, kw_only=True):
     """The result of the rules for one command of a line.
 
     `rule` decides about the command; None if no rule does. In that case `note` may explain why a
@@ -90,23 +90,25 @@ class Part(Struct, frozen=True, kw_only=True):
 class LineMatch(Struct, frozen=True, kw_only=True):
     """The result of the rules for a line: for each command, and the rules that refuse or ask."""
 
-    parts: tuple[Part, ...]
+    commands: tuple[CommandMatch, ...]
     deny: PolicyRule | None = None
     ask: PolicyRule | None = None
 
     @property
     def allow(self) -> PolicyRule | None:
         """Return the first rule that allows a command, if all commands are allowed or only read."""
-        if self.deny or self.ask or not all(part.covered for part in self.parts):
+        if self.deny or self.ask or not all(match.covered for match in self.commands):
             return None
-        return next((part.rule for part in self.parts if part.rule is not None), None)
+        return next((match.rule for match in self.commands if match.rule is not None), None)
 
     def without_allowed(self, line: Classified) -> Classified:
         """Return the line without the commands that rules allow, to check the rest against grants.
 
         The tier is recomputed from the remaining commands.
         """
-        allowed = [part.finding for part in self.parts if part.rule is not None and part.covered]
+        allowed = [
+            match.finding for match in self.commands if match.rule is not None and match.covered
+        ]
         if not allowed:
             return line
         findings = tuple(
@@ -142,7 +144,7 @@ class CommandRules:
         """
         deny: PolicyRule | None = None
         ask: PolicyRule | None = None
-        matches: list[Part] = []
+        matches: list[CommandMatch] = []
         for finding in line.findings:
             variants = spellings(finding.parsed) if finding.parsed is not None else []
             variants += self._embedded_commands(finding, context)
@@ -157,12 +159,12 @@ class CommandRules:
                 )
             deny, ask = deny or deny_rule, ask or ask_rule
             if deny_rule or ask_rule:
-                matches.append(Part(finding=finding, rule=deny_rule or ask_rule))
+                matches.append(CommandMatch(finding=finding, rule=deny_rule or ask_rule))
             elif _is_plain_wrapper(finding):
                 continue
             elif not finding.within or finding.tier == "destructive":
                 matches.append(self._allowed(finding, line.plain, context, may_edit))
-        return LineMatch(parts=tuple(matches), deny=deny, ask=ask)
+        return LineMatch(commands=tuple(matches), deny=deny, ask=ask)
 
     def _embedded_commands(
         self, finding: Finding, context: CommandContext
@@ -203,16 +205,16 @@ class CommandRules:
         plain: bool,
         context: CommandContext,
         may_edit: Callable[[str], bool],
-    ) -> Part:
+    ) -> CommandMatch:
         if finding.tier == "read_only":
-            return Part(finding=finding)
+            return CommandMatch(finding=finding)
         note = ""
         for rule in self._candidates(finding):
             why = _uncovered_reason(rule, finding, plain, context, may_edit)
             if not why:
-                return Part(finding=finding, rule=rule.rule)
+                return CommandMatch(finding=finding, rule=rule.rule)
             note = note or f"{rule.rule.text} matches, but the command {why}"
-        return Part(finding=finding, note=note)
+        return CommandMatch(finding=finding, note=note)
 
     def _candidates(self, finding: Finding) -> Iterator[CommandRule]:
         """Yield the rules that allow the words of a command."""
@@ -260,7 +262,9 @@ def _uncovered_reason(
         return "has parts that only the run shows"
     if any(word.pattern and word.text[:1] in "-*?[" for word in command.words):
         return "has a pattern that may match an option"
-    variable = next((each.name for each in command.assignments if not is_harmless(each)), "")
+    variable = next(
+        (each.name for each in command.assignments if not is_harmless_assignment(each)), ""
+    )
     if variable:
         return f"sets {variable}, which may change what it does"
     output_file = next((f for f in _output_files(command, finding.folders) if not may_edit(f)), "")
@@ -273,7 +277,7 @@ def _uncovered_reason(
         return f"has {hidden}, which may run or write something and which the rule does not name"
     if not pattern.program and not is_installed(command.words[0], context, finding.folders):
         return "is a program of the project"
-    if is_elsewhere(command.words[0].text, context, _git_folders(command, finding.folders)):
+    if uses_other_folder(command.words[0].text, context, _git_folders(command, finding.folders)):
         return "runs in another repository"
     return ""
 
@@ -328,7 +332,7 @@ _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^\s'\"`<>|()]+", re.IGNORECASE)
 _HOST = re.compile(r"(?:-[\w-]*=?)?(?:[\w.+-]+@)?([\w-]+(?:\.[\w-]+)+)\.?(?:[:/?#].*)?", re.DOTALL)
 
 
-def hosts_in(line: Classified) -> Iterator[str]:
+def find_urls(line: Classified) -> Iterator[str]:
     """Yield the addresses that the words of a line contain or may contain."""
     for finding in line.findings:
         for each in finding.words:
@@ -339,7 +343,7 @@ def hosts_in(line: Classified) -> Iterator[str]:
                 yield f"https://{host[1]}"
 
 
-def all_match(command: str, patterns: Sequence[str], context: CommandContext) -> bool:
+def patterns_cover_line(command: str, patterns: Sequence[str], context: CommandContext) -> bool:
     """Return whether one of these `Bash(…)` patterns covers each command of a line.
 
     Raises:
@@ -355,5 +359,5 @@ def all_match(command: str, patterns: Sequence[str], context: CommandContext) ->
         for pattern in patterns
     ]
     line = classify(command, context)
-    parts = CommandRules(rules).match(line, context, may_edit=lambda _path: True).parts
-    return bool(parts) and all(part.rule is not None for part in parts)
+    commands = CommandRules(rules).match(line, context, may_edit=lambda _path: True).commands
+    return bool(commands) and all(match.rule is not None for match in commands)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from acp_agent.permissions.classify import classify
-from acp_agent.permissions.hosts import host_of
+from acp_agent.permissions.hosts import url_host
 from acp_agent.permissions.paths import CommandContext
 from acp_agent.permissions.policy.path_patterns import Folders
 from acp_agent.permissions.policy.policy import Policy, Situation
@@ -52,7 +52,7 @@ def _is_about(rule: PolicyRule, example: str) -> bool:
             path = os.path.normpath(os.path.join(_PROJECT, path))  # noqa: PTH118 - likewise
             return policy.files(rule.subject, [[path]], situation) is not None
         case "web_fetch":
-            host = host_of(example if "://" in example else f"https://{example}")
+            host = url_host(example if "://" in example else f"https://{example}")
             return policy.host(host, situation) is not None
         case "web_search":
             return True

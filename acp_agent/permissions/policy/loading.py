@@ -26,7 +26,7 @@ from acp_agent.permissions.policy.rules import (
     RuleError,
     Source,
     read_rule,
-    subject_of,
+    tool_subject,
 )
 from acp_agent.platform.trusted_files import RefusedFileError, read_trusted, trusted_owners
 from acp_agent.trust.items import Item, Trusts, folder_name, text_item
@@ -39,7 +39,7 @@ _SETTINGS = (".claude/settings.json", ".claude/settings.local.json")
 _Stamps = tuple[tuple[int, int, int] | None, ...]
 
 
-def rules_of(config: PermissionsConfig, source: Source) -> list[PolicyRule]:
+def compile_rules(config: PermissionsConfig, source: Source) -> list[PolicyRule]:
     """Return the rules of a configuration, compiled and checked against their examples.
 
     Args:
@@ -90,11 +90,11 @@ def user_rules(config: PermissionsConfig, file: Path) -> list[PolicyRule]:
     """Return the rules of the user's configuration, with their lines.
 
     Raises:
-        ConfigError: as in `rules_of`.
+        ConfigError: as in `compile_rules`.
     """
     if not (config.allow or config.ask or config.deny):
         return []
-    rules = rules_of(config, Source(file=str(file)))
+    rules = compile_rules(config, Source(file=str(file)))
     return list(_with_lines(rules, read_text(file)))
 
 
@@ -137,7 +137,7 @@ class Policies:
         read = self._loaded.get(project)
         if read is None or read[0] != stamps:
             read = self._loaded[project] = stamps, project_rules(project)
-        trusted = tuple(self._trusts(one.item) for one in read[1])
+        trusted = tuple(self._trusts(rules.item) for rules in read[1])
         cached = self._policies.get(project)
         if cached is None or cached[:2] != (stamps, trusted):
             policy = self._policy(read[1], trusted)
@@ -219,7 +219,7 @@ def _project_rules(file: Path, raw: bytes) -> list[PolicyRule]:
         where = str(msgspec.structs.replace(source, line=line))
         raise ConfigError(f"{where}: {KEY}.{problem.key}: {problem.text}")
     try:
-        rules = rules_of(msgspec.convert(table, PermissionsConfig), source)
+        rules = compile_rules(msgspec.convert(table, PermissionsConfig), source)
     except ConfigError as error:
         (line,) = find_lines(text, [error.key])
         where = str(msgspec.structs.replace(source, line=line))
@@ -254,7 +254,7 @@ def _settings_rules(file: Path, raw: bytes) -> Iterator[PolicyRule]:
                 yield make_rule(effect, RuleConfig(rule=rule_text), source)
             except RuleError as error:
                 tool = rule_text.partition("(")[0].strip()
-                if effect != "allow" and subject_of(tool) is not None:
+                if effect != "allow" and tool_subject(tool) is not None:
                     why = f"its rule {rule_text} cannot be used: {error}"
                     yield make_rule("ask", RuleConfig(rule=tool, justification=why), source)
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from acp_agent.permissions.guarded_files import plain
+from acp_agent.permissions.guarded_files import normalize_path
 from acp_agent.permissions.policy.rules import RuleError
 
 
@@ -48,7 +48,7 @@ class PathPattern(Struct, frozen=True):
         """
         base = _start_folder(self.start, folders)
         if tolerant:
-            relative = _relative_path(_plain(path), _plain(base))
+            relative = _relative_path(_normalize_path(path), _normalize_path(base))
             # `secrets/**` covers the folder itself too: a program may read all of its content.
             return relative is not None and any(
                 map(self.tolerant.match, (relative, f"{relative}/"))
@@ -79,10 +79,10 @@ def compile_path(pattern: str, *, anywhere: bool) -> PathPattern:
         start, remainder = f"{start}../", "/" + remainder.lstrip("/").removeprefix("../")
     if not start and anywhere and "/" not in remainder.rstrip("/"):
         start = "/"
-    return PathPattern(start, _compile(remainder), _compile(plain(remainder)))
+    return PathPattern(start, _compile(remainder), _compile(normalize_path(remainder)))
 
 
-_plain = lru_cache(maxsize=1_000)(plain)  # each path is compared with many rules
+_normalize_path = lru_cache(maxsize=1_000)(normalize_path)  # each path is compared with many rules
 
 
 @lru_cache(maxsize=1_000)

@@ -14,10 +14,10 @@ from msgspec import Struct
 
 from acp_agent.permissions.access import Mode
 from acp_agent.permissions.classify import Classified
-from acp_agent.permissions.hosts import host_of
+from acp_agent.permissions.hosts import url_host
 from acp_agent.permissions.paths import CommandContext
-from acp_agent.permissions.policy.command_files import named_files
-from acp_agent.permissions.policy.commands import CommandRule, CommandRules, LineMatch, hosts_in
+from acp_agent.permissions.policy.command_files import mentioned_files
+from acp_agent.permissions.policy.commands import CommandRule, CommandRules, LineMatch, find_urls
 from acp_agent.permissions.policy.path_patterns import Folders, PathPattern, compile_path
 from acp_agent.permissions.policy.rules import (
     Effect,
@@ -116,9 +116,9 @@ class Policy:
         match = rules.match(line, context, may_edit=may_edit)
         for rule in self._mentioned_rules(line, context, situation):
             if rule.effect == "deny" and match.deny is None:
-                match = LineMatch(parts=match.parts, deny=rule, ask=match.ask)
+                match = LineMatch(commands=match.commands, deny=rule, ask=match.ask)
             elif rule.effect == "ask" and match.ask is None:
-                match = LineMatch(parts=match.parts, deny=match.deny, ask=rule)
+                match = LineMatch(commands=match.commands, deny=match.deny, ask=rule)
         return match
 
     def _mentioned_rules(
@@ -133,10 +133,10 @@ class Policy:
                 if file_rule.rule.effect != "allow" and file_rule.pattern is not None
             ]
             if strict:
-                paths = named_files(line, context, writes=subject == "edit")
+                paths = mentioned_files(line, context, writes=subject == "edit")
                 rules += [self._first(strict, [[path]], situation) for path in paths]
         if self._names["web_fetch"]:
-            hosts = map(host_of, hosts_in(line))
+            hosts = map(url_host, find_urls(line))
             rules += [self.host(host, situation, by_command=True) for host in hosts]
         return [rule for rule in rules if rule is not None]
 
@@ -236,6 +236,6 @@ def _name_pattern(subject: Subject, pattern: str) -> re.Pattern[str] | None:
     labels = [
         # A leading `*` matches any subdomain; elsewhere it matches within one label.
         ".+" if part == "*" and not at else re.escape(part).replace(r"\*", "[^.]*")
-        for at, part in enumerate(host_of(f"https://{pattern}").split("."))
+        for at, part in enumerate(url_host(f"https://{pattern}").split("."))
     ]
     return re.compile(r"\.".join(labels))

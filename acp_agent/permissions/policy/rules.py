@@ -109,7 +109,7 @@ def read_rule(effect: Effect, text: str) -> tuple[Subject, str]:
         if effect == "allow" or pattern not in {"", "*"}:
             raise RuleError("`*` for all tools is for ask and deny, and has no brackets")
         return "any", ""
-    subject = subject_of(tool)
+    subject = tool_subject(tool)
     if subject is None:
         tool_names = ", ".join(sorted(name for name in _SUBJECTS if name[0].isupper()))
         raise RuleError(
@@ -120,7 +120,7 @@ def read_rule(effect: Effect, text: str) -> tuple[Subject, str]:
     return subject, _validate_pattern(subject, pattern)
 
 
-def subject_of(tool: str) -> Subject | None:
+def tool_subject(tool: str) -> Subject | None:
     """Return what a tool of acp-agent or another agent accesses, or None for an unknown tool."""
     return _SUBJECTS.get(tool)
 

@@ -17,16 +17,16 @@ from acp_agent.permissions.access import (
     Grant,
     Refuse,
 )
-from acp_agent.permissions.choices import Texts, once_choices, with_confined
+from acp_agent.permissions.choices import Texts, add_confined_choice, once_choices
 from acp_agent.permissions.classify import Classified
-from acp_agent.permissions.hosts import host_of
+from acp_agent.permissions.hosts import url_host
 from acp_agent.permissions.paths import CommandContext
 from acp_agent.permissions.policy.commands import LineMatch
 from acp_agent.permissions.policy.policy import Policy, Situation
 from acp_agent.permissions.policy.rules import PolicyRule, Subject
 
 
-class RulesHere(Struct, frozen=True):
+class RuleSet(Struct, frozen=True):
     """The rules of a folder in a situation, with the texts of the gate."""
 
     policy: Policy
@@ -63,7 +63,7 @@ class RulesHere(Struct, frozen=True):
     ) -> LineMatch:
         """Return what the rules say about a command line; see `Policy.command`."""
         if not self.policy:
-            return LineMatch(parts=())
+            return LineMatch(commands=())
         return self.policy.command(line, context, self.situation, may_edit=may_edit)
 
     def host(self, host: str, *, search: bool) -> PolicyRule | None:
@@ -88,7 +88,7 @@ class RulesHere(Struct, frozen=True):
         )
         return Ask(choices=once_choices(self.texts), warning=warning, rule=rule.label)
 
-    def beyond_sandbox(self, access: CommandAccess) -> str:
+    def warn_beyond_sandbox(self, access: CommandAccess) -> str:
         """Return a warning about what a command asks for beyond the sandbox; "" for nothing."""
         if access.outside:
             return self.texts.outside_warning
@@ -99,7 +99,7 @@ class RulesHere(Struct, frozen=True):
 
     def unnamed(self, urls: Sequence[str]) -> str:
         """Return a warning about addresses whose hosts the user did not name."""
-        hosts = dict.fromkeys(host_of(url) or url for url in urls)
+        hosts = dict.fromkeys(url_host(url) or url for url in urls)
         host_list = self.texts.separator.join(map(self.texts.quote.format, hosts))
         return self.texts.unnamed_warning.format(hosts=host_list)
 
@@ -107,26 +107,26 @@ class RulesHere(Struct, frozen=True):
         self, access: CommandAccess, question: Ask, grants: Sequence[Grant]
     ) -> Allow | Ask:
         """Allow a confined command that can be undone if configured or granted; else offer it."""
-        if access.unasked:
+        if access.auto_allowed:
             return Allow(by="rule", why=CONFINED_WHY)
         grant = next((candidate for candidate in grants if candidate.kind == "confined"), None)
         if grant is not None:
             why = "commands in the sandbox are always allowed in this project"
             return Allow(by="grant", why=why, rule=grant.label)
         project = self.situation.folders.project
-        return replace(question, choices=with_confined(self.texts, project, question.choices))
+        return replace(question, choices=add_confined_choice(self.texts, project, question.choices))
 
-    def ask_more(
-        self, sandbox_warning: str, question: Ask | None, reason: str | Literal[False]
+    def ask_beyond_sandbox(
+        self, warning: str, question: Ask | None, reason: str | Literal[False]
     ) -> Ask:
         """Return the question about a command that asks for more; its answer is not remembered.
 
         Args:
-            sandbox_warning: the warning about what it asks for beyond the sandbox.
+            warning: the warning about what it asks for beyond the sandbox.
             question: the question of a rule about it, if any.
             reason: why it is destructive; False if it is not.
         """
-        warnings = [sandbox_warning]
+        warnings = [warning]
         if question is not None:
             warnings.append(question.warning)
         elif reason:
@@ -139,7 +139,7 @@ class RulesHere(Struct, frozen=True):
         return Allow(by="rule", why=f"the rule `{rule.text}` allows this", rule=rule.label)
 
 
-def never(subject: str, grant: Grant) -> Refuse:
+def never_refusal(subject: str, grant: Grant) -> Refuse:
     """Return the refusal of something that the user never allows, with texts for model and user."""
     model, user = f"the user never allows {subject}", f"you never allow {subject}"
-    return Refuse(by="grant", why=model, shown=user, rule=grant.label)
+    return Refuse(by="grant", why=model, user_reason=user, rule=grant.label)

@@ -14,7 +14,7 @@ from acp_agent.permissions.shell.syntax import (
     Assignment,
     Command,
     Redirect,
-    known_output,
+    static_output,
     without_reserved,
 )
 from acp_agent.permissions.shell.words import (
@@ -99,9 +99,9 @@ class CommandReader(ABC):
             if child.type == "variable_assignment":
                 assignments += self.assignments(child, state)
             elif child.type.endswith("redirect"):
-                attached = attached.and_also(self.redirect(child, state))
+                attached = attached.combine(self.redirect(child, state))
             else:
-                self.nested(child, state)
+                self.walk_nested(child, state)
                 if child.type == "subshell":
                     # After `time` or `! {` the grammar reads a group as an argument.
                     self.followed = False
@@ -115,9 +115,9 @@ class CommandReader(ABC):
                 else:
                     pieces.append(piece)
         words = [word for piece in pieces for word in self.expander.to_words(piece)]
-        self._add_command(words, assignments, attached, state, node.start_byte)
+        self._finish_command(words, assignments, attached, state, node.start_byte)
 
-    def _add_command(
+    def _finish_command(
         self,
         words: list[Word],
         assignments: list[Assignment],
@@ -136,7 +136,7 @@ class CommandReader(ABC):
             concurrent=state.concurrent,
             function=state.function,
         )
-        self.found(command)
+        self.add_command(command)
         if not command.words:
             return
         name, *arguments = command.words
@@ -152,7 +152,7 @@ class CommandReader(ABC):
                 self.bind(word.text, at, "output")
         if name.text == "printf" and len(arguments) > 2 and arguments[0].text == "-v":
             self._read_hidden(arguments[1].text, state)
-            printed = known_output(replace(command, words=(name, *arguments[2:])))
+            printed = static_output(replace(command, words=(name, *arguments[2:])))
             self.expander.variables[arguments[1].text] = printed or UNKNOWN
         if name.text in self.functions:
             self.call(name.text, tuple(arguments), state)
@@ -161,7 +161,7 @@ class CommandReader(ABC):
         """Read one or several `name=value`, and store the values."""
         if node.type == "variable_assignments":
             return [a for child in node.named_children for a in self.assignments(child, state)]
-        self.nested(node, state)
+        self.walk_nested(node, state)
         name = self.expander.source(node.child_by_field_name("name") or node).partition("[")[0]
         value = node.child_by_field_name("value")
         word = Word("", origin="exact")
@@ -169,7 +169,7 @@ class CommandReader(ABC):
             words = [w for child in value.named_children for w in self.expander.words(child)]
             word = Word(" ".join(w.text for w in words), all(w.static for w in words))
         elif value is not None:
-            word = self.expander.assigned(value)
+            word = self.expander.assigned_word(value)
         variables = self.expander.variables
         appended = any(child.type == "+=" for child in node.children)
         variables[name] = variables.get(name, "") + word.text if appended else word.text
@@ -180,7 +180,7 @@ class CommandReader(ABC):
 
     def test(self, node: Node, state: WalkState) -> None:
         """Read `[ … ]` as a command."""
-        self.nested(node, state)
+        self.walk_nested(node, state)
         words = [Word("[")]
         redirects: list[Redirect] = []
         operator = ""
@@ -196,11 +196,13 @@ class CommandReader(ABC):
                 operator = ""
             else:
                 words += self.expander.words(child)
-        self._add_command(words, [], Attached(redirects=tuple(redirects)), state, node.start_byte)
+        self._finish_command(
+            words, [], Attached(redirects=tuple(redirects)), state, node.start_byte
+        )
 
     def redirect(self, node: Node, state: WalkState) -> Attached:
         """Read a redirection."""
-        self.nested(node, state)
+        self.walk_nested(node, state)
         for body in node.children:
             if body.type == "heredoc_body" and not body.child_count and not _is_quoted(node):
                 self._read_hidden(
@@ -211,7 +213,7 @@ class CommandReader(ABC):
             self.followed = False
         return attached
 
-    def nested(self, node: Node, state: WalkState) -> None:
+    def walk_nested(self, node: Node, state: WalkState) -> None:
         """Walk the substitutions in a word."""
         if self.expander.quoted_document(node) is not None:
             return
@@ -233,7 +235,7 @@ class CommandReader(ABC):
                 self.followed = False  # the shell evaluates the values of variables
             for child in node.children:
                 if child.child_count or child.type in _TEXTS:
-                    self.nested(child, state)
+                    self.walk_nested(child, state)
 
     def _is_plain_sum(self, raw: str) -> bool:
         """Return whether a sum sets nothing and all of its variables hold plain numbers."""
@@ -247,12 +249,12 @@ class CommandReader(ABC):
             )
         )
 
-    def evaluated(self, node: Node, state: WalkState) -> None:
+    def walk_evaluated(self, node: Node, state: WalkState) -> None:
         """Walk quoted text in `[[ … ]]`: the shell evaluates it in a numeric comparison."""
         if node.type == "raw_string":
             self._read_hidden(self.expander.source(node), state)
         for child in node.children:
-            self.evaluated(child, state)
+            self.walk_evaluated(child, state)
 
     def _read_hidden(self, raw: str, state: WalkState) -> None:
         """Read substitutions that the grammar read as text: `${x:+`…`}`."""
@@ -272,7 +274,7 @@ class CommandReader(ABC):
             if raw.replace(b"\\\n", b"").strip(b" \t" if in_command else b" \t\n"):
                 self.followed = False
 
-    def found(self, command: Command) -> None:
+    def add_command(self, command: Command) -> None:
         """Add a command to the commands of the line."""
         self.budget -= 1
         if self.budget < 0:
@@ -310,7 +312,7 @@ class CommandReader(ABC):
             return self.expander.cwd
         if texts[:1] == ["which"] or texts[:2] == ["command", "-v"]:
             return texts[-1]
-        output = known_output(Command(words=tuple(words)))
+        output = static_output(Command(words=tuple(words)))
         return None if output is None else output.rstrip("\n")
 
 
@@ -332,7 +334,7 @@ class Attached(Struct, frozen=True, kw_only=True):
     stdin: Word | None = None
     following: tuple[Node, ...] = ()
 
-    def and_also(self, later: Attached) -> Attached:
+    def combine(self, later: Attached) -> Attached:
         """Return both combined; the later input takes precedence."""
         return Attached(
             redirects=self.redirects + later.redirects,
@@ -347,7 +349,7 @@ def read_redirect(node: Node, expander: Expander) -> Attached:
     if node.type == "file_redirect":
         return _read_file_redirect(node, expander)
     if node.type == "herestring_redirect":
-        texts = [expander.one(child) for child in node.named_children]
+        texts = [expander.single_word(child) for child in node.named_children]
         return Attached(stdin=texts[-1] if texts else Word(""), words=tuple(texts[:-1]))
     return _read_document(node, expander)
 
@@ -373,15 +375,15 @@ def _read_document(node: Node, expander: Expander) -> Attached:
             end = next((c for c in node.children if c.type == "heredoc_end"), node)
             last = end.start_byte if end != node else node.end_byte
             body = expander.between(child.start_byte + 1, last)
-            return attached.and_also(Attached(stdin=Word(body, not set(body) & set("$`"))))
+            return attached.combine(Attached(stdin=Word(body, not set(body) & set("$`"))))
         elif child.type == "heredoc_body":
             quoted = any(mark in start for mark in "'\"\\")
             text = Word(expander.source(child)) if quoted else expander.document(child)
-            attached = attached.and_also(Attached(stdin=text))
+            attached = attached.combine(Attached(stdin=text))
         elif child.type.endswith("redirect"):
-            attached = attached.and_also(read_redirect(child, expander))
+            attached = attached.combine(read_redirect(child, expander))
         elif child.type in {"word", "string", "raw_string", "concatenation", "simple_expansion"}:
-            attached = attached.and_also(Attached(words=tuple(expander.words(child))))
+            attached = attached.combine(Attached(words=tuple(expander.words(child))))
         elif child.is_named and child.type != "heredoc_end":
-            attached = attached.and_also(Attached(following=(child,)))
+            attached = attached.combine(Attached(following=(child,)))
     return attached

@@ -112,21 +112,21 @@ class Expander:
         expanded.join(Piece(piece.text[len(name) :], piece.kinds[len(name) :], piece.static))
         return expanded
 
-    def loose(self, text: str) -> list[Word]:
+    def loose_words(self, text: str) -> list[Word]:
         """Return the words that unquoted text expands to; none of them is certain."""
         piece = Piece(text, LITERAL * len(text), static=False)
         return to_words(piece, home=self.home, cwd=self.cwd)
 
-    def one(self, node: Node) -> Word:
+    def single_word(self, node: Node) -> Word:
         """Return one word: the value of an assignment, or the text of a here-string."""
         words = self.words(node)
         if len(words) == 1:
             return words[0]
         return Word(" ".join(word.text for word in words), all(word.static for word in words))
 
-    def assigned(self, node: Node) -> Word:
+    def assigned_word(self, node: Node) -> Word:
         """Return the value of an assignment; fields are not split and braces are not expanded."""
-        word = self.one(node)
+        word = self.single_word(node)
         raw = self.source(node)
         origin: Origin = "exact" if word.static else word.origin
         if {"{", "~"} & set(raw.replace("${", "")) or node.type == "array":

@@ -22,7 +22,7 @@ from acp_agent.permissions.shell.syntax import (
     Command,
     Redirect,
     ShellLine,
-    known_output,
+    static_output,
     without_reserved,
 )
 from acp_agent.permissions.shell.words import UNKNOWN, Origin, TooComplexError, Word
@@ -139,9 +139,9 @@ class _Walker(CommandReader):
         self.walk(root, state)
         if root.has_error or self.misread:
             for line in text.translate(_LOOSE).splitlines():
-                self.found(Command(words=tuple(self._loose_words(line))))
+                self.add_command(Command(words=tuple(self._loose_words(line))))
             for target in _OUTPUT_PATH.findall(text):
-                self.found(Command(redirects=(Redirect(">", Word(target, static=False)),)))
+                self.add_command(Command(redirects=(Redirect(">", Word(target, static=False)),)))
         if "((" in text and (root.has_error or self.sums):
             # A `((` may start groups in the shell where the grammar sees a sum.
             while "((" in text:
@@ -152,7 +152,7 @@ class _Walker(CommandReader):
 
     def _loose_words(self, line: str) -> list[Word]:
         """Return the words of an invalid line, so that refused commands are found in it too."""
-        words = [word for text in line.split() for word in self.expander.loose(text)]
+        words = [word for text in line.split() for word in self.expander.loose_words(text)]
         return list(without_reserved(words))
 
     def walk(self, node: Node, state: WalkState) -> None:
@@ -176,7 +176,7 @@ class _Walker(CommandReader):
             self._pipeline(node.children, inner)
         elif kind in {"variable_assignment", "variable_assignments"}:
             assignments = self.assignments(node, inner)
-            self.found(Command(assignments=tuple(assignments), function=inner.function))
+            self.add_command(Command(assignments=tuple(assignments), function=inner.function))
             for assignment in assignments:
                 self.bind(assignment.name, node.start_byte, assignment.value.origin)
         elif kind == "function_definition":
@@ -197,7 +197,7 @@ class _Walker(CommandReader):
             if (node.is_named and kind not in _PLAIN) or sums or evaluates:
                 self.followed = False
             if kind == "test_command":
-                self.evaluated(node, inner)
+                self.walk_evaluated(node, inner)
             self._children(node, inner)
 
     def _children(self, node: Node, state: WalkState) -> None:
@@ -230,7 +230,7 @@ class _Walker(CommandReader):
             self.read(inner, state)
         for child in node.children:
             if child.type == "file_redirect":
-                self.found(Command(redirects=self.redirect(child, state).redirects))
+                self.add_command(Command(redirects=self.redirect(child, state).redirects))
             elif child.is_named:
                 self.walk(child, state)
 
@@ -243,14 +243,14 @@ class _Walker(CommandReader):
                 self.walk(child, piped)
                 self.expander.origins = dict(origins)
                 stages = self.commands[start:]
-                output = known_output(stages[-1]) if stages else None
+                output = static_output(stages[-1]) if stages else None
                 piped = replace(piped, stdin=Word(output) if output else None, piped=True)
 
     def _loop(self, node: Node, state: WalkState) -> None:
         name = self.expander.source(node.child_by_field_name("variable") or node)
         values: list[Word] = []
         for value in node.children_by_field_name("value"):
-            self.nested(value, state)
+            self.walk_nested(value, state)
             values += self.expander.words(value)
         body = node.child_by_field_name("body")
         if body is None:
@@ -258,7 +258,9 @@ class _Walker(CommandReader):
         values.sort(key=lambda word: not word.text.startswith(("/", "..")))
         if self.expander.source(node).split(maxsplit=1)[0] != "for" or not values:
             self.followed = False
-        self.found(Command(assignments=(Assignment(name, Word("")),), function=state.function))
+        self.add_command(
+            Command(assignments=(Assignment(name, Word("")),), function=state.function)
+        )
         origins = dict(self.expander.origins)
         unknown_words = (
             [Word(UNKNOWN, static=False, origin="output")] if len(values) > _LOOP_LIMIT else []
@@ -277,7 +279,7 @@ class _Walker(CommandReader):
         for child in node.children:
             if child.is_named and child != node.child_by_field_name("name"):
                 if child.type.endswith("redirect"):
-                    self.found(Command(redirects=self.redirect(child, inside).redirects))
+                    self.add_command(Command(redirects=self.redirect(child, inside).redirects))
                 else:
                     self.walk(child, inside)
 
@@ -303,7 +305,7 @@ class _Walker(CommandReader):
         attached = Attached()
         for child in node.children:
             if child.type.endswith("redirect"):
-                attached = attached.and_also(self.redirect(child, state))
+                attached = attached.combine(self.redirect(child, state))
         following = attached.following
         inside = replace(state, concurrent=True) if following else state
         if attached.stdin is not None:
@@ -320,10 +322,10 @@ class _Walker(CommandReader):
                 redirects=(*last.redirects, *attached.redirects),
             )
         else:
-            self.found(Command(words=attached.words, redirects=attached.redirects))
+            self.add_command(Command(words=attached.words, redirects=attached.redirects))
         for statement in following:
             if statement.type == "pipeline":
-                output = known_output(self.commands[-1]) if stages else None
+                output = static_output(self.commands[-1]) if stages else None
                 output_word = Word(output) if output else None
                 self._pipeline(statement.children, replace(state, stdin=output_word, piped=True))
             else:

@@ -107,7 +107,7 @@ _QUOTES = "'\"`"
 _OCTAL = re.compile(r"\\0([0-7]{1,3})")  # in `echo -e`, the leading zero is not one of the digits
 
 
-def known_output(command: Command) -> str | None:
+def static_output(command: Command) -> str | None:
     """Return what `echo`, `printf`, `cat` or `tee` prints, or None if that is unknown."""
     texts = [word.text for word in command.words]
     if not texts or any(redirect.writes for redirect in command.redirects):

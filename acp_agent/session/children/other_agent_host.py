@@ -35,7 +35,7 @@ from acp_agent.events import (
 from acp_agent.events.turns import DecidedBy
 from acp_agent.ids import new_call_id, new_message_id
 from acp_agent.permissions.access import Allow, Ask, Choice, Decision, ReadAccess, Refuse
-from acp_agent.permissions.mode_refusals import READ_ONLY
+from acp_agent.permissions.mode_refusals import READ_ONLY_REFUSALS
 from acp_agent.session.children.child import ChildSession, ChildUser
 from acp_agent.session.core import SessionCore
 from acp_agent.trust.items import TRUST_OPTION
@@ -152,7 +152,7 @@ class OtherAgentHost:
         to trust a folder.
         """
         mode = self._user.mode
-        refused = READ_ONLY.get(mode)
+        refused = READ_ONLY_REFUSALS.get(mode)
         about_trust = any(one.id == TRUST_OPTION for one in options)
         if (mode == "full" and not about_trust) or refused is not None:
             kinds = ("reject_once", "reject_always") if refused else ("allow_once", "allow_always")

@@ -116,7 +116,7 @@ class HttpRequestTool(Tool[HttpRequestParams]):
             title=_title(request.method, url),
             run=functools.partial(self._run, request),
             access=FetchAccess(
-                url, named=await network.is_named(url, by_user=changes), changes=changes
+                url, user_named=await network.is_named(url, by_user=changes), changes=changes
             ),
             content=tuple(map(text_part, _shown(request))),
         )

@@ -113,7 +113,8 @@ class WriteSkillTool(Tool[WriteSkillParams]):
             run=run,
             # This folder instructs agents, so the user is asked in every mode.
             access=WriteAccess(
-                paths=(await asyncio.to_thread(os.path.realpath, path),), asked=(str(path),)
+                paths=(await asyncio.to_thread(os.path.realpath, path),),
+                requested_names=(str(path),),
             ),
             locations=(Location(path=str(path), line=1),),
             content=(DiffPart(path=str(path), old_text=None, new_text=text),),

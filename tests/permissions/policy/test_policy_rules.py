@@ -26,7 +26,7 @@ from acp_agent.permissions.access import (
 )
 from acp_agent.permissions.gate import PolicyGate
 from acp_agent.permissions.grants import GrantStore
-from acp_agent.permissions.policy.loading import Policies, rules_of
+from acp_agent.permissions.policy.loading import Policies, compile_rules
 from acp_agent.permissions.policy.rules import Source
 
 TABLE = tomllib.loads((Path(__file__).parent / "rules.toml").read_text("utf-8"))
@@ -83,7 +83,7 @@ def test_rules_decide_about_calls_as_the_table_says(kind: str, name: str, home: 
     group = TABLE[kind][name]
     table = {"allow": group.get("allow"), "ask": group.get("ask_rules"), "deny": group.get("deny")}
     config = msgspec.convert({k: v for k, v in table.items() if v}, PermissionsConfig)
-    rules = rules_of(config, Source(file="config.toml"))
+    rules = compile_rules(config, Source(file="config.toml"))
     gate = PolicyGate(GrantStore(home / "grants.json"), home=str(home), policies=Policies(rules))
     project = str(home / "project")
     wrong = []
