@@ -83,6 +83,9 @@ def _find_bubblewrap(search_path: str | None) -> Backend | Unavailable:
         backend = Bubblewrap(program, new_user=new_user, sizes=sizes)
         error = _problem(backend)
         if not error:
+            backend.perl = find_program("perl", search_path)
+            if backend.perl is not None and _problem(backend, write=True):
+                backend.perl = None  # no Landlock, or its version 1
             return backend
     return Unavailable(f"bubblewrap does not work here ({error})", _remedy())
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import platform
+import resource
 from collections.abc import Iterable, Mapping, Sequence
 
 from acp_agent.config.sandbox_types import SandboxLimitsConfig
@@ -29,6 +31,9 @@ _LIMITS = (
     "ulimit -d {memory} 2>/dev/null; ulimit -f {blocks}; ulimit -c 0; "
     'exec "$@"'
 )
+_RESTRICT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "restrict.pl")  # noqa: PTH118, PTH120 - strings
+_SET_LIMIT = {"x86_64": 302, "aarch64": 261}  # the number of prlimit64
+_WRITABLE = (TEMPORARY, "/dev", "/proc")  # file systems of the sandbox's own
 _BLOCK = 512  # bytes (POSIX.1-2017, ulimit)
 # Capabilities that root needs in folders of other users; it has them outside as well.
 _OTHERS_FILES = ("CAP_DAC_OVERRIDE", "CAP_CHOWN", "CAP_FOWNER")
@@ -41,15 +46,19 @@ class Bubblewrap:
         program: the path of bwrap.
         new_user: whether to use a user namespace even if bwrap would not need one.
         sizes: whether it can limit the size of file systems in memory (bwrap 0.7).
+        perl: the path of perl, which also restricts named pipes; None to restrict none.
     """
 
     name = "bubblewrap"
     has_network = True
     notice = ""
 
-    def __init__(self, program: str, *, new_user: bool, sizes: bool = True) -> None:
+    def __init__(
+        self, program: str, *, new_user: bool, sizes: bool = True, perl: str | None = None
+    ) -> None:
         self.program = program
         self.new_user = new_user
+        self.perl = perl
         self._sizes = sizes
         self._filters: dict[tuple[bool, int | None], int] = {}
         self._sockets = UnixSockets()
@@ -88,7 +97,8 @@ class Bubblewrap:
         network: CommandNetwork | None = None,
     ) -> Launch:
         """Return how to start a program; see `Backend`."""
-        memory = memory_limit(policy.config.limits)
+        limits = policy.config.limits
+        memory = memory_limit(limits)
         options = bubblewrap_options(
             mounts,
             temporary=policy.temporary,
@@ -103,10 +113,16 @@ class Bubblewrap:
             argv, environ = [*network.command, *argv], environ | network.environ
         descriptor = self.filter_descriptor(sockets=True, shared_bytes=memory)
         environ, later = without_loader_variables(environ)
+        if self.perl is not None:
+            later["PERL_BADLANG"] = "0"  # no warning about a missing locale (perlrun(1))
         for name, value in later.items():
             options += ["--setenv", name, value]
         command = [self.program, *options, "--seccomp", str(descriptor), "--"]
-        command += limited(argv, policy.config.limits)
+        if self.perl is None:
+            command += limited(argv, limits)
+        else:
+            writable = [path for path, kind in mounts if kind == "write"]
+            command += restricted(self.perl, argv, limits, [*_WRITABLE, *writable])
         return Launch(tuple(command), environ, (descriptor,), network)
 
 
@@ -169,6 +185,27 @@ def limited(argv: Sequence[str], limits: SandboxLimitsConfig) -> list[str]:
         processes=limits.processes, memory=memory // 1024, blocks=limits.file_bytes // _BLOCK
     )
     return ["/bin/sh", "-c", script, "sh", *argv]
+
+
+def restricted(
+    perl: str, argv: Sequence[str], limits: SandboxLimitsConfig, writable: Sequence[str]
+) -> list[str]:
+    """Return a command that runs another command with limits, and without named pipes.
+
+    Args:
+        perl: the path of perl.
+        argv: the other command.
+        limits: the limits.
+        writable: files and folders in which it may open named pipes.
+    """
+    values = {
+        resource.RLIMIT_NPROC: limits.processes,
+        resource.RLIMIT_DATA: memory_limit(limits),
+        resource.RLIMIT_FSIZE: limits.file_bytes,
+        resource.RLIMIT_CORE: 0,
+    }
+    given = [f"{kind}={limit}" for kind, limit in values.items()]
+    return [perl, _RESTRICT, str(_SET_LIMIT[platform.machine()]), *given, *writable, "--", *argv]
 
 
 def memory_limit(limits: SandboxLimitsConfig) -> int:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from msgspec import Struct
 
 from acp_agent.platform.nofollow import grant_owner_access, opened_folder
+from acp_agent.sandbox.policy import present
 
 
 class _State(Struct, frozen=True):
@@ -28,28 +29,33 @@ class NewFiles:
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths = tuple(paths)
-        self._before = {path: _state(path) for path in self._paths if os.path.lexists(path)}
+        self._before = {path: _state(path) for path in present(self._paths)}
         # A folder's ctime changes with its entries, and programs cannot set it.
-        self._folders = tuple({os.path.dirname(path) for path in self._paths})  # noqa: PTH120 - many, and pathlib is slow
+        self._folders = tuple({path.rpartition("/")[0] for path in self._paths})
         self._times: tuple[object, ...] = ()
         self._locked = {folder for folder in self._folders if not _is_open(folder)}
 
-    def find(self) -> Iterator[str]:
-        """Yield the paths to rename: new files, and links with another target."""
+    def find(self, *, ended: bool) -> Iterator[str]:
+        """Yield the paths to rename: new files, and links with another target.
+
+        Args:
+            ended: whether no command runs any more. Then everything is checked, since a folder's
+                time does not tell two changes apart that are made within a few milliseconds.
+        """
         times = tuple(_time(folder) for folder in self._folders)
-        if times == self._times and not any(state.link for state in self._before.values()):
+        linked = any(state.link for state in self._before.values())
+        if times == self._times and not (ended or linked):
             return
         self._times = times
         self._unlock()
-        for path in self._paths:
-            if os.path.lexists(path):
-                before, now = self._before.get(path), _state(path)
-                if before is not None and now == before:
-                    continue
-                if before is not None and before.link is not None and now.link == before.link:
-                    yield now.target  # an old link with a new target
-                else:
-                    yield path
+        for path in present(self._paths):
+            before, now = self._before.get(path), _state(path)
+            if before is not None and now == before:
+                continue
+            if before is not None and before.link is not None and now.link == before.link:
+                yield now.target  # an old link with a new target
+            else:
+                yield path
 
     def _unlock(self) -> None:
         """Make folders readable again that a command made unreadable."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.resources import files
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -26,6 +27,7 @@ TEMPORARY = "/tmp"  # noqa: S108 - as confined programs see it: a folder of the 
 UNSEEN = (TEMPORARY, "/var/tmp", "/run", "/dev", "/proc")  # noqa: S108 - no file is created there
 
 _HOMES = 50  # home folders of other users that are searched for secrets
+_FEW_ENTRIES = 500  # of a folder that is listed
 _MOST_ENTRIES = 300  # entries of a protected folder that are checked for links
 
 MountKind = Literal["write", "read", "hide"]
@@ -182,7 +184,7 @@ class SandboxPolicy(Struct, frozen=True, kw_only=True):
         given = self.config.filesystem
         writable = [*roots, *_existing(self._absolute(given.allow_write))]
         read_only = list(_existing(self._absolute(given.deny_write)))
-        read_only += _existing(self.protected_paths())
+        read_only += _existing(present(self.protected_paths()))
         for found in repositories:
             writable += found.outside
             read_only += _existing(found.fixed)
@@ -267,6 +269,37 @@ def has_others_files(mounts: Iterable[tuple[str, MountKind]]) -> bool:
 def visible_in_run() -> list[str]:
     """Return the folders of /run that confined programs can see."""
     return list(_existing(_hidden().run))
+
+
+def present(paths: Iterable[str]) -> list[str]:
+    """Return the absolute paths that exist, broken links included.
+
+    Lists each folder once, which for hundreds of names is faster than asking about each, unless
+    the folder is large.
+    """
+    folders: dict[str, set[str] | None] = {}
+    found: list[str] = []
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        if folder not in folders:
+            folders[folder] = _few_names(folder or "/")
+        names = folders[folder]
+        # Compared without case for file systems that ignore it.
+        if (names is None or name.casefold() in names) and os.path.lexists(path):
+            found.append(path)
+    return found
+
+
+def _few_names(folder: str) -> set[str] | None:
+    """Return the entries of a folder, in lower case; None if there are many or it is unreadable."""
+    try:
+        with os.scandir(folder) as entries:
+            names = {entry.name.casefold() for entry in islice(entries, _FEW_ENTRIES + 1)}
+    except (FileNotFoundError, NotADirectoryError):
+        return set()
+    except OSError:
+        return None
+    return names if len(names) <= _FEW_ENTRIES else None
 
 
 def _existing(paths: Iterable[str]) -> Iterator[str]:

@@ -65,7 +65,7 @@ class Surroundings(Struct, frozen=True):
             ended: whether no command runs any more.
         """
         moved: list[Moved] = []
-        for path in self.files.find():
+        for path in self.files.find(ended=ended):
             moved += self._move(path)
             self.files.restore(path)
         for repositories in self.repositories:

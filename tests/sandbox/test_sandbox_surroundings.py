@@ -12,8 +12,9 @@ import pytest
 from msgspec import structs
 
 from acp_agent.config.sandbox_types import SandboxConfig, SandboxFilesystemConfig
+from acp_agent.sandbox.bubblewrap import Bubblewrap
 from acp_agent.sandbox.launch import Launch
-from acp_agent.sandbox.policy import SandboxPolicy, kind_of
+from acp_agent.sandbox.policy import SandboxPolicy, kind_of, present
 from acp_agent.sandbox.sandbox import Backend, Unavailable, find_backend
 from acp_agent.sandbox.unix_sockets import UnixSockets
 
@@ -21,6 +22,16 @@ ALIASES = """
 import sys
 from acp_agent.sandbox.mount_aliases import aliases
 print(*aliases(sys.argv[1:]), sep="\\n")
+"""
+
+# Pipes of the project and the temporary folder, devices, folders between which a file moves.
+WORK = """
+mkfifo pipe /tmp/pipe
+for at in pipe /tmp/pipe; do { echo through > $at & cat $at; }; done
+echo moved > from/file && mv from/file to/ && ln to/file from/ && : > /dev/null && : > /dev/shm/x
+echo "$0 $#"
+echo "limits $(ulimit -c)"
+test -z "${PERL_BADLANG+set}"
 """
 
 
@@ -163,3 +174,41 @@ def test_package_managers_do_not_try_again_without_a_network(
     )
     assert ran(launch) == b"0 7\n"
     assert "PIP_RETRIES" not in policy.environ({})
+
+
+@pytest.mark.parametrize("perl", [True, False], ids=["perl", "without perl"])
+def test_bubblewrap_lets_a_command_use_pipes_and_devices_of_its_own(
+    perl: bool, tmp_path: Path
+) -> None:
+    found = find_backend(os.environ.get("PATH"), "bubblewrap")
+    if not isinstance(found, Bubblewrap) or found.perl is None:
+        pytest.skip("no bubblewrap that restricts pipes")
+    backend = Bubblewrap(found.program, new_user=found.new_user, perl=found.perl if perl else None)
+    for name in ("project/from", "project/to", "temporary"):
+        (tmp_path / name).mkdir(parents=True)
+    policy = policy_of(tmp_path)
+    launch = backend.launch(
+        ["/bin/sh", "-c", WORK, "name with spaces", "--", ""],
+        mounts=policy.mounts(only_reads=False),
+        policy=policy,
+        cwd=os.path.realpath(tmp_path / "project"),
+        environ={"PATH": os.environ["PATH"], "LC_ALL": "missing", "TMPDIR": "/tmp"},
+    )
+    assert ran(launch).decode() == "through\nthrough\nname with spaces 2\nlimits 0\n"
+    assert (tmp_path / "project/to/file").read_text() == "moved\n"
+
+
+def test_names_are_found_in_folders_of_any_size(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("some", "Other", "folder/below"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "broken").symlink_to("missing")
+    names = ("some", "broken", "other", "folder/below", "folder/no", "no/below", "some/below")
+    paths = [f"{tmp_path}/{name}" for name in names]
+    expected = [path for path in paths if os.path.lexists(path)]
+    assert len(expected) >= 3
+    assert present(paths) == expected
+    monkeypatch.setattr("acp_agent.sandbox.policy._FEW_ENTRIES", 2)
+    assert present(paths) == expected
