@@ -11,9 +11,8 @@ from acp_agent.agent.tool_calls import ProposedCall
 from acp_agent.content import JsonObject, text_part
 from acp_agent.errors import PermissionRefusedError
 from acp_agent.events import NoticeShown, PermissionDecided, ToolEnded
-from acp_agent.hooks.session_hooks import SessionHooks
+from acp_agent.hooks.session_hooks import SessionHooks, context_notice
 from acp_agent.hooks.types import HookAnswer
-from acp_agent.ids import new_message_id
 from acp_agent.permissions.access import Access
 from acp_agent.tools.calls.argument_json import read_arguments
 from acp_agent.workspace.scrub import scrub
@@ -33,7 +32,8 @@ class CallHooks:
         self._accesses: dict[str, Access] = {}
         self._arguments: dict[str, JsonObject] = {}
         self._ended: dict[str, JsonObject] = {}  # ended calls, for the hooks on all calls together
-        self._changed: dict[str, str] = {}  # notes for the model about changed arguments
+        self._notes: dict[str, list[str]] = {}  # for the model, from the hooks before each call
+        self._ends_turn = False
 
     async def before(self, call: ProposedCall, access: Access) -> HookAnswer:
         """Ask the hooks about a call before its permission is checked.
@@ -49,19 +49,12 @@ class CallHooks:
         answer = await self._hooks.before_call(
             call, self._arguments_of(call), access, self._turn.agent
         )
-        if answer.blocked:
+        if answer.blocked or answer.stop:
             raise await self._refused(call, answer)
+        if answer.context:
+            self._note(call, answer.context)
         if answer.arguments is not None:
-            self._arguments[call.call] = answer.arguments
-            shown = json.encode(scrub_object(answer.arguments, self._turn.journal.secrets)).decode()
-            self._changed[call.call] = f"A hook changed the arguments to: {shown}"
-            await self._turn.journal.emit(
-                NoticeShown(
-                    severity="info",
-                    title="A hook changed a call.",
-                    description=f"{_name(answer)}: {call.name} {shown}"[:2_000],
-                )
-            )
+            await self._record_change(call, answer, answer.arguments)
         return answer
 
     async def in_place_of_user(self, call: ProposedCall, access: Access) -> HookAnswer:
@@ -74,9 +67,29 @@ class CallHooks:
         answer = await self._hooks.on_question(
             call, self._arguments_of(call), access, self._turn.agent
         )
-        if answer.blocked:
+        if answer.blocked or answer.stop:
             raise await self._refused(call, answer)
+        if answer.permission == "allow" and answer.arguments is not None:
+            await self._record_change(call, answer, answer.arguments)
         return answer
+
+    def _note(self, call: ProposedCall, text: str) -> None:
+        self._notes.setdefault(call.call, []).append(text)
+
+    async def _record_change(
+        self, call: ProposedCall, answer: HookAnswer, arguments: JsonObject
+    ) -> None:
+        """Record and show the arguments that replace those of a call."""
+        self._arguments[call.call] = arguments
+        shown = json.encode(scrub_object(arguments, self._turn.journal.secrets)).decode()
+        self._note(call, f"A hook changed the arguments to: {shown}")
+        await self._turn.journal.emit(
+            NoticeShown(
+                severity="info",
+                title="A hook changed a call.",
+                description=f"{_name(answer)}: {call.name} {shown}"[:2_000],
+            )
+        )
 
     async def refused(self, call: ProposedCall, access: Access, reason: str) -> None:
         """Tell the hooks that a call was refused."""
@@ -106,7 +119,7 @@ class CallHooks:
         if self._hooks.has("PostToolBatch"):
             told = self._hooks.batched_call(call, self._arguments_of(call), result)
             self._ended[call.call] = told
-        notes = [self._changed.get(call.call, ""), answer.reason if answer.blocked else ""]
+        notes = [*self._notes.get(call.call, ()), answer.reason if answer.blocked else ""]
         notes.append(answer.context)
         said = scrub("\n".join(filter(None, notes)), secrets)
         if said:
@@ -126,21 +139,19 @@ class CallHooks:
             StoreError: the journal could not be written.
         """
         if not self._ended:
-            return False
+            return self._ends_turn
         answer = await self._hooks.after_batch(list(self._ended.values()), self._turn.agent)
         self._ended.clear()
+        ends_turn = self._ends_turn or answer.stop or answer.blocked
         said = [answer.reason if answer.blocked else "", answer.context]
         if text := scrub("\n".join(filter(None, said)), self._turn.journal.secrets):
-            await self._turn.journal.emit(
-                NoticeShown(
-                    severity="info",
-                    title="A hook told the model something.",
-                    description=text,
-                    message=new_message_id(),
-                    for_model=f"[From a hook: {text}]",
+            notice = context_notice(text)
+            if ends_turn:  # text for the model would have it continue
+                notice = NoticeShown(
+                    severity="info", title="A hook ended the turn.", description=text
                 )
-            )
-        return answer.stop
+            await self._turn.journal.emit(notice)
+        return ends_turn
 
     def _arguments_of(self, call: ProposedCall) -> JsonObject:
         if call.call in self._arguments:
@@ -151,6 +162,7 @@ class CallHooks:
             return {}
 
     async def _refused(self, call: ProposedCall, answer: HookAnswer) -> PermissionRefusedError:
+        self._ends_turn = self._ends_turn or answer.stop
         await self._record(call, answer, allowed=False)
         reason = scrub(answer.reason, self._turn.journal.secrets) or "it gives no reason"
         return PermissionRefusedError(

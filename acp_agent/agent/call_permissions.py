@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from acp_agent.agent.resources import PermissionRequest, Tools, TurnResources
 from acp_agent.agent.scrub_events import hidden_in_diffs, safe_text, scrub_content
 from acp_agent.agent.tool_calls import ProposedCall
-from acp_agent.content import text_part
+from acp_agent.content import JsonObject, text_part
 from acp_agent.errors import EditorFailedError, PermissionRefusedError, StoreError
 from acp_agent.events import NoticeShown, PermissionAsked, PermissionDecided
 from acp_agent.permissions.access import (
@@ -125,6 +125,7 @@ class CallPermissions:
         prepared: Prepared,
         hooked: HookAnswer | None = None,
         *,
+        prepare_again: Callable[[JsonObject], Awaitable[Prepared]],
         wait_to_ask: Callable[[], Awaitable[None]],
     ) -> Prepared:
         """Require permission for a call; ask the user if neither rules, mode nor grants decide.
@@ -134,6 +135,7 @@ class CallPermissions:
             tool: its tool.
             prepared: the prepared call with its access.
             hooked: the answer of the hooks that run before every call.
+            prepare_again: prepares and shows the call with arguments from a hook.
             wait_to_ask: waits until all earlier calls are decided.
 
         Returns:
@@ -164,8 +166,21 @@ class CallPermissions:
                     verdict.why, advice=verdict.advice, shown=verdict.user_reason
                 )
             case Ask():
-                if not await self._is_allowed_by_hook(call, prepared, verdict, hooked):
+                answer = await self._permission_by_hook(call, prepared, verdict, hooked)
+                if answer is None:
                     await self._ask(call, tool, prepared, verdict)
+                elif answer.arguments is not None and answer is not hooked:
+                    changed = await prepare_again(answer.arguments)
+                    return await self.require(
+                        call,
+                        tool,
+                        changed,
+                        answer,
+                        prepare_again=prepare_again,
+                        wait_to_ask=wait_to_ask,
+                    )
+                elif self._hooks is not None:
+                    await self._hooks.decided(call, answer)
         return prepared
 
     def _with_hook(self, verdict: Verdict, hooked: HookAnswer | None) -> Verdict:
@@ -181,22 +196,19 @@ class CallPermissions:
         choices = once_choices(gate_texts(self._turn.user.translate.language))
         return Ask(choices=choices, warning=hooked.reason)
 
-    async def _is_allowed_by_hook(
+    async def _permission_by_hook(
         self, call: ProposedCall, prepared: Prepared, ask: Ask, hooked: HookAnswer | None
-    ) -> bool:
-        """Return whether a hook of the user allows the call in place of a question.
+    ) -> HookAnswer | None:
+        """Return the answer of a user's hook that allows the call in place of a question.
 
-        The user is still asked if a rule of the policy requires it, or if the question has a
-        warning.
+        None: the user is asked. That holds for every hook if a rule of the policy requires the
+        question, or if the question has a warning.
         """
         if self._hooks is None or ask.rule or ask.warning:
-            return False
+            return None
         if hooked is None or hooked.permission != "allow":
             hooked = await self._hooks.in_place_of_user(call, prepared.access)
-        if hooked.permission != "allow":
-            return False
-        await self._hooks.decided(call, hooked)
-        return True
+        return hooked if hooked.permission == "allow" else None
 
     async def _decided(self, call: ProposedCall, verdict: Allow | Refuse) -> None:
         """Record a decision that was made without a question."""

@@ -139,12 +139,20 @@ class CallRunner:
                 answer = await self._hooks.before(call, prepared.access)
                 if answer.arguments is not None:
                     prepared = await self._prepare_again(tool, answer.arguments)
-            for part in prepared.content:
-                if isinstance(part, DiffPart):
-                    await asyncio.to_thread(refuse_hidden, part, self._turn.journal.secrets)
-            await self._show(call, prepared)
+            await self._show_checked(call, prepared)
+
+            async def prepare_again(arguments: JsonObject) -> Prepared:
+                changed = await self._prepare_again(tool, arguments)
+                await self._show_checked(call, changed)
+                return changed
+
             prepared = await self._permissions.require(
-                call, tool, prepared, answer, wait_to_ask=scheduled.wait_for_decisions
+                call,
+                tool,
+                prepared,
+                answer,
+                prepare_again=prepare_again,
+                wait_to_ask=scheduled.wait_for_decisions,
             )
         except StoreError:
             raise
@@ -153,6 +161,13 @@ class CallRunner:
         else:
             return prepared
         return None
+
+    async def _show_checked(self, call: ProposedCall, prepared: Prepared) -> None:
+        """Show a prepared call, unless its diffs hide a secret."""
+        for part in prepared.content:
+            if isinstance(part, DiffPart):
+                await asyncio.to_thread(refuse_hidden, part, self._turn.journal.secrets)
+        await self._show(call, prepared)
 
     async def _prepare_again(self, tool: AnyTool, arguments: JsonObject) -> Prepared:
         """Prepare a call with arguments from a hook.

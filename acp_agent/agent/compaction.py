@@ -70,6 +70,9 @@ async def compact(
     if turn.hooks is not None:
         told = {"trigger": trigger, "custom_instructions": focus}
         answer = await turn.hooks.fire("PreCompact", told, matched=trigger)
+        if answer.blocked:
+            why = scrub(answer.reason, turn.journal.secrets)
+            return f"a hook refused to have the conversation summarised: {why}"
         focus = "\n".join(filter(None, (focus, answer.context)))
     work = _Compaction(turn, before=before, max_tokens=max_tokens // 2, focus=focus)
     verbatim = await _collect_verbatim(turn, view, before)
@@ -94,6 +97,12 @@ async def compact(
     if turn.hooks is not None:
         told = {"trigger": trigger, "compact_summary": scrub(summary, turn.journal.secrets)}
         await turn.hooks.fire("PostCompact", told, matched=trigger)
+        fields = {"source": "compact", "model": turn.models.current.ref}
+        answer = await turn.hooks.fire("SessionStart", fields, matched="compact")
+        if answer.context:
+            from acp_agent.hooks.session_hooks import context_notice  # noqa: PLC0415 - if there are hooks
+
+            await turn.journal.emit(context_notice(scrub(answer.context, turn.journal.secrets)))
     return None
 
 

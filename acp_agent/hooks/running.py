@@ -2,7 +2,7 @@
 
 A program reads the event and prints its answer. Exit code 0 means success. Exit code 2 refuses the
 action, with stderr as the reason. Any other exit code is a failure, which refuses the action only
-if the hook is configured so.
+if the hook is configured so. JSON that a program prints counts with every exit code.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from acp_agent.content import JsonObject
 from acp_agent.hooks.sources import PROJECT_VARIABLES
-from acp_agent.hooks.types import Hook, HookAnswer, read_answer
+from acp_agent.hooks.types import NO_ANSWER, Hook, HookAnswer, read_answer
 from acp_agent.platform.posix import end_group, make_private_folder
 from acp_agent.sandbox.launch import Launch
 from acp_agent.workspace.child_process import REAP_LIMIT, wait_at_most
@@ -28,6 +28,11 @@ _TOO_LONG = f"its answer has more than {_MOST_BYTES:,} bytes"
 _PIPE_SECONDS = 1.0  # until the pipes of an ended program are closed
 _BLOCKED = 2  # the exit code
 _OK = range(200, 300)  # statuses of HTTP
+_SHELLS: dict[str, tuple[str, ...]] = {
+    "": ("/bin/sh", "-c"),
+    "bash": ("bash", "-c"),
+    "powershell": ("pwsh", "-NoProfile", "-NonInteractive", "-Command"),
+}
 _VARIABLE = re.compile(r"\$\{(\w+)\}|\$(\w+)")
 
 
@@ -108,7 +113,8 @@ class HookRunner:
         except TimeoutError:
             answer = _failed(hook, f"it took longer than {hook.timeout:g} s")
         except OSError as error:
-            answer = _failed(hook, error.strerror or str(error))
+            why = error.strerror or str(error)
+            answer = _failed(hook, f"{error.filename}: {why}" if error.filename else why)
         except Exception as error:  # noqa: BLE001 - a hook must not end the turn
             answer = _failed(hook, str(error) or type(error).__name__)
         return replace(answer, by=hook)
@@ -134,7 +140,7 @@ class HookRunner:
         return _read(hook, await helpers.call_tool(hook.server, hook.tool, arguments))
 
     async def _start(self, hook: Hook, event: bytes) -> HookAnswer:
-        argv = ["/bin/sh", "-c", hook.command]
+        argv = [*_SHELLS[hook.shell], hook.command]
         environ = {**self._environ, **hook.variables}
         if hook.args is not None:
             argv = [self._filled(one, environ) for one in (hook.command, *hook.args)]
@@ -172,11 +178,19 @@ class HookRunner:
             return _failed(hook, _TOO_LONG)
         out, err = output.text(1), output.text(2)
         status = transport.get_returncode()
+        has_json = out.lstrip().startswith("{")
         if status == _BLOCKED:
-            return HookAnswer(
-                blocked=True, permission="deny", reason=err.strip() or "no reason given"
+            answer = _read(hook, out) if has_json else NO_ANSWER
+            given = answer.reason if answer.blocked and not answer.failure else err.strip()
+            return replace(
+                answer,
+                blocked=True,
+                permission="deny",
+                reason=given or "no reason given",
+                arguments=None,
+                failure="",
             )
-        if status:
+        if status and not has_json:
             why = f"it ended with exit code {status}"
             return _failed(hook, f"{why}: {err.strip()[-500:]}" if err.strip() else why)
         return _read(hook, out)
@@ -185,9 +199,10 @@ class HookRunner:
         import httpx2  # noqa: PLC0415 - 100 ms that only a hook of this kind needs
 
         headers = {"content-type": "application/json"}
-        headers |= {
-            name: self._filled(value, self._variables) for name, value in hook.headers.items()
-        }
+        named, variables = hook.header_variables, self._variables
+        if named is not None:
+            variables = {name: variables[name] for name in named if name in variables}
+        headers |= {name: self._filled(value, variables) for name, value in hook.headers.items()}
         async with (
             httpx2.AsyncClient(follow_redirects=False, timeout=None) as client,
             client.stream("POST", hook.url, content=event, headers=headers) as response,

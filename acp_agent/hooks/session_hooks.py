@@ -13,8 +13,15 @@ from acp_agent.config.hook_types import HookEvent
 from acp_agent.content import JsonObject
 from acp_agent.events import NoticeShown
 from acp_agent.hooks.running import HookRunner
-from acp_agent.hooks.tool_names import hook_arguments, hook_name, matches, own_arguments
+from acp_agent.hooks.tool_names import (
+    hook_arguments,
+    hook_name,
+    hook_response,
+    matches,
+    own_arguments,
+)
 from acp_agent.hooks.types import NO_ANSWER, Hook, HookAnswer, combined
+from acp_agent.ids import new_message_id
 from acp_agent.permissions.access import Access, Mode
 
 # The names of modes in the contract.
@@ -37,6 +44,7 @@ _MATCHED: frozenset[HookEvent] = frozenset(
         "UserPromptExpansion",
         "SessionStart",
         "SessionEnd",
+        "StopFailure",
         "SubagentStart",
         "SubagentStop",
         "PreCompact",
@@ -129,7 +137,10 @@ class SessionHooks:
         self, call: HookedCall, arguments: JsonObject, access: Access, agent: str
     ) -> HookAnswer:
         """Run the hooks that may answer a permission question for the user."""
-        return await self._of_call("PermissionRequest", call, arguments, agent, access=access)
+        answer = await self._of_call("PermissionRequest", call, arguments, agent, access=access)
+        if answer.arguments is None:
+            return answer
+        return replace(answer, arguments=own_arguments(call.name, answer.arguments))
 
     async def refused(
         self, call: HookedCall, arguments: JsonObject, access: Access, agent: str, reason: str
@@ -151,7 +162,11 @@ class SessionHooks:
     ) -> HookAnswer:
         """Run the hooks after a call."""
         event: HookEvent = "PostToolUseFailure" if failed else "PostToolUse"
-        told = {"error" if failed else "tool_response": result[:_LONGEST_RESULT]}
+        result = result[:_LONGEST_RESULT]
+        told: JsonObject = {"error": result, "is_interrupt": False}
+        if not failed:
+            own = hook_arguments(call.name, arguments, self._cwd)
+            told = {"tool_response": hook_response(call.name, own, result)}
         return await self._of_call(event, call, arguments, agent, access=access, **told)
 
     async def after_batch(self, calls: Sequence[JsonObject], agent: str) -> HookAnswer:
@@ -177,14 +192,17 @@ class SessionHooks:
         told = {"agent_id": agent, "agent_type": agent}
         return (await self.fire("SubagentStart", told, matched=agent)).context
 
-    async def agent_ends(self, agent: str, rounds: int) -> str:
+    async def agent_ends(self, agent: str, rounds: int, last_answer: str) -> str:
         """Run the hooks at the end of an agent's work; return the reason to continue, or "".
 
         Args:
             agent: its name.
             rounds: how often hooks have made it continue.
+            last_answer: the text of its last answer.
         """
-        told = {"agent_id": agent, "agent_type": agent, "stop_hook_active": rounds > 0}
+        told: JsonObject = {"agent_id": agent, "agent_type": agent, "stop_hook_active": rounds > 0}
+        if last_answer:
+            told["last_assistant_message"] = last_answer
         answer = await self.fire("SubagentStop", told, matched=agent)
         return answer.reason if answer.blocked and not answer.stop else ""
 
@@ -206,7 +224,7 @@ class SessionHooks:
         agent: str,
         *,
         access: Access | None = None,
-        **fields: str,
+        **fields: object,
     ) -> HookAnswer:
         if not self.has(event):
             return NO_ANSWER
@@ -264,6 +282,17 @@ class SessionHooks:
             self._failed.add(answer.failure)
             title = f"A hook failed: {answer.failure}"
             await self._notify(NoticeShown(severity="warning", title=title))
+
+
+def context_notice(text: str, title: str = "A hook told the model something.") -> NoticeShown:
+    """Return the notice that gives the model a text from hooks, without secrets."""
+    return NoticeShown(
+        severity="info",
+        title=title,
+        description=text,
+        message=new_message_id(),
+        for_model=f"[From a hook: {text}]",
+    )
 
 
 def limited(answer: HookAnswer) -> HookAnswer:

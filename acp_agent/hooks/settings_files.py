@@ -21,6 +21,10 @@ from acp_agent.permissions.policy.rules import RuleError, read_rule
 
 _MOST_BYTES = 1_000_000  # of one file
 _EVENTS: frozenset[str] = frozenset(get_args(HookEvent))
+# Seconds that a handler may take by default: by its type, else by its event.
+_TIMEOUTS = {"prompt": 30.0, "agent": 60.0}
+_EVENT_TIMEOUTS = {"UserPromptSubmit": 30.0}
+_TIMEOUT = 600.0
 
 
 class HookProblem(Struct, frozen=True):
@@ -94,6 +98,7 @@ class _Handler(
         "runs_async": "async",
         "rewakes": "asyncRewake",
         "continue_on_block": "continueOnBlock",
+        "header_variables": "allowedEnvVars",
     },
 ):
     type: str
@@ -107,8 +112,10 @@ class _Handler(
     tool: str = ""
     input: dict[str, Any] = msgspec.field(default_factory=dict)
     headers: dict[str, str] = msgspec.field(default_factory=dict)
+    header_variables: list[str] = msgspec.field(default_factory=list)
+    shell: Literal["bash", "powershell"] | None = None
     condition: str = ""
-    timeout: float = 60.0
+    timeout: float | None = None
     on_failure: Literal["continue", "block"] = "continue"
     once: bool = False
     runs_async: bool = False
@@ -188,8 +195,10 @@ def _handler(
             tool=one.tool,
             input=one.input,
             headers=one.headers,
+            header_variables=tuple(one.header_variables),
+            shell=one.shell or "",
             condition=one.condition,
-            timeout=one.timeout,
+            timeout=one.timeout or _default_timeout(event, one.type),
             runs_async=one.runs_async or one.rewakes,
             once=one.once,
             blocks_on_failure=one.on_failure == "block",
@@ -197,6 +206,11 @@ def _handler(
             source=file,
         )
     )
+
+
+def _default_timeout(event: str, kind: str) -> float:
+    """Return the seconds that a handler without `timeout` may take, as in the contract."""
+    return _TIMEOUTS.get(kind) or _EVENT_TIMEOUTS.get(event, _TIMEOUT)
 
 
 def configured_hook(event: HookEvent, one: HookConfig, file: str) -> Hook | HookProblem:

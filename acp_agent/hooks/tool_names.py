@@ -79,6 +79,29 @@ def hook_arguments(tool: str, arguments: JsonObject, cwd: Path) -> JsonObject:
     return found
 
 
+def hook_response(tool: str, arguments: JsonObject, result: str) -> JsonObject | str:
+    """Return a call's result in the form that hooks read.
+
+    Args:
+        tool: our name of the tool.
+        arguments: the arguments with the field names that hooks use.
+        result: the text of the result.
+    """
+    match hook_name(tool):
+        case "Bash":
+            return {"stdout": result, "stderr": "", "interrupted": False, "isImage": False}
+        case "Edit" | "Write" if "file_path" in arguments:
+            shown = {_camel_case(name): value for name, value in arguments.items()}
+            return {**shown, "success": True, "text": result}
+        case _:
+            return result
+
+
+def _camel_case(name: str) -> str:
+    head, *words = name.split("_")
+    return head + "".join(word.capitalize() for word in words)
+
+
 def own_arguments(tool: str, arguments: JsonObject) -> JsonObject:
     """Return a hook's arguments with our field names and units."""
     known = _table().get(tool)

@@ -17,6 +17,10 @@ Permission = Literal["allow", "ask", "defer", "deny"]
 _STRICTNESS: tuple[Permission, ...] = ("allow", "ask", "defer", "deny")
 
 _LONGEST = 10_000  # characters of a text from a hook, for the model or the user
+# The events at which text that is no JSON is context for the model.
+_PLAIN_TEXT: frozenset[HookEvent] = frozenset(
+    {"SessionStart", "UserPromptExpansion", "UserPromptSubmit"}
+)
 
 
 class Hook(Struct, frozen=True, kw_only=True):
@@ -35,6 +39,8 @@ class Hook(Struct, frozen=True, kw_only=True):
         tool: the tool.
         input: the arguments of the tool; `${path}` stands for a field of the event.
         headers: HTTP headers; they may name variables of the environment.
+        header_variables: the variables that headers may name; None: all.
+        shell: the shell that runs the command; "" is `/bin/sh`.
         condition: a permission rule that the call must match; "" matches all.
         timeout: the time limit in seconds.
         runs_async: the session does not wait for the hook, and ignores its answer.
@@ -59,6 +65,8 @@ class Hook(Struct, frozen=True, kw_only=True):
     tool: str = ""
     input: dict[str, Any] = msgspec.field(default_factory=dict)
     headers: dict[str, str] = msgspec.field(default_factory=dict)
+    header_variables: tuple[str, ...] | None = None
+    shell: Literal["", "bash", "powershell"] = ""
     condition: str = ""
     timeout: float = 60.0
     runs_async: bool = False
@@ -122,6 +130,7 @@ class _Specific(Struct, rename="camel"):
     updated_input: dict[str, Any] | None = None
     additional_context: str = ""
     updated_tool_output: Any = None
+    updated_mcp_tool_output: Any = msgspec.field(default=None, name="updatedMCPToolOutput")
     decision: Any = None  # of a PermissionRequest
 
 
@@ -146,26 +155,33 @@ def read_answer(hook: Hook, text: str) -> HookAnswer:
         ValueError: the output begins like JSON but is not, or has wrong values.
     """
     text = text.strip()
+    plain = hook.event in _PLAIN_TEXT
     if not text.startswith("{"):
-        plain = hook.event in {"UserPromptSubmit", "SessionStart"}
         return HookAnswer(context=text[:_LONGEST] if plain else "")
     try:
         output = msgspec.json.decode(text.encode(), type=_Output)
     except msgspec.DecodeError as error:
+        if plain and not isinstance(error, msgspec.ValidationError):
+            return HookAnswer(context=text[:_LONGEST])
         raise ValueError(str(error)) from None
     own = output.hook_specific_output or _Specific()
     permission, reason = _permission(hook, output, own)
-    arguments = own.updated_input
-    if isinstance(own.decision, dict) and isinstance(own.decision.get("updatedInput"), dict):
-        arguments = own.decision["updatedInput"]
+    arguments, interrupts = own.updated_input, False
+    if isinstance(own.decision, dict):
+        interrupts = permission == "deny" and own.decision.get("interrupt") is True
+        if isinstance(own.decision.get("updatedInput"), dict):
+            arguments = own.decision["updatedInput"]
+    output_for_model = own.updated_tool_output
+    if output_for_model is None:
+        output_for_model = own.updated_mcp_tool_output
     return HookAnswer(
         permission=permission if hook.event in {"PreToolUse", "PermissionRequest"} else None,
         blocked=permission == "deny",
         reason=(reason or output.reason or output.stop_reason)[:_LONGEST],
         arguments=arguments if hook.event in {"PreToolUse", "PermissionRequest"} else None,
         context=own.additional_context[:_LONGEST],
-        output=_as_text(own.updated_tool_output),
-        stop=not output.go_on,
+        output=_as_text(output_for_model),
+        stop=interrupts or not output.go_on,
         message=(output.system_message or ("" if output.go_on else output.stop_reason))[:_LONGEST],
         by=hook,
     )

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from acp_agent.agent.resources import TurnResources
 from acp_agent.content import ContentBlock, JsonObject, TextBlock
+from acp_agent.errors import AuthRequiredError, ModelError
 from acp_agent.events import NoticeShown, StopReason
-from acp_agent.ids import new_message_id
 from acp_agent.models.base import AnswerText, ModelSide
 from acp_agent.session.core import SessionCore
 from acp_agent.workspace.child_process import wait_at_most
@@ -194,7 +194,7 @@ class HookSource:
             if hooks is None or stop != "end_turn":
                 break
             told: JsonObject = {"stop_hook_active": rounds > 0}
-            if words := last_words(turn.journal.context):
+            if words := last_answer(turn.journal.context):
                 told["last_assistant_message"] = self._core.clean(words)
             answer = await hooks.fire("Stop", told)
             await self._add_context(answer)
@@ -204,27 +204,23 @@ class HookSource:
             stop = await run(turn)
         return stop
 
-    async def turn_failed(self, turn: TurnResources, error: str) -> None:
+    async def turn_failed(self, turn: TurnResources, error: Exception) -> None:
         """Run the hooks for a turn that ended with an error."""
         if turn.hooks is not None:
-            details = scrub(error, self._core.secrets)
-            await turn.hooks.fire("StopFailure", {"error": "unknown", "error_details": details})
+            kind, details = _error_kind(error), scrub(str(error), self._core.secrets)
+            told: JsonObject = {"error": kind, "error_details": details}
+            if words := last_answer(turn.journal.context):
+                told["last_assistant_message"] = self._core.clean(words)
+            await turn.hooks.fire("StopFailure", told, matched=kind)
 
     async def _add_context(self, answer: HookAnswer) -> None:
         if answer.context:
             await self._tell("A hook told the model something.", answer.context)
 
     async def _tell(self, title: str, text: str) -> None:
-        text = scrub(text, self._core.secrets)
-        await self._core.emit(
-            NoticeShown(
-                severity="info",
-                title=title,
-                description=text,
-                message=new_message_id(),
-                for_model=f"[From a hook: {text}]",
-            )
-        )
+        from acp_agent.hooks.session_hooks import context_notice  # noqa: PLC0415 - if there are any
+
+        await self._core.emit(context_notice(scrub(text, self._core.secrets), title))
 
     async def aclose(self) -> None:
         """Run the hooks for the end of the session; waits a few seconds at most."""
@@ -278,12 +274,35 @@ def hook_runner(
     )
 
 
-def last_words(context: Context) -> str:
+def last_answer(context: Context) -> str:
     """Return the text of the model's last answer; "" if there is none."""
     for entry in reversed(context.entries):
         if isinstance(entry.message, ModelSide):
             return "".join(one.text for one in entry.message.parts if isinstance(one, AnswerText))
     return ""
+
+
+# The names of errors in the contract, by the status of HTTP.
+_STATUS_ERRORS = {
+    400: "invalid_request",
+    401: "authentication_failed",
+    402: "billing_error",
+    403: "authentication_failed",
+    404: "model_not_found",
+    429: "rate_limit",
+    503: "overloaded",
+    529: "overloaded",
+}
+
+
+def _error_kind(error: Exception) -> str:
+    """Return the name of an error in the contract."""
+    if isinstance(error, AuthRequiredError):
+        return "authentication_failed"
+    status = error.status if isinstance(error, ModelError) else None
+    if status is None:
+        return "unknown"
+    return _STATUS_ERRORS.get(status) or ("server_error" if status >= 500 else "unknown")
 
 
 def _fits(rule: str, access: Access, cwd: Path, home: Path) -> bool:

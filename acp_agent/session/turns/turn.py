@@ -189,7 +189,7 @@ class Turn:
                     # caused (Agent Client Protocol v1, Prompt Turn, Cancellation).
                     stop, error = "cancelled", None
             if error is not None and self._working is not None and self._working.hooks is not None:
-                await self._resources.hooks.turn_failed(self._working, str(error))
+                await self._resources.hooks.turn_failed(self._working, error)
             await core.settled()  # usage is computed from the journal
             if self._working is not None:
                 self._report_key(self._working, stop, error)

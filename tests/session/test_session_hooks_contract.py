@@ -1,0 +1,222 @@
+"""Hooks behave as the hooks reference of Claude Code says, each case through a session."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_agent.errors import ModelError
+from acp_agent.events import NoticeShown, ToolEnded
+from tests.session.test_session_hooks import Hooked, hooked, prints, says, settings, told, write
+from tests.support.model_server import Call, ModelServer, Status, answer
+from tests.support.open_session import home_paths, presses
+
+__all__ = ["hooked"]  # a fixture
+
+TOUCH = Call("shell", {"command": "touch made"})
+WRITE = Call("write", {"path": "new.txt", "content": "new\n"})
+READS = Call("shell", {"command": "echo read"})
+
+
+def writes(path: Path, line: str = "true") -> str:
+    """A command line that keeps the event in a file, and then runs another."""
+    return f"cat > {shlex.quote(str(path))}; {line}"
+
+
+REFUSALS = {
+    "a decision of a program that fails": prints(decision="block", reason="REASON") + "; exit 1",
+    "the reason in JSON before that on stderr": (
+        prints(decision="block", reason="REASON") + "; echo other >&2; exit 2"
+    ),
+    "stderr where the JSON does not refuse": (
+        prints(systemMessage="hello") + "; echo REASON >&2; exit 2"
+    ),
+    "nothing that is allowed with exit code 2": (
+        says(permissionDecision="allow") + "; echo REASON >&2; exit 2"
+    ),
+    "stderr where the JSON is wrong": "echo '{\"decision\": 7}'; echo REASON >&2; exit 2",
+    "the end of the session's turn": prints(**{"continue": False, "stopReason": "REASON"}),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+async def test_a_call_is_refused_as_the_reference_says(
+    hooked: Hooked, model_server: ModelServer, case: str
+) -> None:
+    async with hooked({"PreToolUse Bash": REFUSALS[case]}) as desk:
+        desk.editor.decide = presses("allow_once")
+        model_server.add(answer(TOUCH), answer("Pity."))
+        await desk.say("Do it")
+        (ended,) = desk.editor.of(ToolEnded)
+        assert ended.failed
+        assert "REASON" in ended.result
+        assert not (desk.folder / "made").exists()
+        stopped = case.startswith("the end")
+        assert len(model_server.requests) == (1 if stopped else 2)
+
+
+async def test_an_exit_code_other_than_2_does_not_hide_what_a_hook_adds(
+    hooked: Hooked, model_server: ModelServer
+) -> None:
+    line = says(additionalContext="Mind the gap.") + "; exit 3"
+    async with hooked({"PreToolUse Bash": line}) as desk:
+        desk.editor.decide = presses("allow_once")
+        model_server.add(answer(READS), answer("Done."))
+        await desk.say("Do it")
+        assert "Mind the gap." in desk.results()[0]
+        assert not [one for one in desk.editor.of(NoticeShown) if "failed" in one.title]
+
+
+async def test_text_in_braces_is_context_where_text_is_context(
+    hooked: Hooked, model_server: ModelServer
+) -> None:
+    async with hooked({"SessionStart": "echo '{not json} Use tabs.'"}) as desk:
+        model_server.add(answer("Hello."))
+        await desk.say("Hello")
+        assert "Use tabs." in json.dumps(model_server.requests[0].json["messages"])
+
+
+@pytest.mark.parametrize("safe", [True, False])
+async def test_a_hook_that_allows_other_arguments_has_those_judged(
+    hooked: Hooked, model_server: ModelServer, *, safe: bool
+) -> None:
+    command = "touch other" if safe else "touch denied"
+    decision = {"behavior": "allow", "updatedInput": {"command": command}}
+    config = '[permissions]\ndeny = ["Bash(touch denied)"]\n'
+    hooks = {"PermissionRequest Bash": says(decision=decision)}
+    async with hooked(hooks, config=config) as desk:
+        model_server.add(answer(TOUCH), answer("Done."))
+        await desk.say("Do it")
+        assert desk.editor.asked == []
+        assert not (desk.folder / "made").exists()
+        assert (desk.folder / "other").exists() is safe
+        assert not (desk.folder / "denied").exists()
+
+
+async def test_a_hook_that_refuses_for_the_user_can_end_the_turn(
+    hooked: Hooked, model_server: ModelServer
+) -> None:
+    decision = {"behavior": "deny", "message": "Not now.", "interrupt": True}
+    async with hooked({"PermissionRequest": says(decision=decision)}) as desk:
+        model_server.add(answer(TOUCH))
+        await desk.say("Do it")
+        assert "Not now." in desk.editor.of(ToolEnded)[0].result
+        assert len(model_server.requests) == 1
+
+
+async def test_exit_code_2_after_all_calls_ends_the_turn(
+    hooked: Hooked, model_server: ModelServer
+) -> None:
+    async with hooked({"PostToolBatch": "echo enough >&2; exit 2"}) as desk:
+        desk.editor.decide = presses("allow_once")
+        model_server.add(answer(READS))
+        await desk.say("Do it")
+        assert len(model_server.requests) == 1
+
+
+async def test_results_of_commands_and_edits_have_the_fields_that_hooks_read(
+    hooked: Hooked, model_server: ModelServer, tmp_path: Path
+) -> None:
+    hooks = {
+        "PostToolUse Bash": writes(tmp_path / "shell"),
+        "PostToolUse Write": writes(tmp_path / "write"),
+    }
+    async with hooked(hooks) as desk:
+        desk.editor.decide = presses("allow_once")
+        model_server.add(answer(READS, WRITE), answer("Done."))
+        await desk.say("Do it")
+        ran = told(tmp_path / "shell")["tool_response"]
+        assert "read" in ran["stdout"]
+        assert (ran["stderr"], ran["interrupted"]) == ("", False)
+        wrote = told(tmp_path / "write")["tool_response"]
+        assert wrote["filePath"] == str(desk.folder / "new.txt")
+        assert wrote["success"] is True
+
+
+async def test_hooks_are_told_why_a_turn_failed_and_match_it(
+    hooked: Hooked, model_server: ModelServer, tmp_path: Path
+) -> None:
+    hooks = {
+        "StopFailure rate_limit|billing_error": writes(tmp_path / "billing"),
+        "StopFailure server_error": writes(tmp_path / "server"),
+    }
+    async with hooked(hooks) as desk:
+        model_server.add(Status(code=402, message="no money"))
+        with pytest.raises(ModelError):
+            await desk.say("Do it")
+        event = told(tmp_path / "billing")
+        assert event["error"] == "billing_error"
+        assert "no money" in event["error_details"]
+        assert not (tmp_path / "server").exists()
+
+
+async def test_a_shell_that_a_hook_names_runs_it(hooked: Hooked, model_server: ModelServer) -> None:
+    line = "[[ $- != *z* ]] && echo ${BASH_VERSION:-none} >&2 && exit 2"
+    async with hooked({"PreToolUse": {"command": line, "shell": "bash"}}) as desk:
+        model_server.add(answer(TOUCH), answer("Pity."))
+        await desk.say("Do it")
+        (ended,) = desk.editor.of(ToolEnded)
+        assert ended.failed
+        assert "none" not in ended.result
+
+
+def test_time_limits_are_those_of_the_reference(tmp_path: Path) -> None:
+    from acp_agent.hooks.settings_files import hooks_in
+    from acp_agent.hooks.types import Hook
+
+    kinds: dict[str, dict[str, Any]] = {
+        "command": {"command": "true"},
+        "http": {"url": "http://127.0.0.1/"},
+        "mcp_tool": {"server": "a", "tool": "b"},
+        "prompt": {"prompt": "?"},
+    }
+    found = {}
+    for event in ("PreToolUse", "UserPromptSubmit"):
+        for kind, fields in kinds.items():
+            groups = json.loads(settings({event: {"type": kind, **fields}}))["hooks"]
+            (hook,) = hooks_in(groups, str(tmp_path), by_user=True)
+            assert isinstance(hook, Hook)
+            found[f"{event} {kind}"] = hook.timeout
+    assert found == {
+        "PreToolUse command": 600,
+        "PreToolUse http": 600,
+        "PreToolUse mcp_tool": 600,
+        "PreToolUse prompt": 30,
+        "UserPromptSubmit command": 30,
+        "UserPromptSubmit http": 30,
+        "UserPromptSubmit mcp_tool": 30,
+        "UserPromptSubmit prompt": 30,
+    }
+
+
+async def test_headers_have_only_the_variables_that_a_file_names(tmp_path: Path) -> None:
+    from acp_agent.extensions.definitions.locations import find_folders
+    from acp_agent.hooks.sources import find_hooks
+    from tests.hooks.test_hooks_running import runner
+    from tests.support.web_site import Server, response
+
+    async with Server() as server:
+        server.pages = {"/hook": response(b"{}", "application/json")}
+        home = home_paths(tmp_path).data_dir
+        handler = {
+            "type": "http",
+            "url": f"http://127.0.0.1:{server.port}/hook",
+            "headers": {"X-Both": "$TOKEN-${NAME}"},
+            "allowedEnvVars": ["NAME"],
+        }
+        write(home, settings({"Stop": handler}))
+        (hook,) = find_hooks(
+            {},
+            config_file="",
+            home=home,
+            places=find_folders(tmp_path, user=home, home=home),
+            cwd=tmp_path,
+            trusts=lambda _: True,
+        ).hooks
+        assert not (await runner(tmp_path).run(hook, {})).failure
+        assert "-value" in str(server.requests)
+        assert "t0ken" not in str(server.requests)
