@@ -1,4 +1,4 @@
-"""Hooks behave as the hooks reference of Claude Code says, each case through a session."""
+"""Hooks behave as the reference of their contract says, each case through a session."""
 
 from __future__ import annotations
 
