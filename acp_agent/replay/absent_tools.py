@@ -21,7 +21,7 @@ from acp_agent.tools.base import (
 from acp_agent.workspace.workspace import Workspace
 
 # Tools that a session adds itself; they run in a replay.
-_ADDED = frozenset({"finish_loop", "rewind", "session_search", "skill", "task"})
+_SESSION_TOOLS = frozenset({"finish_loop", "rewind", "session_search", "skill", "task"})
 
 
 class AbsentTool(SchemaTool):
@@ -52,7 +52,7 @@ class AbsentTool(SchemaTool):
     def title(self, arguments: JsonObject) -> str:
         """Return the recorded title."""
         del arguments
-        return self._call.called.title
+        return self._call.event.title
 
     def touches(self, params: SchemaArguments) -> Touches:
         """Return everything, because the tool's effects are unknown."""
@@ -61,33 +61,33 @@ class AbsentTool(SchemaTool):
 
     async def prepare(self, params: SchemaArguments) -> Prepared:
         """Show the arguments; ask the user if the record has a question."""
-        judged = self._call.asked is not None or self._call.decided is not None
-        server, _, name = self._call.called.title.partition(": ")
-        asked = McpAccess(server=server, tool=name, identity="record", definition="record")
+        needs_permission = self._call.question is not None or self._call.decision is not None
+        server, _, name = self._call.event.title.partition(": ")
+        access = McpAccess(server=server, tool=name, identity="record", definition="record")
         return Prepared(
             title=self.title({}),
-            run=_nothing,
-            access=asked if judged else NoAccess(),
+            run=_run_nothing,
+            access=access if needs_permission else NoAccess(),
             content=shown_arguments(params.values),
         )
 
 
-async def _nothing(_: Progress) -> Outcome:
+async def _run_nothing(_: Progress) -> Outcome:
     return Outcome(text="")
 
 
-def absent_tools(calls: Iterable[Call], known: AnyTool) -> list[AnyTool]:
+def absent_tools(calls: Iterable[Call], template: AnyTool) -> list[AnyTool]:
     """Return a substitute for each tool that ran in a record and that a replay lacks.
 
     Args:
         calls: the recorded calls of unknown tools.
-        known: a tool of the session.
+        template: a tool of the session.
     """
-    found: dict[str, AnyTool] = {}
+    tools: dict[str, AnyTool] = {}
     for call in calls:
-        name = call.called.name
-        if name not in found and name not in _ADDED and (call.started or call.asked):
-            about = {"name": name, "kind": call.called.kind, "effect": "writes"}
-            made: type[AbsentTool] = type("AbsentTool", (AbsentTool,), about)
-            found[name] = made(known.workspace, call)
-    return list(found.values())
+        name = call.event.name
+        if name not in tools and name not in _SESSION_TOOLS and (call.started or call.question):
+            attributes = {"name": name, "kind": call.event.kind, "effect": "writes"}
+            tool_class: type[AbsentTool] = type("AbsentTool", (AbsentTool,), attributes)
+            tools[name] = tool_class(template.workspace, call)
+    return list(tools.values())

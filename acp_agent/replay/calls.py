@@ -35,8 +35,10 @@ from acp_agent.tools.confined_shell import ConfinedShellTool
 from acp_agent.tools.toolset import Toolset
 from acp_agent.workspace.background_commands import BackgroundCommand
 
-_NO_SUCH_FIELDS = re.compile(r"\n\[ignored, no such fields: [^\n]*\]\Z")  # the runner adds this
-_WITHOUT_EFFECT = ("todo",)  # tools that run because they only change the session
+_IGNORED_FIELDS_NOTE = re.compile(
+    r"\n\[ignored, no such fields: [^\n]*\]\Z"
+)  # the runner adds this
+_SESSION_ONLY_TOOLS = ("todo",)  # tools that run because they only change the session
 
 
 class RecordedCalls:
@@ -94,10 +96,10 @@ class RecordedCalls:
 
     def adapt(self, tools: Toolset) -> Toolset:
         """Return the same tools, with results from the record."""
-        unknown = [call for call in self._calls if not _knows(tools, call.called.name)]
-        some = tools.get("read")
-        every = tools.with_tools(absent_tools(unknown, some))
-        adapted = every.replaced(lambda tool: _adapted(tool, self))
+        unknown = [call for call in self._calls if not _has_tool(tools, call.event.name)]
+        template = tools.get("read")
+        complete = tools.with_tools(absent_tools(unknown, template))
+        adapted = complete.replaced(lambda tool: _adapt_tool(tool, self))
         self._tools = adapted.replaced(lambda tool: tool)  # counts ignored fields separately
         return adapted
 
@@ -108,21 +110,21 @@ class RecordedCalls:
             ToolError: there is none.
         """
         for call in self._calls:
-            if not call.used and self._asks(call, tool, params):
+            if not call.used and self._matches(call, tool, params):
                 return call
         raise ToolError("the record has no such call; nothing ran")
 
-    def _asks(self, call: Call, tool: AnyTool, params: BaseModel) -> bool:
+    def _matches(self, call: Call, tool: AnyTool, params: BaseModel) -> bool:
         assert self._tools is not None
         try:
-            meant = self._tools.resolve(call.called.name, call.called.arguments)
+            resolved = self._tools.resolve(call.event.name, call.event.arguments)
         except ToolError:
             return False
-        return meant.tool.name == tool.name and meant.params == params
+        return resolved.tool.name == tool.name and resolved.params == params
 
-    def put_files(self, call: Call) -> None:
+    def restore_files(self, call: Call) -> None:
         """Restore the recorded text of the files that a call changed or read. Blocks."""
-        if call.called.kind == "read" and call.ended is not None and not call.ended.failed:
+        if call.event.kind == "read" and call.end is not None and not call.end.failed:
             for location in _locations(call):
                 path = self._folder / location.path
                 if path.resolve().is_relative_to(self._folder) and not path.exists():
@@ -140,7 +142,7 @@ class RecordedCalls:
                 path.write_text(diff.old_text, "utf-8", newline="")
 
 
-def _knows(tools: Toolset, name: str) -> bool:
+def _has_tool(tools: Toolset, name: str) -> bool:
     """Return whether a tool has this name or alias."""
     try:
         tools.get(name)
@@ -151,22 +153,22 @@ def _knows(tools: Toolset, name: str) -> bool:
 
 def _locations(call: Call) -> Sequence[Location]:
     """Return the locations that a call showed."""
-    shown: list[AnyEvent] = [call.called, *call.before]
-    return [one for event in shown for one in getattr(event, "locations", None) or ()]
+    events: list[AnyEvent] = [call.event, *call.setup_events]
+    return [location for event in events for location in getattr(event, "locations", None) or ()]
 
 
 def _diffs(call: Call) -> list[DiffPart]:
     """Return the changes that a call showed first."""
-    shown: list[AnyEvent] = [call.called, *call.before, *call.shown]
-    for event in shown:
-        parts = getattr(event, "content", None) or ()
-        found = [part for part in parts if isinstance(part, DiffPart)]
-        if found:
-            return found
+    events: list[AnyEvent] = [call.event, *call.setup_events, *call.run_events]
+    for event in events:
+        content = getattr(event, "content", None) or ()
+        diffs = [part for part in content if isinstance(part, DiffPart)]
+        if diffs:
+            return diffs
     return []
 
 
-class _FromRecord(Tool[Any]):
+class _RecordedTool(Tool[Any]):
     """A mixin that makes a tool use recorded results."""
 
     recorded: RecordedCalls
@@ -174,12 +176,12 @@ class _FromRecord(Tool[Any]):
     async def prepare(self, params: BaseModel) -> Prepared:
         """Prepare the call in the replay's folder; its result comes from the record."""
         call = self.recorded.find(self, params)
-        if call.ended is not None and call.ended.cancelled and not (call.started or call.asked):
+        if call.end is not None and call.end.cancelled and not (call.started or call.question):
             if call.stopped_turn:
                 await self.recorded.stop_turn(call)
             await asyncio.Event().wait()  # until the turn is cancelled
-        await asyncio.to_thread(self.recorded.put_files, call)
-        failed = None if call.started or call.decided or call.asked else call.ended
+        await asyncio.to_thread(self.recorded.restore_files, call)
+        failed = None if call.started or call.decision or call.question else call.end
         try:
             prepared = await super().prepare(params)  # type: ignore[safe-super] # of the tool's class
         except AcpAgentError as error:
@@ -188,7 +190,7 @@ class _FromRecord(Tool[Any]):
             if failed is not None:
                 raise
             prepared = Prepared(
-                title=call.called.title, run=_cannot_run, access=self._access(params)
+                title=call.event.title, run=_cannot_run, access=self._access(params)
             )
         if failed is not None:
             raise _recorded_error(call)
@@ -203,7 +205,7 @@ class _FromRecord(Tool[Any]):
 
     async def _run_recorded(self, call: Call, prepared: Prepared, progress: Progress) -> Outcome:
         call.used = True
-        for event in call.shown:
+        for event in call.run_events:
             match event:
                 case ToolOutput():
                     await progress.output(event.text)
@@ -226,11 +228,13 @@ class _FromRecord(Tool[Any]):
             await asyncio.Event().wait()  # until the turn is cancelled
         recorded = _outcome(call)
         if not recorded.failed and prepared.run is not _cannot_run:
-            changes = isinstance(prepared.access, WriteAccess) or self.name in _WITHOUT_EFFECT
+            changes = isinstance(prepared.access, WriteAccess) or self.name in _SESSION_ONLY_TOOLS
             if changes:
-                real = await prepared.run(progress)
-                if not recorded.text.startswith(real.text):  # detected problems may follow the text
-                    return real
+                actual = await prepared.run(progress)
+                if not recorded.text.startswith(
+                    actual.text
+                ):  # detected problems may follow the text
+                    return actual
         return recorded
 
 
@@ -238,13 +242,15 @@ async def _cannot_run(_: Progress) -> Outcome:
     raise ToolError("the record does not have the files of this call")
 
 
-def _adapted(tool: AnyTool, recorded: RecordedCalls) -> AnyTool:
+def _adapt_tool(tool: AnyTool, recorded: RecordedCalls) -> AnyTool:
     """Return a copy of a tool that gets its results from the record."""
-    own = type(tool)
-    name = {"__module__": own.__module__}  # the tool's description is found next to its module
+    tool_class = type(tool)
+    attributes = {
+        "__module__": tool_class.__module__
+    }  # the tool's description is found next to its module
     adapted = copy.copy(tool)
-    adapted.__class__ = type(own.__name__, (_FromRecord, own), name)
-    assert isinstance(adapted, _FromRecord)
+    adapted.__class__ = type(tool_class.__name__, (_RecordedTool, tool_class), attributes)
+    assert isinstance(adapted, _RecordedTool)
     adapted.recorded = recorded
     if isinstance(adapted, ConfinedShellTool):
         adapted.count_as_reversible(recorded.reversible)
@@ -252,27 +258,27 @@ def _adapted(tool: AnyTool, recorded: RecordedCalls) -> AnyTool:
 
 
 def _recorded_error(call: Call) -> ToolError:
-    assert call.ended is not None
-    shown = [
+    assert call.end is not None
+    texts = [
         part.content.text
-        for part in call.ended.content or ()
+        for part in call.end.content or ()
         if isinstance(part, ContentPart) and isinstance(part.content, TextBlock)
     ]
-    return ToolError(call.ended.result, shown="".join(shown))
+    return ToolError(call.end.result, shown="".join(texts))
 
 
 def _outcome(call: Call) -> Outcome:
-    ended = call.ended
-    if ended is None:
+    end = call.end
+    if end is None:
         return Outcome(text="The record ends before this call did.", failed=True)
     return Outcome(
-        text=_NO_SUCH_FIELDS.sub("", ended.result),
-        failed=ended.failed,
-        images=tuple(image for image in ended.images if isinstance(image, ImageBlock)),
-        content=ended.content,
-        locations=ended.locations,
-        raw_output=ended.raw_output,
-        exit_code=ended.exit_code,
-        signal=ended.signal,
+        text=_IGNORED_FIELDS_NOTE.sub("", end.result),
+        failed=end.failed,
+        images=tuple(image for image in end.images if isinstance(image, ImageBlock)),
+        content=end.content,
+        locations=end.locations,
+        raw_output=end.raw_output,
+        exit_code=end.exit_code,
+        signal=end.signal,
         end_turn=call.ends_turn,
     )

@@ -37,9 +37,9 @@ class ReplayClient:
     def __init__(self, script: Script) -> None:
         self.session = SessionId("")
         self._recorded_calls = [call for call in script.calls if call.session == MAIN]
-        self._children_asked = [call for call in script.calls if call.session and call.asked]
-        self._calls: list[str] = []  # ids of the replay's calls, in order
-        self._ended: set[str] = set()
+        self._child_questions = [call for call in script.calls if call.session and call.question]
+        self._call_ids: list[str] = []  # ids of the replay's calls, in order
+        self._ended_ids: set[str] = set()
         self._changed = asyncio.Event()
         self._steering: list[asyncio.Task[None]] = []
         self._connection: Connection
@@ -47,20 +47,20 @@ class ReplayClient:
     @asynccontextmanager
     async def connected(self, core: Core) -> AsyncIterator[None]:
         """Connect to the server through a socket pair while the `with` block runs."""
-        ours, theirs = socket.socketpair()
-        with ours, theirs:
+        client_socket, server_socket = socket.socketpair()
+        with client_socket, server_socket:
             server = ClientConnection(
-                StdioTransport(theirs.fileno(), theirs.fileno()),
+                StdioTransport(server_socket.fileno(), server_socket.fileno()),
                 core,
                 surface_for,
                 on_shutdown=core.close,
             )
             handlers: dict[str, Handler] = {
-                methods.SESSION_UPDATE.name: self._updated,
-                methods.REQUEST_PERMISSION.name: self._asked,
+                methods.SESSION_UPDATE.name: self._receive_update,
+                methods.REQUEST_PERMISSION.name: self._request_permission,
             }
             self._connection = Connection(
-                StdioTransport(ours.fileno(), ours.fileno()),
+                StdioTransport(client_socket.fileno(), client_socket.fileno()),
                 Surface(methods.CLIENT_METHODS, handlers),
             )
             serving = asyncio.create_task(server.run())
@@ -69,7 +69,7 @@ class ReplayClient:
                 yield
             finally:
                 await self._connection.close()
-                ours.shutdown(socket.SHUT_RDWR)
+                client_socket.shutdown(socket.SHUT_RDWR)
                 await asyncio.gather(serving, listening, return_exceptions=True)
 
     async def open(self, folder: Path) -> None:
@@ -77,20 +77,20 @@ class ReplayClient:
         capabilities = acp.ClientCapabilities(
             session=acp.ClientSessionCapabilities(notices=acp.NoticeCapabilities())
         )
-        about = acp.Implementation(name="acp-agent-replay", version=__version__)
+        client_info = acp.Implementation(name="acp-agent-replay", version=__version__)
         await self._connection.request(
             methods.INITIALIZE,
             acp.InitializeRequest(
-                protocol_version=1, client_capabilities=capabilities, client_info=about
+                protocol_version=1, client_capabilities=capabilities, client_info=client_info
             ),
             timeout=TURN_SECONDS,
         )
-        made = await self._connection.request(
+        response = await self._connection.request(
             methods.SESSION_NEW,
             acp.NewSessionRequest(cwd=str(folder), mcp_servers=[]),
             timeout=TURN_SECONDS,
         )
-        self.session = SessionId(made.session_id)
+        self.session = SessionId(response.session_id)
 
     async def set_option(self, change: ConfigChanged) -> None:
         """Set an option of the session, as the user did."""
@@ -109,18 +109,18 @@ class ReplayClient:
         Raises:
             TimeoutError: the turn does not end in time.
         """
-        await self._prompt(prompt.words)
+        await self._prompt(prompt.content)
         await asyncio.gather(*self._steering)
         self._steering.clear()
 
     async def fork(self, folder: Path) -> SessionId:
         """Fork the session and continue in the fork."""
-        made = await self._connection.request(
+        response = await self._connection.request(
             unstable.SESSION_FORK,
             unstable.ForkSessionRequest(session_id=self.session, cwd=str(folder), mcp_servers=[]),
             timeout=TURN_SECONDS,
         )
-        self.session = SessionId(made.session_id)
+        self.session = SessionId(response.session_id)
         return self.session
 
     async def steer(self, message: UserMessage) -> None:
@@ -131,8 +131,8 @@ class ReplayClient:
             methods.SESSION_LIST, acp.ListSessionsRequest(), timeout=TURN_SECONDS
         )
 
-    async def _prompt(self, words: Sequence[ContentBlock]) -> None:
-        blocks = [to_acp(block) for block in words]
+    async def _prompt(self, content: Sequence[ContentBlock]) -> None:
+        blocks = [to_acp(block) for block in content]
         with contextlib.suppress(RpcError):  # the journal has the error
             await self._connection.request(
                 methods.SESSION_PROMPT,
@@ -148,73 +148,78 @@ class ReplayClient:
 
     async def stop(self, call: Call) -> None:
         """Stop the turn during a call as the user did, after the message's other calls ended."""
-        others = [
+        concurrent_calls = [
             index
-            for index, one in enumerate(self._recorded_calls)
-            if one.called.message == call.called.message
-            and one.ended is not None
-            and not one.ended.cancelled
+            for index, other in enumerate(self._recorded_calls)
+            if other.event.message == call.event.message
+            and other.end is not None
+            and not other.end.cancelled
         ]
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(TURN_SECONDS / 2):
-                while not all(set(self._calls[one : one + 1]) & self._ended for one in others):
+                while not all(
+                    set(self._call_ids[index : index + 1]) & self._ended_ids
+                    for index in concurrent_calls
+                ):
                     self._changed.clear()
                     await self._changed.wait()
         self.cancel()
 
-    def _updated(self, params: acp.SessionNotification) -> None:
+    def _receive_update(self, params: acp.SessionNotification) -> None:
         update = params.update
         if isinstance(update, acp.ToolCall):
-            self._calls.append(update.tool_call_id)
+            self._call_ids.append(update.tool_call_id)
         elif isinstance(update, acp.ToolCallUpdate) and update.status in {"completed", "failed"}:
-            self._ended.add(update.tool_call_id)
+            self._ended_ids.add(update.tool_call_id)
             self._changed.set()
 
-    async def _asked(
+    async def _request_permission(
         self, params: acp.RequestPermissionRequest, _: RpcCall
     ) -> acp.RequestPermissionResponse:
-        call = self._recorded(params.tool_call)
-        decided = None if call is None else call.decided
-        if call is not None and call.asked is not None and decided is None:
+        call = self._find_recorded(params.tool_call)
+        decision = None if call is None else call.decision
+        if call is not None and call.question is not None and decision is None:
             self.cancel()  # as the user did instead of answering
             await asyncio.Event().wait()
-        if call is not None and call.asked is None and call.started:
-            allowed = _option(params, "", allowed=True)  # the question is a difference
+        if call is not None and call.question is None and call.started:
+            allowed = _choose_option(params, "", allowed=True)  # the question is a difference
             if allowed is not None:
-                chosen = acp.SelectedPermissionOutcome(option_id=allowed.option_id)
-                return acp.RequestPermissionResponse(outcome=chosen)
-        if call is None or call.asked is None or decided is None:
+                outcome = acp.SelectedPermissionOutcome(option_id=allowed.option_id)
+                return acp.RequestPermissionResponse(outcome=outcome)
+        if call is None or call.question is None or decision is None:
             return acp.RequestPermissionResponse(outcome=acp.CancelledPermissionOutcome())
-        if decided.by == "nobody" and decided.why == "not asked":
+        if decision.by == "nobody" and decision.why == "not asked":
             raise RpcError(-32603, "The question was not asked.")
-        option = _option(params, decided.why, allowed=decided.allowed)
-        if option is None or decided.why == "dismissed":
+        option = _choose_option(params, decision.why, allowed=decision.allowed)
+        if option is None or decision.why == "dismissed":
             return acp.RequestPermissionResponse(outcome=acp.CancelledPermissionOutcome())
         answer = acp.SelectedPermissionOutcome(option_id=option.option_id)
-        if decided.by == "user":
+        if decision.by == "user":
             return acp.RequestPermissionResponse(outcome=answer)
-        by = {"by": decided.by, "name": decided.name}
-        return acp.RequestPermissionResponse(outcome=answer, meta={"acp-agent": {"decidedBy": by}})
+        decided_by = {"by": decision.by, "name": decision.name}
+        return acp.RequestPermissionResponse(
+            outcome=answer, meta={"acp-agent": {"decidedBy": decided_by}}
+        )
 
-    def _recorded(self, asked: acp.ToolCallUpdate) -> Call | None:
+    def _find_recorded(self, update: acp.ToolCallUpdate) -> Call | None:
         """Return the recorded call that matches a call of the replay."""
-        if asked.tool_call_id in self._calls:
-            known = self._calls.index(asked.tool_call_id)
-            return self._recorded_calls[known] if known < len(self._recorded_calls) else None
+        if update.tool_call_id in self._call_ids:
+            index = self._call_ids.index(update.tool_call_id)
+            return self._recorded_calls[index] if index < len(self._recorded_calls) else None
         # The calls of children have no updates, so their questions are matched by title.
-        calls = self._children_asked
-        same = [call for call in calls if call.called.title == asked.title]
-        found = next(iter([*same, *calls]), None)
-        if found is not None:
-            calls.remove(found)
-        return found
+        calls = self._child_questions
+        same_title = [call for call in calls if call.event.title == update.title]
+        match = next(iter([*same_title, *calls]), None)
+        if match is not None:
+            calls.remove(match)
+        return match
 
 
-def _option(
+def _choose_option(
     params: acp.RequestPermissionRequest, label: str, *, allowed: bool
 ) -> acp.PermissionOption | None:
     """Return the option with a label, or else the one that applies once."""
     kind = "allow_once" if allowed else "reject_once"
     options = params.options
-    named = next((one for one in options if one.name == label), None)
-    return named or next((one for one in options if one.kind == kind), None)
+    labelled = next((option for option in options if option.name == label), None)
+    return labelled or next((option for option in options if option.kind == kind), None)

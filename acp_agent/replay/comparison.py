@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from acp_agent.events import AnyEvent, SystemPromptWritten, TurnStarted, of_a_child
 
-_LINES = 60  # of one diff
+_MAX_DIFF_LINES = 60  # of one diff
 
 
 class Difference(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -27,39 +27,41 @@ class Difference(Struct, frozen=True, kw_only=True, omit_defaults=True):
     diff: str
 
 
-def values_differ(
+def compare_values(
     recorded: object, replayed: object, *, turn: int, field: str, request: int = 0
 ) -> list[Difference]:
     """Return the differences of two values, each with the path of the smallest such part."""
     old, new = msgspec.to_builtins(recorded), msgspec.to_builtins(replayed)
     return [
-        Difference(turn=turn, request=request, field=place, diff=unified(one, other))
-        for place, one, other in _parts(field, old, new)
+        Difference(turn=turn, request=request, field=path, diff=unified(old_value, new_value))
+        for path, old_value, new_value in _smallest_differences(field, old, new)
     ]
 
 
-_NONE = object()
+_MISSING = object()
 
 
-def _parts(place: str, old: Any, new: Any) -> list[tuple[str, Any, Any]]:
+def _smallest_differences(path: str, old: Any, new: Any) -> list[tuple[str, Any, Any]]:
     if old == new:
         return []
     if isinstance(old, dict) and isinstance(new, dict):
         if old.get("event") != new.get("event") or old.get("kind") != new.get("kind"):
-            return [(place, old, new)]
+            return [(path, old, new)]
         keys = [*old, *(key for key in new if key not in old)]
         return [
-            found
+            difference
             for key in keys
-            for found in _parts(f"{place}.{key}", old.get(key, _NONE), new.get(key, _NONE))
+            for difference in _smallest_differences(
+                f"{path}.{key}", old.get(key, _MISSING), new.get(key, _MISSING)
+            )
         ]
     if isinstance(old, list | tuple) and isinstance(new, list | tuple) and len(old) == len(new):
         return [
-            found
-            for index, (one, other) in enumerate(zip(old, new, strict=True))
-            for found in _parts(f"{place}[{index}]", one, other)
+            difference
+            for index, (old_item, new_item) in enumerate(zip(old, new, strict=True))
+            for difference in _smallest_differences(f"{path}[{index}]", old_item, new_item)
         ]
-    return [(place, old, new)]
+    return [(path, old, new)]
 
 
 def unified(old: Any, new: Any) -> str:
@@ -67,13 +69,13 @@ def unified(old: Any, new: Any) -> str:
     lines = list(
         difflib.unified_diff(_lines(old), _lines(new), "record", "replay", lineterm="", n=3)
     )
-    if len(lines) > _LINES:
-        lines[_LINES:] = [f"… {len(lines) - _LINES} more lines"]
+    if len(lines) > _MAX_DIFF_LINES:
+        lines[_MAX_DIFF_LINES:] = [f"… {len(lines) - _MAX_DIFF_LINES} more lines"]
     return "\n".join(lines)
 
 
 def _lines(value: Any) -> list[str]:
-    if value is _NONE:
+    if value is _MISSING:
         return []
     if isinstance(value, str):
         return value.split("\n")
@@ -83,16 +85,16 @@ def _lines(value: Any) -> list[str]:
 
 def compare_events(recorded: Sequence[AnyEvent], replayed: Sequence[AnyEvent]) -> list[Difference]:
     """Return the first difference of each turn."""
-    old, new = _turns(recorded), _turns(replayed)
-    found: list[Difference] = []
-    for number in range(max(len(old), len(new))):
-        one = old[number] if number < len(old) else []
-        other = new[number] if number < len(new) else []
-        found += _first(one, other, number)[:1]
-    return found
+    old_turns, new_turns = _split_turns(recorded), _split_turns(replayed)
+    differences: list[Difference] = []
+    for number in range(max(len(old_turns), len(new_turns))):
+        old_turn = old_turns[number] if number < len(old_turns) else []
+        new_turn = new_turns[number] if number < len(new_turns) else []
+        differences += _first_difference(old_turn, new_turn, number)[:1]
+    return differences
 
 
-def _turns(events: Sequence[AnyEvent]) -> list[list[AnyEvent]]:
+def _split_turns(events: Sequence[AnyEvent]) -> list[list[AnyEvent]]:
     """Return the events before the first turn, then those of each turn."""
     turns: list[list[AnyEvent]] = [[]]
     for event in events:
@@ -102,23 +104,23 @@ def _turns(events: Sequence[AnyEvent]) -> list[list[AnyEvent]]:
     return turns
 
 
-def _first(old: list[AnyEvent], new: list[AnyEvent], turn: int) -> list[Difference]:
+def _first_difference(old: list[AnyEvent], new: list[AnyEvent], turn: int) -> list[Difference]:
     for index in range(max(len(old), len(new))):
-        one = old[index] if index < len(old) else None
-        other = new[index] if index < len(new) else None
-        did = of_a_child(one)
-        if isinstance(did, SystemPromptWritten) and not did.text:
+        old_event = old[index] if index < len(old) else None
+        new_event = new[index] if index < len(new) else None
+        inner = of_a_child(old_event)
+        if isinstance(inner, SystemPromptWritten) and not inner.text:
             continue  # not recorded
-        name = _name(one if one is not None else other)
-        if one is None or other is None or type(one) is not type(other):
+        name = _event_name(old_event if old_event is not None else new_event)
+        if old_event is None or new_event is None or type(old_event) is not type(new_event):
             # The surrounding events explain more than one missing event.
-            first = max(0, index - 1)
-            before, after = old[first : index + 3], new[first : index + 3]
+            start = max(0, index - 1)
+            before, after = old[start : index + 3], new[start : index + 3]
             return [
                 Difference(turn=turn, field=name, diff=unified(_builtins(before), _builtins(after)))
             ]
-        if found := values_differ(one, other, turn=turn, field=name):
-            return found
+        if differences := compare_values(old_event, new_event, turn=turn, field=name):
+            return differences
     return []
 
 
@@ -126,6 +128,6 @@ def _builtins(events: Sequence[AnyEvent]) -> Any:
     return [msgspec.to_builtins(event) for event in events]
 
 
-def _name(event: AnyEvent | None) -> str:
+def _event_name(event: AnyEvent | None) -> str:
     tag = None if event is None else type(event).__struct_config__.tag
     return str(tag or "event")

@@ -22,7 +22,7 @@ _REFUSED = frozenset(
     }
 )  # fmt: skip
 # The arguments that are changed paths, by event.
-_CHANGED: Mapping[str, tuple[int, ...]] = {
+_CHANGED_PATHS: Mapping[str, tuple[int, ...]] = {
     "os.remove": (0,), "os.rmdir": (0,), "os.mkdir": (0,), "os.rename": (0, 1), "os.link": (1,),
     "os.symlink": (1,), "os.truncate": (0,), "os.chmod": (0,), "os.chown": (0,),
     "shutil.rmtree": (0,), "sqlite3.connect": (0,),
@@ -48,12 +48,12 @@ class _Hook:
         if event == "open":
             path, _, flags = arguments
             if isinstance(flags, int) and flags & _WRITING and not isinstance(path, int):
-                self._check(path)
-        elif event in _CHANGED:
-            for place in _CHANGED[event]:
-                self._check(arguments[place])
+                self._check_path(path)
+        elif event in _CHANGED_PATHS:
+            for index in _CHANGED_PATHS[event]:
+                self._check_path(arguments[index])
 
-    def _check(self, path: object) -> None:
+    def _check_path(self, path: object) -> None:
         if not isinstance(path, str | bytes | os.PathLike):
             return
         assert self.folder is not None

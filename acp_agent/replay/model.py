@@ -83,7 +83,7 @@ class ReplayDriver(Driver):
         self._steer = steer
         self._end_background = end_background
         self._sessions: dict[str, SessionId] = {}  # recorded session by session of the replay
-        self._next: dict[SessionId, int] = {}
+        self._next_answer: dict[SessionId, int] = {}
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Sequence[StreamEvent]]:
         """Yield the recorded answer."""
@@ -92,15 +92,17 @@ class ReplayDriver(Driver):
                 yield batch
             return
         session = self._session(request)
-        answers, at = self._script.answers.get(session, []), self._next.get(session, 0)
+        answers, index = self._script.answers.get(session, []), self._next_answer.get(session, 0)
         if session == MAIN:  # a turn that differs does not affect the next
-            at = max(at, sum(one.turn < self.turn for one in answers))
-            answers = [one for one in answers if one.turn <= self.turn]
-        self._next[session] = at + 1
-        for earlier in answers[:at]:  # includes calls that were refused
+            index = max(index, sum(earlier_answer.turn < self.turn for earlier_answer in answers))
+            answers = [
+                earlier_answer for earlier_answer in answers if earlier_answer.turn <= self.turn
+            ]
+        self._next_answer[session] = index + 1
+        for earlier in answers[:index]:  # includes calls that were refused
             for call in earlier.calls:
                 call.used = True
-        answer = answers[at] if at < len(answers) else None
+        answer = answers[index] if index < len(answers) else None
         self.observed.append(Observed(session=session, request=request, answer=answer))
         if answer is None:
             yield [Failed(kind="bad_request", message=_NO_ANSWER)]
@@ -109,7 +111,7 @@ class ReplayDriver(Driver):
             if isinstance(piece, UserMessage):
                 await self._steer(piece)
             else:
-                yield [_piece(piece)]
+                yield [_piece_event(piece)]
             await asyncio.sleep(0)  # a real model allows the loop to run between two reads
         for batch in _batches(answer):
             yield batch
@@ -118,7 +120,7 @@ class ReplayDriver(Driver):
         if answer.stopped_turn:
             self._stop_turn()
             await asyncio.Event().wait()  # until the turn is cancelled
-        yield [_end(answer)]
+        yield [_end_event(answer)]
 
     async def connect(self) -> None:
         """Do nothing; there is no network."""
@@ -137,16 +139,16 @@ class ReplayDriver(Driver):
         """
         session = request.session
         if session not in self._sessions:
-            taken = set(self._sessions.values())
+            used_sessions = set(self._sessions.values())
             children = {
-                one: _words(answers[0].request.messages)
-                for one, answers in self._script.answers.items()
-                if answers and one != MAIN and one not in taken
+                child_session: _first_text(answers[0].request.messages)
+                for child_session, answers in self._script.answers.items()
+                if answers and child_session != MAIN and child_session not in used_sessions
             }
-            task = _words(request.messages)
-            same = [one for one, words in children.items() if words == task]
-            child = next(iter([*same, *children]), SessionId(session))
-            self._sessions[session] = child if taken else MAIN
+            task = _first_text(request.messages)
+            same_task = [child_session for child_session, text in children.items() if text == task]
+            child = next(iter([*same_task, *children]), SessionId(session))
+            self._sessions[session] = child if used_sessions else MAIN
         return self._sessions[session]
 
     def _side_answer(self) -> list[Sequence[StreamEvent]]:
@@ -157,13 +159,13 @@ class ReplayDriver(Driver):
         return [[TextDelta(text)], [Finished(stop="end_turn")]]
 
 
-def _words(messages: Sequence[Message]) -> str:
+def _first_text(messages: Sequence[Message]) -> str:
     """Return the first text in the first message."""
-    parts = messages[0].parts if messages else ()
-    return next((part.text for part in parts if isinstance(part, UserText)), "")
+    blocks = messages[0].parts if messages else ()
+    return next((block.text for block in blocks if isinstance(block, UserText)), "")
 
 
-def _piece(
+def _piece_event(
     piece: AgentText | AgentThought | ThoughtEnded | SearchStarted | SearchEnded | Cited,
 ) -> StreamEvent:
     match piece:
@@ -181,37 +183,37 @@ def _batches(answer: Answer) -> list[Sequence[StreamEvent]]:
     """Return the stream events that follow the text of an answer."""
     batches: list[Sequence[StreamEvent]] = []
     for index, call in enumerate(answer.calls):
-        made = call.called
+        event = call.event
         batches.append(
             [
                 CallDone(
                     index=index,
-                    name=made.name,
-                    arguments=made.arguments,
-                    provider_data=made.provider_data,
+                    name=event.name,
+                    arguments=event.arguments,
+                    provider_data=event.provider_data,
                 )
             ]
         )
-    if answer.ended is not None and answer.ended.cut is not None:
-        name, size = answer.ended.cut
+    if answer.end is not None and answer.end.cut is not None:
+        name, size = answer.end.cut
         batches.append([CallCut(index=len(answer.calls), name=name, size=size)])
-    if answer.ended is not None and not answer.ended.complete and answer.ended.usage:
-        batches.append([answer.ended.usage])
+    if answer.end is not None and not answer.end.complete and answer.end.usage:
+        batches.append([answer.end.usage])
     return batches
 
 
-def _end(answer: Answer) -> Finished | Failed:
-    ended = answer.ended
-    if ended is not None and not ended.complete:
+def _end_event(answer: Answer) -> Finished | Failed:
+    end = answer.end
+    if end is not None and not end.complete:
         kind = "connection" if answer.stop == "unreachable" else answer.stop
-        failed = {
+        fields = {
             "kind": "bad_request" if kind in {*_STOPS, ""} else kind,
             "message": answer.failure or "The request failed.",
             "unreachable": answer.stop == "unreachable",
             "retry_after": 0.0,  # a replay does not wait
         }
-        return msgspec.convert(failed, Failed)
-    usage = Usage() if ended is None else ended.usage
+        return msgspec.convert(fields, Failed)
+    usage = Usage() if end is None else end.usage
     stop = answer.stop if answer.stop in _STOPS else "end_turn"
     return msgspec.convert({"stop": stop, "usage": msgspec.to_builtins(usage)}, Finished)
 
@@ -223,7 +225,7 @@ class ReplayModels(Models):
         config: the configuration of the replay.
         secrets: secrets without keys.
         environ: the environment of the replay.
-        known: the models.
+        models: the models.
         fallbacks: the names of models to use if another is unavailable.
         driver: answers the requests.
     """
@@ -234,23 +236,23 @@ class ReplayModels(Models):
         secrets: Secrets,
         environ: Mapping[str, str],
         *,
-        known: Sequence[ModelInfo],
+        models: Sequence[ModelInfo],
         fallbacks: Sequence[str],
         driver: Driver,
     ) -> None:
         super().__init__(config, secrets, environ)
-        self._known = {info.ref: info for info in known}
-        self._others = [self._known[ref] for ref in fallbacks if ref in self._known]
-        self._start = config.model or next(iter(self._known), "")
+        self._models = {info.ref: info for info in models}
+        self._fallbacks = [self._models[ref] for ref in fallbacks if ref in self._models]
+        self._start = config.model or next(iter(self._models), "")
         self._driver = driver
 
     def available(self) -> list[ModelInfo]:
         """Return the models of the record."""
-        return list(self._known.values())
+        return list(self._models.values())
 
     def resolve(self, ref: str) -> ModelInfo:
         """Return a model of the record; see `Models.resolve`."""
-        info = self._known.get(ref)
+        info = self._models.get(ref)
         if info is None:
             raise InvalidInputError(f"the record has no model {ref!r}", field="model")
         return info
@@ -276,7 +278,7 @@ class ReplayModels(Models):
 
     def fallbacks(self, info: ModelInfo) -> list[ModelInfo]:
         """Return the models to use if `info` is unavailable; see `Models.fallbacks`."""
-        return [other for other in self._others if other.ref != info.ref]
+        return [fallback for fallback in self._fallbacks if fallback.ref != info.ref]
 
     def driver(self, info: ModelInfo) -> Driver:
         """Return the driver of the replay."""
@@ -288,6 +290,6 @@ class ReplayModels(Models):
         return self.driver(info)
 
 
-def as_recorded(info: ModelInfo) -> ModelInfo:
+def without_prices(info: ModelInfo) -> ModelInfo:
     """Return a model without its prices, which change and are not compared."""
     return replace(info, price=None, later=(), search=None, tool_dialect=None)

@@ -48,8 +48,8 @@ from acp_agent.models.base import Message
 from acp_agent.session.store.event_codec import merge_adjacent
 
 # Prices and measurements, checkpoints, and titles, whose time depends on a model.
-_LEFT_OUT = (UsageReported, CheckpointMade, TitleChanged)
-_PLANNING = "todo"  # the tool that changes the plan
+_IGNORED_EVENTS = (UsageReported, CheckpointMade, TitleChanged)
+_PLAN_TOOL = "todo"  # the tool that changes the plan
 _ID = re.compile(r"\b(sess|turn|msg|call|ckpt|rew|comp)_[0-9a-f]{32}\b")
 _VARYING = (
     (re.compile(r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, \d{4}-\d\d-\d\d"), "<date>"),
@@ -57,7 +57,7 @@ _VARYING = (
     (re.compile(r"\(answer [0-9a-f]{8}\)"), "(answer)"),  # derived from the folder's name
 )
 # The sections of the system prompt about the folder, system and editor (agent/system_prompt.py).
-_PLACE = re.compile(
+_ENVIRONMENT_SECTIONS = re.compile(
     r"(?s)\n\n# (?:Instructions of the user and the project"
     r"|Environment at the start of the session)\n.*"
 )
@@ -74,16 +74,16 @@ class Folders:
     """
 
     def __init__(self, *folders: tuple[str, str]) -> None:
-        known = [(path, name) for path, name in folders if len(path) > 1]
-        self._folders = {name: path for path, name in reversed(known)}
+        used = [(path, name) for path, name in folders if len(path) > 1]
+        self._folders = {name: path for path, name in reversed(used)}
         names: dict[str, str] = {}
-        for path, name in known:
-            for written in (
+        for path, name in used:
+            for spelling in (
                 path,
                 json.dumps(path)[1:-1],
                 json.dumps(path, ensure_ascii=False)[1:-1],
             ):
-                names.setdefault(written, name)
+                names.setdefault(spelling, name)
         longest_first = sorted(names, key=len, reverse=True)
         self._names = names
         # Do not match a folder inside a longer name.
@@ -110,18 +110,18 @@ def map_texts(value: _Value, change: Text, kind: Any = None) -> _Value:
         change: changes a text.
         kind: the type to convert to, if it is a union.
     """
-    changed = _mapped(msgspec.to_builtins(value), change)
+    changed = _map_value(msgspec.to_builtins(value), change)
     return cast("_Value", msgspec.convert(changed, kind or type(value)))
 
 
-def _mapped(value: Any, change: Text) -> Any:  # JSON of any type
+def _map_value(value: Any, change: Text) -> Any:  # JSON of any type
     match value:
         case str():
             return change(value)
         case dict():
-            return {change(key): _mapped(item, change) for key, item in value.items()}
+            return {change(key): _map_value(item, change) for key, item in value.items()}
         case list() | tuple():
-            return [_mapped(item, change) for item in value]
+            return [_map_value(item, change) for item in value]
         case _:
             return value
 
@@ -143,7 +143,7 @@ class Normaliser:
         """Return a text in the normal form."""
         for pattern, name in _VARYING:
             text = pattern.sub(name, text)
-        return self._clean(_ID.sub(self._numbered, text))
+        return self._clean(_ID.sub(self._number_id, text))
 
     def value(self, value: _Value, kind: Any = None) -> _Value:
         """Return a struct in the normal form; see `map_texts`."""
@@ -151,16 +151,16 @@ class Normaliser:
 
     def messages(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """Return messages in the normal form; caches them, as requests share most messages."""
-        for one in messages:
-            if id(one) not in self._messages:
-                self._messages[id(one)] = one, self.value(one, Message)
-        return tuple(self._messages[id(one)][1] for one in messages)
+        for message in messages:
+            if id(message) not in self._messages:
+                self._messages[id(message)] = message, self.value(message, Message)
+        return tuple(self._messages[id(message)][1] for message in messages)
 
     def events(self, events: Sequence[AnyEvent]) -> list[AnyEvent]:
         """Return the events of a session in the normal form."""
-        return [self.value(event, AnyEvent) for event in arranged(events)]
+        return [self.value(event, AnyEvent) for event in arrange(events)]
 
-    def _numbered(self, match: re.Match[str]) -> str:
+    def _number_id(self, match: re.Match[str]) -> str:
         name = match.group()
         if name not in self._ids:
             kind = match.group(1)
@@ -169,48 +169,48 @@ class Normaliser:
         return self._ids[name]
 
 
-def arranged(events: Sequence[AnyEvent]) -> list[AnyEvent]:
+def arrange(events: Sequence[AnyEvent]) -> list[AnyEvent]:
     """Return the relevant events, with the events of parallel calls ordered by call."""
-    events = _placed(list(_without_restored_files(events)))
+    events = _order_background_events(list(_hide_restored_files(events)))
     order: dict[str, int] = {}
     calls: dict[str, str] = {
         event.session: event.call for event in events if isinstance(event, ChildWorked)
     }
-    asked = {event.message for event in events if isinstance(event, ModelAsked)}
+    request_ids = {event.message for event in events if isinstance(event, ModelAsked)}
     unstarted = _stopped_before_start(events)
-    kept = [
-        _kept(event)
+    relevant = [
+        _clear_varying_fields(event)
         for event in events
-        if not _is_left_out(event, asked)
+        if not _is_ignored(event, request_ids)
         and not (isinstance(event, ToolShown | PermissionDecided) and event.call in unstarted)
     ]
-    owned = list(zip(kept, _owners(kept, calls), strict=True))
-    for _, call in owned:
+    events_with_calls = list(zip(relevant, _event_calls(relevant, calls), strict=True))
+    for _, call in events_with_calls:
         order.setdefault(call, len(order))
     result: list[AnyEvent] = []
-    for in_call, run in groupby(owned, key=lambda one: bool(one[1])):
+    for in_call, run in groupby(events_with_calls, key=lambda pair: bool(pair[1])):
         part = list(run)
         if in_call:
-            part.sort(key=lambda one: order[one[1]])
-            result += _children_arranged([event for event, _ in part])
+            part.sort(key=lambda pair: order[pair[1]])
+            result += _arrange_children([event for event, _ in part])
         else:
             result += [event for event, _ in part]
     return merge_adjacent(result)
 
 
-def _owners(events: Sequence[AnyEvent], calls: Mapping[str, str]) -> Iterator[str]:
+def _event_calls(events: Sequence[AnyEvent], calls: Mapping[str, str]) -> Iterator[str]:
     """Yield for each event the call that it belongs to, "" for none."""
     planning: list[str] = []  # calls that may change the plan; plan events do not name them
     for event in events:
-        if isinstance(event, ToolCalled) and event.name == _PLANNING:
+        if isinstance(event, ToolCalled) and event.name == _PLAN_TOOL:
             planning.append(event.call)
         elif isinstance(event, ToolEnded) and event.call in planning:
             planning.remove(event.call)
         is_plan = isinstance(event, PlanChanged | PlanRemoved)
-        yield planning[0] if is_plan and planning else _call_of(event, calls)
+        yield planning[0] if is_plan and planning else _event_call(event, calls)
 
 
-def _without_restored_files(events: Sequence[AnyEvent]) -> Iterator[AnyEvent]:
+def _hide_restored_files(events: Sequence[AnyEvent]) -> Iterator[AnyEvent]:
     """Yield the events without a rewind's texts about files, because a replay saves no files."""
     is_rewind = False
     for event in events:
@@ -231,51 +231,53 @@ def _without_restored_files(events: Sequence[AnyEvent]) -> Iterator[AnyEvent]:
                 yield event
 
 
-def _placed(events: Sequence[AnyEvent]) -> list[AnyEvent]:
+def _order_background_events(events: Sequence[AnyEvent]) -> list[AnyEvent]:
     """Return the events, with those of background commands at places independent of timing.
 
     Output moves into the call that started the command. So does the end, unless the model was asked
     since then: it moves after the last answer of the turn, or after the previous turn.
     """
-    places: list[tuple[int, int]] = []  # for each event: an index, and before, at or after it
-    waiting: list[int] = []  # ends that arrived while an answer was streamed
-    ended: dict[CallId, int] = {}
-    asked = answered = turn = last = -1  # indexes in `events`; -1: none
-    asking = None
+    positions: list[tuple[int, int]] = []  # for each event: an index, and before, at or after it
+    waiting_ends: list[int] = []  # ends that arrived while an answer was streamed
+    end_indexes: dict[CallId, int] = {}
+    request_index = answer_index = turn_index = turn_end_index = -1  # indexes in `events`; -1: none
+    open_message = None
     for index, event in enumerate(events):
-        place = (index, 0)
+        position = (index, 0)
         match event:
             case TurnStarted():
-                turn, answered, asking = index, -1, None
+                turn_index, answer_index, open_message = index, -1, None
             case TurnEnded():
-                turn, last, asking = -1, index, None
-                for one in waiting:
-                    places[one] = (index, -1)
-                waiting.clear()
+                turn_index, turn_end_index, open_message = -1, index, None
+                for waiting_index in waiting_ends:
+                    positions[waiting_index] = (index, -1)
+                waiting_ends.clear()
             case ModelAsked():
-                asked, asking = index, event.message
-            case ModelAnswered() if event.message == asking:
-                answered, asking = index, None
-                for one in waiting:
-                    places[one] = (index, 1)
-                waiting.clear()
+                request_index, open_message = index, event.message
+            case ModelAnswered() if event.message == open_message:
+                answer_index, open_message = index, None
+                for waiting_index in waiting_ends:
+                    positions[waiting_index] = (index, 1)
+                waiting_ends.clear()
             case ToolEnded():
-                ended[event.call] = index
-            case ToolOutput() if event.call in ended:
-                place = (ended[event.call], -1)
-            case BackgroundCommandChanged() if event.call in ended and event.status != "running":
-                if asked < ended[event.call]:
-                    place = (ended[event.call], -1)
-                elif turn < 0:
-                    place = (last, 1)
-                elif asking is not None:
-                    waiting.append(index)
+                end_indexes[event.call] = index
+            case ToolOutput() if event.call in end_indexes:
+                position = (end_indexes[event.call], -1)
+            case BackgroundCommandChanged() if (
+                event.call in end_indexes and event.status != "running"
+            ):
+                if request_index < end_indexes[event.call]:
+                    position = (end_indexes[event.call], -1)
+                elif turn_index < 0:
+                    position = (turn_end_index, 1)
+                elif open_message is not None:
+                    waiting_ends.append(index)
                 else:
-                    place = (answered, 1) if answered >= 0 else (turn, -1)
+                    position = (answer_index, 1) if answer_index >= 0 else (turn_index, -1)
             case _:
                 pass
-        places.append(place)
-    order = sorted(range(len(events)), key=lambda index: (*places[index], index))
+        positions.append(position)
+    order = sorted(range(len(events)), key=lambda index: (*positions[index], index))
     return [events[index] for index in order]
 
 
@@ -287,7 +289,7 @@ def _stopped_before_start(events: Sequence[AnyEvent]) -> set[CallId]:
     }
 
 
-def _children_arranged(events: Sequence[AnyEvent]) -> Iterator[AnyEvent]:
+def _arrange_children(events: Sequence[AnyEvent]) -> Iterator[AnyEvent]:
     for child, group in groupby(
         events, key=lambda event: event.session if isinstance(event, ChildWorked) else None
     ):
@@ -295,11 +297,11 @@ def _children_arranged(events: Sequence[AnyEvent]) -> Iterator[AnyEvent]:
             yield from group
             continue
         wrapped = [event for event in group if isinstance(event, ChildWorked)]
-        for did in arranged([one.did for one in wrapped]):
-            yield replace(wrapped[0], did=did)
+        for inner in arrange([wrapper.did for wrapper in wrapped]):
+            yield replace(wrapped[0], did=inner)
 
 
-def _call_of(event: AnyEvent, calls: Mapping[str, str]) -> str:
+def _event_call(event: AnyEvent, calls: Mapping[str, str]) -> str:
     """Return the call that an event belongs to, "" for none."""
     match event:
         case SubagentChanged():
@@ -310,17 +312,17 @@ def _call_of(event: AnyEvent, calls: Mapping[str, str]) -> str:
             return getattr(event, "call", "")
 
 
-def _is_left_out(event: AnyEvent, asked: set[Any]) -> bool:
+def _is_ignored(event: AnyEvent, request_ids: set[Any]) -> bool:
     match event:
         case ModelAnswered():  # of a request outside the conversation
-            return bool(event.model) and event.discarded and event.message not in asked
+            return bool(event.model) and event.discarded and event.message not in request_ids
         case ChildWorked():
-            return isinstance(event.did, _LEFT_OUT)
+            return isinstance(event.did, _IGNORED_EVENTS)
         case _:
-            return isinstance(event, _LEFT_OUT)
+            return isinstance(event, _IGNORED_EVENTS)
 
 
-def _kept(event: AnyEvent) -> AnyEvent:
+def _clear_varying_fields(event: AnyEvent) -> AnyEvent:
     """Return an event without data that depends on the day or the computer."""
     match event:
         case ModelAnswered():
@@ -328,7 +330,7 @@ def _kept(event: AnyEvent) -> AnyEvent:
         case SubagentChanged():  # the calls of the child show it; older records lack it
             return replace(event, agent="")
         case SystemPromptWritten():
-            return replace(event, text=_PLACE.sub("", event.text))
+            return replace(event, text=_ENVIRONMENT_SECTIONS.sub("", event.text))
         case ToolEnded():
             return replace(event, wrote=())
         case SessionStarted():

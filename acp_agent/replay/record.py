@@ -94,42 +94,44 @@ def read_record(path: Path) -> Record:
             line.
     """
     try:
-        about = path.stat()
-        if not stat.S_ISREG(about.st_mode):
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
             raise InvalidInputError(f"{path} is not a file", field="file")
-        if about.st_size > SIZE_LIMIT:
+        if status.st_size > SIZE_LIMIT:
             raise InvalidInputError(
                 f"{path} is larger than {SIZE_LIMIT >> 20} MiB, the limit of a record", field="file"
             )
         lines = path.read_bytes().splitlines()
     except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise InvalidInputError(f"cannot read {path} ({why})", field="file") from None
-    head = _head(path, lines[0] if lines else b"")
-    steps = tuple(_decoded(path, number, line) for number, line in enumerate(lines[1:], 2) if line)
+        reason = error.strerror or type(error).__name__
+        raise InvalidInputError(f"cannot read {path} ({reason})", field="file") from None
+    head = _decode_head(path, lines[0] if lines else b"")
+    steps = tuple(
+        _decode_line(path, number, line) for number, line in enumerate(lines[1:], 2) if line
+    )
     return Record(head=head, steps=steps)
 
 
-def _head(path: Path, line: bytes) -> Head:
+def _decode_head(path: Path, line: bytes) -> Head:
     try:
-        seen: Any = msgspec.json.decode(line)
+        fields: Any = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        seen = None
-    if not isinstance(seen, dict) or seen.get("format") != FORMAT:
+        fields = None
+    if not isinstance(fields, dict) or fields.get("format") != FORMAT:
         raise InvalidInputError(
             f"{path} is not a record of a session; make one with `acp-agent sessions record`",
             field="file",
         )
-    if seen.get("version") != VERSION:
+    if fields.get("version") != VERSION:
         raise InvalidInputError(
-            f"{path} has version {seen.get('version')!r} of the format; this program supports "
+            f"{path} has version {fields.get('version')!r} of the format; this program supports "
             f"version {VERSION}",
             field="file",
         )
-    return cast("Head", _decoded(path, 1, line, Head))
+    return cast("Head", _decode_line(path, 1, line, Head))
 
 
-def _decoded(path: Path, number: int, line: bytes, kind: type[Any] = Step) -> Any:
+def _decode_line(path: Path, number: int, line: bytes, kind: type[Any] = Step) -> Any:
     try:
         return msgspec.json.decode(line, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -138,6 +140,6 @@ def _decoded(path: Path, number: int, line: bytes, kind: type[Any] = Step) -> An
         ) from None
 
 
-def requests_of(steps: Sequence[Step]) -> int:
+def request_count(steps: Sequence[Step]) -> int:
     """Return the number of requests to models in a record."""
     return sum(1 for step in steps if step.request is not None)

@@ -24,8 +24,8 @@ from acp_agent.events import (
 )
 from acp_agent.ids import MessageId
 from acp_agent.models.base import Message, ModelInfo
-from acp_agent.replay.model import as_recorded
-from acp_agent.replay.normal_form import Folders, Normaliser, arranged
+from acp_agent.replay.model import without_prices
+from acp_agent.replay.normal_form import Folders, Normaliser, arrange
 from acp_agent.replay.record import FORMAT, SETTINGS, VERSION, Head, Record, RecordedRequest, Step
 from acp_agent.replay.replay import Replayed
 from acp_agent.tools.spec import ToolSpec
@@ -66,22 +66,22 @@ def make_record(
         return scrub(folders.hide(text), secrets)
 
     normal = Normaliser(clean)
-    kept = arranged(_without_interrupted(events))
-    requests = _requests(kept)
+    relevant = arrange(_before_interruption(events))
+    requests = _requests(relevant)
     steps: list[Step] = []
-    before: dict[str, tuple[Message, ...]] = {}
-    for event, request in zip(kept, requests, strict=True):
-        plain = normal.value(event, AnyEvent)
+    previous: dict[str, tuple[Message, ...]] = {}
+    for event, request in zip(relevant, requests, strict=True):
+        normal_event = normal.value(event, AnyEvent)
         if request is None:
-            steps.append(Step(event=plain))
+            steps.append(Step(event=normal_event))
             continue
         session = event.session if isinstance(event, ChildWorked) else ""
         messages = normal.messages(request)
-        known = before.get(session, ())
-        before[session] = messages
-        same = _same(known, messages)
-        asked = RecordedRequest(kept=same, messages=messages[same:])
-        steps.append(Step(event=plain, request=asked))
+        previous_messages = previous.get(session, ())
+        previous[session] = messages
+        shared = _shared_count(previous_messages, messages)
+        recorded_request = RecordedRequest(kept=shared, messages=messages[shared:])
+        steps.append(Step(event=normal_event, request=recorded_request))
     head = Head(
         format=FORMAT,
         version=VERSION,
@@ -91,18 +91,22 @@ def make_record(
         confined=recorded.confined,
         reversible=recorded.config.checkpoints.enabled,
         memory=recorded.memory,
-        settings={name: _clean(value, normal) for name, value in _settings(recorded.config)},
-        models=tuple(as_recorded(model) for model in models),
+        settings={
+            name: _clean_setting(value, normal) for name, value in _settings(recorded.config)
+        },
+        models=tuple(without_prices(model) for model in models),
         fallbacks=tuple(recorded.config.fallback_models),
         files={clean(path): normal.text(text) for path, text in recorded.files.items()},
     )
     return Record(head=head, steps=tuple(steps))
 
 
-def with_observed(record: Record, replayed: Replayed) -> Record:
+def add_observed_requests(record: Record, replayed: Replayed) -> Record:
     """Return a record with data of the requests that the journal lacks, such as tools."""
-    seen = {
-        one.answer.number: one.request for one, _ in replayed.requests if one.answer is not None
+    requests_by_number = {
+        observed.answer.number: observed.request
+        for observed, _ in replayed.requests
+        if observed.answer is not None
     }
     tools: dict[str, ToolSpec] = {}
     steps: list[Step] = []
@@ -112,19 +116,19 @@ def with_observed(record: Record, replayed: Replayed) -> Record:
             steps.append(step)
             continue
         number += 1
-        request = seen.get(number)
+        request = requests_by_number.get(number)
         if request is None:
             steps.append(step)
             continue
         for tool in request.tools:
             tools.setdefault(tool.name, tool)
-        asked = replace(
+        recorded_request = replace(
             step.request,
             tools=tuple(tool.name for tool in request.tools),
             thought_level=request.thought_level,
             web_search=request.web_search,
         )
-        steps.append(replace(step, request=asked))
+        steps.append(replace(step, request=recorded_request))
     head = replace(record.head, tools=tuple(tools.values()))
     return Record(head=head, steps=tuple(steps))
 
@@ -133,22 +137,24 @@ def used_models(events: Sequence[AnyEvent]) -> list[str]:
     """Return the names of the models of a session, in order of first use."""
     names: dict[str, None] = {}
     for event in events:
-        did = event.did if isinstance(event, ChildWorked) else event
-        match did:
-            case ConfigChanged() if did.option == "model":
-                names.setdefault(did.value)
+        inner = event.did if isinstance(event, ChildWorked) else event
+        match inner:
+            case ConfigChanged() if inner.option == "model":
+                names.setdefault(inner.value)
             case ModelAsked():
-                names.setdefault(did.model)
+                names.setdefault(inner.model)
             case _:
                 pass
     return list(names)
 
 
-def _without_interrupted(events: Sequence[AnyEvent]) -> list[AnyEvent]:
+def _before_interruption(events: Sequence[AnyEvent]) -> list[AnyEvent]:
     for index, event in enumerate(events):
         if isinstance(event, TurnInterrupted):
-            begins = [at for at in range(index) if isinstance(events[at], TurnStarted)]
-            return list(events[: begins[-1]] if begins else events[:index])
+            starts = [
+                position for position in range(index) if isinstance(events[position], TurnStarted)
+            ]
+            return list(events[: starts[-1]] if starts else events[:index])
     return list(events)
 
 
@@ -157,12 +163,12 @@ def _requests(events: Sequence[AnyEvent]) -> Iterator[tuple[Message, ...] | None
     contexts: dict[str, Context] = {}
     answered = _answered_by_models(events)
     for event in events:
-        session, did = "", event
+        session, inner = "", event
         if isinstance(event, ChildWorked):
-            session, did = event.session, event.did
+            session, inner = event.session, event.did
         context = contexts.setdefault(session, Context())
-        context.feed([did])
-        if isinstance(did, ModelAsked) and did.message in answered:
+        context.feed([inner])
+        if isinstance(inner, ModelAsked) and inner.message in answered:
             yield tuple(context.messages)
         else:
             yield None
@@ -170,17 +176,19 @@ def _requests(events: Sequence[AnyEvent]) -> Iterator[tuple[Message, ...] | None
 
 def _answered_by_models(events: Sequence[AnyEvent]) -> set[MessageId]:
     """Return the messages that a model wrote, without those of calls by the user."""
-    dids = [event.did if isinstance(event, ChildWorked) else event for event in events]
+    inner_events = [event.did if isinstance(event, ChildWorked) else event for event in events]
     by_user = {
-        did.message for did in dids if isinstance(did, ModelAnswered) and did.stop == USER_CALL
+        inner.message
+        for inner in inner_events
+        if isinstance(inner, ModelAnswered) and inner.stop == USER_CALL
     }
-    return {did.message for did in dids if isinstance(did, ModelAsked)} - by_user
+    return {inner.message for inner in inner_events if isinstance(inner, ModelAsked)} - by_user
 
 
-def _same(known: tuple[Message, ...], messages: tuple[Message, ...]) -> int:
+def _shared_count(previous: tuple[Message, ...], messages: tuple[Message, ...]) -> int:
     count = 0
-    for one, other in zip(known, messages, strict=False):
-        if one != other:
+    for old, new in zip(previous, messages, strict=False):
+        if old != new:
             break
         count += 1
     return count
@@ -194,5 +202,5 @@ def _settings(config: Config) -> Iterator[tuple[str, object]]:
             yield name, msgspec.to_builtins(value)
 
 
-def _clean(value: object, normal: Normaliser) -> object:
+def _clean_setting(value: object, normal: Normaliser) -> object:
     return normal.value({"value": value})["value"]

@@ -36,7 +36,7 @@ from acp_agent.models.base import Message
 from acp_agent.permissions.access import Gate
 from acp_agent.replay.calls import RecordedCalls
 from acp_agent.replay.client import ReplayClient
-from acp_agent.replay.comparison import Difference, compare_events, values_differ
+from acp_agent.replay.comparison import Difference, compare_events, compare_values
 from acp_agent.replay.confinement import confined
 from acp_agent.replay.model import Observed, ReplayDriver, ReplayModels
 from acp_agent.replay.normal_form import Folders, Normaliser, map_texts
@@ -72,8 +72,8 @@ def replay(record: Record) -> Replayed:
     """
     with tempfile.TemporaryDirectory(
         prefix="acp-agent-replay-", ignore_cleanup_errors=True
-    ) as made:
-        base = Path(made).resolve()
+    ) as temporary:
+        base = Path(temporary).resolve()
         try:
             with confined(base):
                 return asyncio.run(_replay(record, base))
@@ -83,17 +83,17 @@ def replay(record: Record) -> Replayed:
 
 async def _replay(record: Record, base: Path) -> Replayed:
     folder, home = base / "project", base / "home"
-    for made in (folder, home):
-        made.mkdir()
+    for directory in (folder, home):
+        directory.mkdir()
     folders = Folders(
         (str(folder), "<folder>"), (str(home / "data"), "<data>"), (str(home), "<home>")
     )
     steps = tuple(map_texts(step, folders.expand, Step) for step in record.steps)
     for name, text in record.head.files.items():
-        _put_file(base, folders.expand(name), folders.expand(text))
+        _write_file(base, folders.expand(name), folders.expand(text))
     script = Script(Record(head=record.head, steps=steps))
     for name, text in script.instructions.items():
-        _put_file(folder, name, text)
+        _write_file(folder, name, text)
     client = ReplayClient(script)
     calls = RecordedCalls(
         script, folder, client.stop, client.steer, reversible=record.head.reversible
@@ -105,7 +105,7 @@ async def _replay(record: Record, base: Path) -> Replayed:
         config,
         Secrets(find_paths(environ).secrets_file, environ),
         environ,
-        known=record.head.models,
+        models=record.head.models,
         fallbacks=record.head.fallbacks,
         driver=driver,
     )
@@ -130,8 +130,8 @@ async def _replay(record: Record, base: Path) -> Replayed:
         for number, prompt in enumerate(script.prompts, 1):
             driver.turn = number
             await act(prompt.actions)
-            for name, text in prompt.linked.items():
-                _put_file(folder, name, text)
+            for name, text in prompt.linked_files.items():
+                _write_file(folder, name, text)
             try:
                 await client.say(prompt)
             except TimeoutError:
@@ -142,12 +142,16 @@ async def _replay(record: Record, base: Path) -> Replayed:
         stored = known_events(await store.read_all(client.session))
     normal = Normaliser(lambda text: scrub(folders.hide(text)))
     events = normal.events(stored)
-    requests = tuple((seen, normal.messages(seen.request.messages)) for seen in driver.observed)
+    requests = tuple(
+        (observed, normal.messages(observed.request.messages)) for observed in driver.observed
+    )
     differences = [
         *_compare_requests(record, requests),
         *compare_events([step.event for step in record.steps], events),
     ]
-    differences.sort(key=lambda one: (one.turn, not one.request, one.request))
+    differences.sort(
+        key=lambda difference: (difference.turn, not difference.request, difference.request)
+    )
     return Replayed(
         events=tuple(events),
         requests=requests,
@@ -161,17 +165,19 @@ async def _rewind(
 ) -> None:
     """Rewind the conversation as the user did between two turns."""
     events = known_events(await store.read_all(session))
-    messages = [one.message for one in events if isinstance(one, UserMessage) and not one.steering]
-    rewinds = [one.rewind for one in events if isinstance(one, Rewound)]
+    messages = [
+        event.message for event in events if isinstance(event, UserMessage) and not event.steering
+    ]
+    rewinds = [event.rewind for event in events if isinstance(event, Rewound)]
     opened = await (await core.manager()).find_open(session)
     assert opened is not None
-    for recorded, replayed in ((script.points, messages), (script.rewinds, rewinds)):
+    for recorded, replayed in ((script.turn_messages, messages), (script.rewinds, rewinds)):
         if rewound.to in recorded[: len(replayed)]:
             with suppress(AcpAgentError):  # a failure is a difference
                 await opened.rewind(replayed[recorded.index(rewound.to)], "conversation")
 
 
-def _put_file(base: Path, name: str, text: str) -> None:
+def _write_file(base: Path, name: str, text: str) -> None:
     path = Path(name)
     if not path.is_absolute() or not path.resolve().is_relative_to(base):
         _log.info("a file of the record is outside of its folders: %s", name)
@@ -196,9 +202,9 @@ def _core(
     def gate() -> Gate:
         from acp_agent.permissions.opening import open_permissions  # noqa: PLC0415 - only when it runs
 
-        found = open_permissions(paths, config, environ, home=environ["HOME"], trust=trust)
-        found.gate.repositories = PlainRepositories
-        return found.gate
+        permissions = open_permissions(paths, config, environ, home=environ["HOME"], trust=trust)
+        permissions.gate.repositories = PlainRepositories
+        return permissions.gate
 
     def adapt(services: Services) -> Services:
         return replace(
@@ -230,12 +236,12 @@ def replay_config(head: Head, start: Mapping[str, str], folder: Path) -> Config:
     if unknown:
         raise InvalidInputError(f"the record has settings that are not allowed: {sorted(unknown)}")
     try:
-        own = msgspec.convert({**head.settings, **start}, Config)
+        config = msgspec.convert({**head.settings, **start}, Config)
     except msgspec.ValidationError as error:
         raise InvalidInputError(f"the record's settings are wrong: {error}") from None
     language = "zh" if head.language.startswith("zh") else "en"
     return replace(
-        own,
+        config,
         language=language,
         titles="prompt",
         trusted_folders=[str(folder)],
@@ -249,12 +255,12 @@ def _compare_requests(
     record: Record, requests: Sequence[tuple[Observed, tuple[Message, ...]]]
 ) -> list[Difference]:
     """Return the differences of each request; an equal difference of a tool only once."""
-    found: list[Difference] = []
-    before: dict[str, tuple[Message, ...]] = {}
-    known = {tool.name: tool for tool in record.head.tools}
+    differences: list[Difference] = []
+    previous: dict[str, tuple[Message, ...]] = {}
+    recorded_tools = {tool.name: tool for tool in record.head.tools}
     compared: set[str] = set()
-    for seen, messages in requests:
-        answer = seen.answer
+    for observed, messages in requests:
+        answer = observed.answer
         if answer is None:
             continue  # its event differs
         recorded = next(
@@ -263,33 +269,46 @@ def _compare_requests(
             if index == answer.number - 1
         )
         assert recorded is not None
-        whole = (*before.get(seen.session, ())[: recorded.kept], *recorded.messages)
-        before[seen.session] = whole
-        at = {"turn": answer.turn, "request": answer.number}
-        found += values_differ(answer.asked.model, seen.request.model.ref, field="model", **at)
-        if len(messages) != len(whole):
+        expected = (*previous.get(observed.session, ())[: recorded.kept], *recorded.messages)
+        previous[observed.session] = expected
+        position = {"turn": answer.turn, "request": answer.number}
+        differences += compare_values(
+            answer.event.model, observed.request.model.ref, field="model", **position
+        )
+        if len(messages) != len(expected):
             new = messages[recorded.kept :]
-            found += values_differ(recorded.messages, new, field="messages", **at)
+            differences += compare_values(recorded.messages, new, field="messages", **position)
         else:  # earlier messages were compared with the previous request
-            for index in range(recorded.kept, len(whole)):
-                place = f"messages[{index}]"
-                found += values_differ(whole[index], messages[index], field=place, **at)
+            for index in range(recorded.kept, len(expected)):
+                field = f"messages[{index}]"
+                differences += compare_values(
+                    expected[index], messages[index], field=field, **position
+                )
         if recorded.tools is not None:
-            found += values_differ(
-                recorded.thought_level, seen.request.thought_level, field="thought_level", **at
+            differences += compare_values(
+                recorded.thought_level,
+                observed.request.thought_level,
+                field="thought_level",
+                **position,
             )
-            found += values_differ(
-                recorded.web_search, seen.request.web_search, field="web_search", **at
+            differences += compare_values(
+                recorded.web_search, observed.request.web_search, field="web_search", **position
             )
-            offered: dict[str, ToolSpec] = {tool.name: tool for tool in seen.request.tools}
-            found += values_differ(recorded.tools, tuple(offered), field="tools", **at)
-            for name in [one for one in recorded.tools if one in known and one in offered]:
+            offered: dict[str, ToolSpec] = {tool.name: tool for tool in observed.request.tools}
+            differences += compare_values(recorded.tools, tuple(offered), field="tools", **position)
+            for name in [
+                tool_name
+                for tool_name in recorded.tools
+                if tool_name in recorded_tools and tool_name in offered
+            ]:
                 if name not in compared:
                     compared.add(name)
-                    found += values_differ(known[name], offered[name], field=f"tools.{name}", **at)
-        if len(found) > _MOST:
+                    differences += compare_values(
+                        recorded_tools[name], offered[name], field=f"tools.{name}", **position
+                    )
+        if len(differences) > _MAX_DIFFERENCES:
             break
-    return found
+    return differences
 
 
-_MOST = 20  # differences; most of the later ones are consequences
+_MAX_DIFFERENCES = 20  # differences; most of the later ones are consequences

@@ -40,13 +40,15 @@ from acp_agent.ids import SessionId
 from acp_agent.models.base import Cited, SearchEnded, SearchStarted, Source
 from acp_agent.replay.record import Record, RecordedRequest
 
-_AT_START = frozenset({"mode", "model"})  # a new session sets them
+_START_OPTIONS = frozenset({"mode", "model"})  # a new session sets them
 MAIN = SessionId("")  # the session itself, in contrast to its children
 
-_LINKED = re.compile(r'<file path="([^"]+)">\n(.*?)\n</file>', re.DOTALL)  # agent/attachments.py
+_LINKED_FILE = re.compile(
+    r'<file path="([^"]+)">\n(.*?)\n</file>', re.DOTALL
+)  # agent/attachments.py
 
 # The pages that an answer cites, as shown below it (`shown_pages` in tools/web_search.py).
-_CITED = re.compile(r"\n\n[^\n]+\n(?:- .*: <[^<> ]*>\n)+")
+_CITED_PAGES = re.compile(r"\n\n[^\n]+\n(?:- .*: <[^<> ]*>\n)+")
 _PAGE = re.compile(r"^- (.*): <([^<> ]*)>$", re.MULTILINE)
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _SEARCH_TITLE = re.compile(r"\[Search the web for (.*)\]")
@@ -61,24 +63,25 @@ class Call(Struct, kw_only=True):
     """A recorded call of a tool.
 
     Attributes:
-        called: the event of the call, in `session`.
-        before: the events that it showed before it ran, and `shown` those while it ran, in order.
-        asked: the permission question, and `decided` the answer.
+        event: the event of the call, in `session`.
+        setup_events: the events that it showed before it ran.
+        run_events: the events that it showed while it ran.
+        question: the permission question, and `decision` the answer.
         started: whether it ran.
-        ended: its end; None if the record ends before.
+        end: its end; None if the record ends before.
         ends_turn: whether its tool ended the turn.
         stopped_turn: whether the user stopped the turn while it ran.
         used: whether the replay ran it.
     """
 
-    called: ToolCalled
+    event: ToolCalled
     session: SessionId
-    before: list[AnyEvent] = field(default_factory=list)
-    shown: list[AnyEvent] = field(default_factory=list)
-    asked: PermissionAsked | None = None
-    decided: PermissionDecided | None = None
+    setup_events: list[AnyEvent] = field(default_factory=list)
+    run_events: list[AnyEvent] = field(default_factory=list)
+    question: PermissionAsked | None = None
+    decision: PermissionDecided | None = None
     started: bool = False
-    ended: ToolEnded | None = None
+    end: ToolEnded | None = None
     ends_turn: bool = False
     stopped_turn: bool = False
     used: bool = False
@@ -88,26 +91,26 @@ class Answer(Struct, kw_only=True):
     """A recorded request and its answer.
 
     Attributes:
-        asked: the event of the request, and `request` its content.
+        event: the event of the request, and `request` its content.
         turn: the number of its turn.
         number: its number among all requests of the record.
         pieces: the streamed pieces, in order, with the user's steering messages.
         ends: the ends of background commands before the next request.
         calls: the calls that it made.
-        ended: its end; None if the turn was stopped before.
+        end: its end; None if the turn was stopped before.
         stop: why it stopped: a value of `Finished.stop` or a kind of `Failed`.
         failure: the error message; "" if it succeeded.
         stopped_turn: whether the user stopped the turn while it was streamed.
     """
 
-    asked: ModelAsked
+    event: ModelAsked
     request: RecordedRequest
     turn: int
     number: int
     pieces: list[Piece] = field(default_factory=list)
     ends: list[BackgroundCommandChanged] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
-    ended: ModelAnswered | None = None
+    end: ModelAnswered | None = None
     stop: str = ""
     failure: str = ""
     stopped_turn: bool = False
@@ -117,8 +120,8 @@ class Prompt(Struct, kw_only=True):
     """The prompt of a turn: the actions before it, its content, and the files it links."""
 
     actions: tuple[Action, ...]
-    words: tuple[ContentBlock, ...]
-    linked: dict[str, str]
+    content: tuple[ContentBlock, ...]
+    linked_files: dict[str, str]
 
 
 class Script:
@@ -135,7 +138,7 @@ class Script:
         instructions: the instruction files that were read with other files, by path.
         side_answers: the answers to requests outside the conversation; None: it failed.
         last_actions: the actions after the last turn.
-        points: the user messages that began turns, and `rewinds` the rewinds, in order.
+        turn_messages: the user messages that began turns, and `rewinds` the rewinds, in order.
     """
 
     def __init__(self, record: Record) -> None:
@@ -145,10 +148,10 @@ class Script:
         self.calls: list[Call] = []
         self.instructions: dict[str, str] = {}
         self.side_answers: deque[str | None] = deque()
-        self._by_call: dict[str, Call] = {}
-        self._open: dict[SessionId, Answer] = {}
+        self._calls_by_id: dict[str, Call] = {}
+        self._open_answers: dict[SessionId, Answer] = {}
         self.last_actions: list[Action] = []
-        self.points: list[str] = []
+        self.turn_messages: list[str] = []
         self.rewinds: list[str] = []
         self._searches: dict[str, tuple[Answer, str]] = {}  # by call: the answer and the query
         self._in_turn = False
@@ -161,21 +164,21 @@ class Script:
                 session, event = event.session, event.did
             self._add(session, event, step.request)
         for answers in self.answers.values():
-            _tell_stops(answers)
+            _set_stop_reasons(answers)
 
     def _add(self, session: SessionId, event: AnyEvent, request: RecordedRequest | None) -> None:
-        if session == MAIN and self._begins_turn(event):
+        if session == MAIN and self._add_between_turns(event):
             return
         match event:
             case UserMessage() if event.steering:
                 self._steer(session, event)
             case TurnEnded() if event.stop_reason == "cancelled" and session == MAIN:
                 self._in_turn = self._in_command = False
-                self._stopped()
+                self._mark_stopped()
             case TurnEnded():
                 if session == MAIN:
                     self._in_turn = self._in_command = False
-                self._turn_ended(session, event)
+                self._end_turn(session, event)
             case CompactionSummaryText():
                 self._summary.append(event.text)
             case CompactionChanged() if event.status == "completed":
@@ -190,10 +193,10 @@ class Script:
                 self._add_answer(session, event, request)
                 self._add_call(session, event)
 
-    def _begins_turn(self, event: AnyEvent) -> bool:
+    def _add_between_turns(self, event: AnyEvent) -> bool:
         """Add an action between turns or the prompt of a turn; return false for other events."""
         match event:
-            case ConfigChanged() if event.option in _AT_START - self.start.keys() and (
+            case ConfigChanged() if event.option in _START_OPTIONS - self.start.keys() and (
                 not self.prompts
             ):
                 self.start[event.option] = event.value
@@ -209,20 +212,22 @@ class Script:
                     self.last_actions.append(event)
             case UserMessage() if not event.steering:
                 self._in_command = event.local
-                self._drop_changes_of(event)
+                self._drop_option_changes(event)
                 actions, self.last_actions = tuple(self.last_actions), []
-                linked = dict(_LINKED.findall(event.attached))
-                self.points.append(event.message)
-                self.prompts.append(Prompt(actions=actions, words=event.content, linked=linked))
+                linked_files = dict(_LINKED_FILE.findall(event.attached))
+                self.turn_messages.append(event.message)
+                self.prompts.append(
+                    Prompt(actions=actions, content=event.content, linked_files=linked_files)
+                )
                 self.instructions |= dict(event.instructions)
             case _:
                 return False
         return True
 
-    def _drop_changes_of(self, event: UserMessage) -> None:
+    def _drop_option_changes(self, event: UserMessage) -> None:
         """Drop option changes made by a command; they precede its turn."""
-        first = next((one.text for one in event.content if isinstance(one, TextBlock)), "")
-        command = first.split(maxsplit=1)[0].removeprefix("/") if event.local and first else ""
+        text = next((block.text for block in event.content if isinstance(block, TextBlock)), "")
+        command = text.split(maxsplit=1)[0].removeprefix("/") if event.local and text else ""
         while self.last_actions:
             last = self.last_actions[-1]
             if not isinstance(last, ConfigChanged) or last.option.partition(".")[0] != command:
@@ -233,134 +238,140 @@ class Script:
         self, session: SessionId, event: AnyEvent, request: RecordedRequest | None
     ) -> None:
         answers = self.answers.setdefault(session, [])
-        answer = self._open.get(session)
+        answer = self._open_answers.get(session)
         match event:
             case ModelAsked() if request is not None:
                 self._number += 1
                 answer = Answer(
-                    asked=event, request=request, turn=len(self.prompts), number=self._number
+                    event=event, request=request, turn=len(self.prompts), number=self._number
                 )
                 answers.append(answer)
-                self._open[session] = answer
+                self._open_answers[session] = answer
             case ModelAsked():  # no request: the user made the call
-                self._open.pop(session, None)
+                self._open_answers.pop(session, None)
             case AgentText() | AgentThought() | ThoughtEnded() if answer is not None:
-                if event.message == answer.asked.message:
+                if event.message == answer.event.message:
                     answer.pieces.append(event)
-                elif isinstance(event, AgentText) and answer.ended is not None:
-                    running = self._running(session)
+                elif isinstance(event, AgentText) and answer.end is not None:
+                    running = self._running_calls(session)
                     if running:
-                        running[0].shown.append(event)
+                        running[0].run_events.append(event)
                     else:
-                        answer.pieces += _cited(event.text)
+                        answer.pieces += _parse_citations(event.text)
             case ModelAnswered() if answer is not None:
-                if event.message == answer.asked.message and answer.ended is None:
-                    answer.ended, answer.stop = event, event.stop
-            case NoticeShown() if answer is not None and answer.ended is not None:
-                if answer.ended.discarded and not answer.failure:
+                if event.message == answer.event.message and answer.end is None:
+                    answer.end, answer.stop = event, event.stop
+            case NoticeShown() if answer is not None and answer.end is not None:
+                if answer.end.discarded and not answer.failure:
                     fell_back = "answers instead of" in event.title
                     answer.stop = "unreachable" if fell_back else "overloaded"
-                    answer.failure = event.description if fell_back else _reason(event.title)
+                    answer.failure = (
+                        event.description if fell_back else _failure_reason(event.title)
+                    )
             case _:
                 pass
 
     def _add_call(self, session: SessionId, event: AnyEvent) -> None:
         if isinstance(event, ToolCalled):
             if event.provider:
-                self._search_started(event)  # it ran as part of the answer
+                self._start_search(event)  # it ran as part of the answer
                 return
-            call = Call(called=event, session=session)
+            call = Call(event=event, session=session)
             self.calls.append(call)
-            self._by_call[event.call] = call
-            for answer in self._open.values():
-                if answer.asked.message == event.message:
+            self._calls_by_id[event.call] = call
+            for answer in self._open_answers.values():
+                if answer.event.message == event.message:
                     answer.calls.append(call)
             return
         if isinstance(event, ToolEnded) and event.call in self._searches:
             answer, query = self._searches[event.call]
             if not event.cancelled:  # the agent ends the searches of an answer that is cut off
-                answer.pieces.append(_search_ended(event, query))
+                answer.pieces.append(_search_end(event, query))
             return
-        found = self._by_call.get(getattr(event, "call", ""))
-        if found is None:
+        recorded_call = self._calls_by_id.get(getattr(event, "call", ""))
+        if recorded_call is None:
             return
         match event:
             case PermissionAsked():
-                found.asked = event
+                recorded_call.question = event
             case PermissionDecided():
-                found.decided = event
+                recorded_call.decision = event
             case ToolStarted():
-                found.started = True
+                recorded_call.started = True
             case ToolEnded():
-                found.ended = event
+                recorded_call.end = event
                 self.instructions |= dict(event.instructions)
-            case _ if found.ended is None:
-                (found.shown if found.started else found.before).append(event)
+            case _ if recorded_call.end is None:
+                (
+                    recorded_call.run_events
+                    if recorded_call.started
+                    else recorded_call.setup_events
+                ).append(event)
             case BackgroundCommandChanged():
-                open_answer = self._open.get(MAIN) if self._in_turn else None
+                open_answer = self._open_answers.get(MAIN) if self._in_turn else None
                 ends = self.last_actions if open_answer is None else open_answer.ends
                 ends.append(event)
             case _:
                 pass
 
-    def _search_started(self, event: ToolCalled) -> None:
+    def _start_search(self, event: ToolCalled) -> None:
         query = ""
         with suppress(DecodeError):
             query = str(json.decode(event.arguments, type=dict[str, str]).get("query", ""))
-        for answer in self._open.values():
-            if answer.asked.message == event.message:
+        for answer in self._open_answers.values():
+            if answer.event.message == event.message:
                 answer.pieces.append(SearchStarted(search=event.call, query=query))
                 self._searches[event.call] = answer, query
 
     def _steer(self, session: SessionId, event: UserMessage) -> None:
         """Add a steering message at its place: in an answer, or in a running call."""
-        answer = self._open.get(session)
-        running = self._running()
+        answer = self._open_answers.get(session)
+        running = self._running_calls()
         if running:
-            running[0].shown.append(event)
+            running[0].run_events.append(event)
         elif answer is not None:
             answer.pieces.append(event)
 
-    def _running(self, session: SessionId | None = None) -> list[Call]:
+    def _running_calls(self, session: SessionId | None = None) -> list[Call]:
         """Return the running calls of all sessions or of one."""
         return [
             call
             for call in self.calls
-            if call.started and call.ended is None and session in {None, call.session}
+            if call.started and call.end is None and session in {None, call.session}
         ]
 
-    def _stopped(self) -> None:
+    def _mark_stopped(self) -> None:
         """Mark the calls and answers that were running when the user stopped the turn."""
         if not self.prompts:
             return
-        cancelled = [call for call in self.calls if call.ended is not None and call.ended.cancelled]
+        cancelled = [call for call in self.calls if call.end is not None and call.end.cancelled]
         started = [call for call in cancelled if call.started]
         for call in started or cancelled:
             call.stopped_turn = True
-        for answer in self._open.values():
-            ended = answer.ended
-            if not cancelled and (ended is None or not (ended.complete or ended.discarded)):
+        for answer in self._open_answers.values():
+            end = answer.end
+            if not cancelled and (end is None or not (end.complete or end.discarded)):
                 answer.stopped_turn = True
 
-    def _turn_ended(self, session: SessionId, event: TurnEnded) -> None:
-        answer = self._open.pop(session, None)
-        if answer is None or answer.ended is None:
+    def _end_turn(self, session: SessionId, event: TurnEnded) -> None:
+        answer = self._open_answers.pop(session, None)
+        if answer is None or answer.end is None:
             return
-        if event.error and not answer.ended.complete:
+        if event.error and not answer.end.complete:
             answer.failure = event.error
         elif event.stop_reason == "refusal" and not answer.stop:
             answer.stop = "refusal"
         elif event.stop_reason == "end_turn":
             for call in answer.calls:
-                refused = call.decided is not None and not call.decided.allowed
+                refused = call.decision is not None and not call.decision.allowed
                 call.ends_turn = call.started and not refused
 
 
-def _search_ended(event: ToolEnded, query: str) -> SearchEnded:
+def _search_end(event: ToolEnded, query: str) -> SearchEnded:
     """Return the end of a provider's search."""
     title = _SEARCH_TITLE.match(event.result)
     pages = (event.raw_output or {}).get("sources", [])
-    shown = [
+    texts = [
         part.content.text
         for part in event.content or ()
         if isinstance(part, ContentPart) and isinstance(part.content, TextBlock)
@@ -369,29 +380,29 @@ def _search_ended(event: ToolEnded, query: str) -> SearchEnded:
         search=event.call,
         query=query or (title.group(1) if title else ""),
         sources=tuple(Source(page.get("url", ""), page.get("title", "")) for page in pages),
-        error="".join(shown).removeprefix(_SEARCH_FAILED) if event.failed else "",
+        error="".join(texts).removeprefix(_SEARCH_FAILED) if event.failed else "",
         provider_data=event.provider_data or {},
     )
 
 
-def _cited(text: str) -> list[Cited]:
+def _parse_citations(text: str) -> list[Cited]:
     """Return the pages that an answer cites, parsed from the list below it."""
-    if not _CITED.fullmatch(text):
+    if not _CITED_PAGES.fullmatch(text):
         return []
     pages = [(_ESCAPE.sub(r"\1", title), url) for title, url in _PAGE.findall(text)]
     return [Cited(tuple(Source(url, "" if title == url else title) for title, url in pages))]
 
 
-def _reason(title: str) -> str:
+def _failure_reason(title: str) -> str:
     return title.partition("; trying again in")[0]
 
 
-def _tell_stops(answers: Sequence[Answer]) -> None:
+def _set_stop_reasons(answers: Sequence[Answer]) -> None:
     """Set the reason why each answer stopped, if its event does not have it."""
-    for answer, following in zip_longest(answers, answers[1:]):
+    for answer, next_answer in zip_longest(answers, answers[1:]):
         if answer.stop:
             continue
-        if following is not None and following.asked.continues == answer.asked.message:
+        if next_answer is not None and next_answer.event.continues == answer.event.message:
             answer.stop = "max_tokens"
         else:
             answer.stop = "tool_calls" if answer.calls else "end_turn"

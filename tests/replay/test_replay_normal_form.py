@@ -21,7 +21,7 @@ from acp_agent.events import (
     UserMessage,
 )
 from acp_agent.ids import CallId, MessageId, TurnId
-from acp_agent.replay.normal_form import arranged
+from acp_agent.replay.normal_form import arrange
 
 CALL = CallId("call_1")
 OUTPUT = ToolOutput(call=CALL, text="later\n")
@@ -61,19 +61,19 @@ def with_late(events: list[AnyEvent], output: int, end: int) -> list[AnyEvent]:
 @pytest.mark.parametrize("place", [7, 8, 9, 10])
 def test_output_is_in_its_call_whenever_it_came(place: int) -> None:
     events = started()
-    assert arranged(with_late(events, place, 10)) == arranged(with_late(events, 7, 10))
+    assert arrange(with_late(events, place, 10)) == arrange(with_late(events, 7, 10))
 
 
 @pytest.mark.parametrize(("one", "other"), [(8, 10), (9, 10)])
 def test_an_end_is_placed_by_the_request_that_tells_the_model_of_it(one: int, other: int) -> None:
     events = started()
-    assert arranged(with_late(events, 7, one)) == arranged(with_late(events, 7, other))
+    assert arrange(with_late(events, 7, one)) == arrange(with_late(events, 7, other))
 
 
 @pytest.mark.parametrize("place", [10, 11])
 def test_an_end_that_another_request_tells_of_is_another_event(place: int) -> None:
     events = started()
-    assert arranged(with_late(events, 7, 7)) != arranged(with_late(events, 7, place))
+    assert arrange(with_late(events, 7, 7)) != arrange(with_late(events, 7, place))
 
 
 def test_what_a_rewind_says_of_files_does_not_count() -> None:
@@ -89,4 +89,4 @@ def test_what_a_rewind_says_of_files_does_not_count() -> None:
             TurnEnded(turn=TurnId("turn_1"), stop_reason="end_turn"),
         ]
 
-    assert arranged(rewound("- `~ a.py`", "ckpt_1")) == arranged(rewound("nothing", ""))
+    assert arrange(rewound("- `~ a.py`", "ckpt_1")) == arrange(rewound("nothing", ""))

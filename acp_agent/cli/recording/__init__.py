@@ -24,8 +24,8 @@ from acp_agent.extensions.definitions.locations import find_folders, find_reposi
 from acp_agent.models.base import ModelInfo
 from acp_agent.models.registry import Models
 from acp_agent.replay.comparison import Difference
-from acp_agent.replay.record import Record, read_record, requests_of, write_lines
-from acp_agent.replay.recorder import Recorded, make_record, used_models, with_observed
+from acp_agent.replay.record import Record, read_record, request_count, write_lines
+from acp_agent.replay.recorder import Recorded, add_observed_requests, make_record, used_models
 from acp_agent.replay.replay import Replayed, replay
 from acp_agent.session.store.event_codec import known_events
 from acp_agent.session.store.records import SessionRecord
@@ -79,7 +79,7 @@ def record_session(
     )
     made = make_record(events, recorded, models=models, secrets=secrets)
     replayed = replay(made)
-    return with_observed(made, replayed), replayed
+    return add_observed_requests(made, replayed), replayed
 
 
 def _is_confined(config: Config) -> bool:
@@ -166,7 +166,7 @@ def run(argv: list[str]) -> int:
 def _replay(path: Path, *, as_json: bool) -> int:
     record = read_record(path)
     replayed = replay(record)
-    requests = requests_of(record.steps)
+    requests = request_count(record.steps)
     if as_json:
         say_json(
             {
