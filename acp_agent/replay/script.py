@@ -253,7 +253,7 @@ class Script:
                 if event.message == answer.event.message:
                     answer.pieces.append(event)
                 elif isinstance(event, AgentText) and answer.end is not None:
-                    running = self._running_calls(session)
+                    running = self._running(session)
                     if running:
                         running[0].run_events.append(event)
                     else:
@@ -265,9 +265,7 @@ class Script:
                 if answer.end.discarded and not answer.failure:
                     fell_back = "answers instead of" in event.title
                     answer.stop = "unreachable" if fell_back else "overloaded"
-                    answer.failure = (
-                        event.description if fell_back else _failure_reason(event.title)
-                    )
+                    answer.failure = event.description if fell_back else _reason(event.title)
             case _:
                 pass
 
@@ -288,25 +286,21 @@ class Script:
             if not event.cancelled:  # the agent ends the searches of an answer that is cut off
                 answer.pieces.append(_search_end(event, query))
             return
-        recorded_call = self._calls_by_id.get(getattr(event, "call", ""))
-        if recorded_call is None:
+        recorded = self._calls_by_id.get(getattr(event, "call", ""))
+        if recorded is None:
             return
         match event:
             case PermissionAsked():
-                recorded_call.question = event
+                recorded.question = event
             case PermissionDecided():
-                recorded_call.decision = event
+                recorded.decision = event
             case ToolStarted():
-                recorded_call.started = True
+                recorded.started = True
             case ToolEnded():
-                recorded_call.end = event
+                recorded.end = event
                 self.instructions |= dict(event.instructions)
-            case _ if recorded_call.end is None:
-                (
-                    recorded_call.run_events
-                    if recorded_call.started
-                    else recorded_call.setup_events
-                ).append(event)
+            case _ if recorded.end is None:
+                (recorded.run_events if recorded.started else recorded.setup_events).append(event)
             case BackgroundCommandChanged():
                 open_answer = self._open_answers.get(MAIN) if self._in_turn else None
                 ends = self.last_actions if open_answer is None else open_answer.ends
@@ -326,13 +320,13 @@ class Script:
     def _steer(self, session: SessionId, event: UserMessage) -> None:
         """Add a steering message at its place: in an answer, or in a running call."""
         answer = self._open_answers.get(session)
-        running = self._running_calls()
+        running = self._running()
         if running:
             running[0].run_events.append(event)
         elif answer is not None:
             answer.pieces.append(event)
 
-    def _running_calls(self, session: SessionId | None = None) -> list[Call]:
+    def _running(self, session: SessionId | None = None) -> list[Call]:
         """Return the running calls of all sessions or of one."""
         return [
             call
@@ -393,7 +387,7 @@ def _parse_citations(text: str) -> list[Cited]:
     return [Cited(tuple(Source(url, "" if title == url else title) for title, url in pages))]
 
 
-def _failure_reason(title: str) -> str:
+def _reason(title: str) -> str:
     return title.partition("; trying again in")[0]
 
 
